@@ -1,0 +1,10 @@
+//! Identifiers and byte codecs shared by every crate. No I/O, no threads.
+
+mod codec;
+mod ids;
+
+pub use codec::{Reader, Truncated, Write};
+pub use ids::{
+    BinlogPos, CommitSeq, ConnectionId, DomainId, EngineId, Gtid, IndexId, Lsn, ParseGtidError, ServerId, TableId,
+    TrxId, Xid,
+};

@@ -1,0 +1,2 @@
+//! The workload driver.
+fn main() {}

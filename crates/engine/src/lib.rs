@@ -1,0 +1,17 @@
+//! What a storage engine is: the traits, the write set that log-structured engines share, an in-memory reference
+//! engine that obeys the contract, a mirror that runs two engines and compares, and one conformance suite for all.
+//!
+//! An engine is a set of ordered key spaces, one per index ([`IndexId`]), with transactions. It knows neither rows nor
+//! SQL nor the binary log, takes no locks for its callers (`crates/locks` does) and never decides whether a
+//! transaction is committed: the commit record in the log does (I2).
+
+mod read_view;
+mod traits;
+
+pub use read_view::{EngineSnapshot, ReadView};
+pub use traits::{
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, ReadAt, Redo,
+    Savepoint,
+};
+
+pub use cohort_base::{CommitSeq, EngineId, IndexId, Lsn};

@@ -1,0 +1,244 @@
+//! The contract between the server and a storage engine.
+//!
+//! # A transaction's way
+//!
+//! ```text
+//! begin -> get/scan/put/delete/savepoint... -> prepare -> (order stage) commit_ordered -> hardened
+//!                                          \-> dropped: rolled back, nothing was visible to anyone
+//! ```
+//!
+//! | call | thread | may block | may fail | durable at return |
+//! |---|---|---|---|---|
+//! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
+//! | [`EngineTrx::prepare`] | the session's worker | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
+//! | [`Engine::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
+//! | [`Engine::snapshot`] | whoever holds the order stage | no | no | - |
+//! | [`Engine::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
+//! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
+//! | [`Engine::replay`] | recovery, before any session | yes | yes | nothing |
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, EngineId, IndexId, Lsn};
+
+use crate::read_view::{EngineSnapshot, ReadView};
+
+/// Which state a read looks at. A transaction's own writes are merged into both.
+#[derive(Clone, Copy, Debug)]
+pub enum ReadAt<'a> {
+    /// A published state: plain reads (I5).
+    View(&'a ReadView),
+    /// The newest ordered state: locking reads and writes, under the row's lock, and unlocked searches for the rows to lock.
+    Latest,
+}
+
+/// A range of keys: `start <= key < end`; `None` is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRange {
+    pub start: Option<Vec<u8>>,
+    pub end: Option<Vec<u8>>,
+}
+
+/// The way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Keys and values that a scan found, in one allocation that is reused.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// End of each key and end of its value in `bytes`.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Batch {
+    /// Forgets the contents, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Adds an entry at the end. A batch stays far below 4 GiB: scans are bounded.
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, self.bytes.len() as u32));
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of all keys and values.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The n-th key and value.
+    pub fn get(&self, n: usize) -> (&[u8], &[u8]) {
+        let start = if n == 0 { 0 } else { self.ends[n - 1].1 as usize };
+        let (key_end, end) = self.ends[n];
+        (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..end as usize])
+    }
+
+    /// All entries in scan order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        (0..self.len()).map(|n| self.get(n))
+    }
+}
+
+/// A place in a transaction to which its writes can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Savepoint(pub usize);
+
+/// What an engine needs to do a transaction again after a crash. It travels in the commit record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redo {
+    /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.
+    pub bytes: Vec<u8>,
+}
+
+/// What went wrong in an engine, by what the caller must do.
+#[derive(Debug)]
+pub enum EngineError {
+    /// A file could not be read or written: the statement fails with the text; retrying may help when space is back.
+    Io(io::Error),
+    /// A page, file or key does not decode: the statement fails and a person must look.
+    Corrupt(String),
+    /// The transaction is larger than the engine's limit: the client must make it smaller.
+    TooLarge {
+        /// The limit.
+        bytes_max: u64,
+    },
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EngineError::Io(e) => write!(f, "engine I/O error: {e}"),
+            EngineError::Corrupt(what) => write!(f, "engine data is corrupt: {what}"),
+            EngineError::TooLarge { bytes_max } => write!(f, "the transaction exceeds {bytes_max} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// A rough picture of an index, for the planner and SHOW.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexStats {
+    /// Entries, estimated.
+    pub entries: u64,
+    /// Bytes on disk and in memory, estimated.
+    pub bytes: u64,
+}
+
+/// A storage engine, shared by all sessions.
+pub trait Engine: Send + Sync {
+    /// As it stands in commit records.
+    fn id(&self) -> EngineId;
+
+    /// As `ENGINE=` names it, upper case.
+    fn name(&self) -> &'static str;
+
+    /// Starts a transaction. Costs nothing until its first write.
+    fn begin(&self) -> Box<dyn EngineTrx>;
+
+    /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the last one's
+    /// position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on aborts the process.
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]);
+
+    /// The state right now, which is the state after the last ordered transaction; the order stage is held.
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
+
+    /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to `lsn` and holds nothing
+    /// beyond: so whatever is written now is hardened (I3). Must be quick; the work is in [`CheckpointTask::finish`].
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError>;
+
+    /// The LSN given to the last checkpoint that is durable: replay starts here at the latest.
+    fn durable_lsn(&self) -> Lsn;
+
+    /// Bytes of redo that are applied and not durable yet: when this grows too large the checkpointer acts.
+    fn unflushed_bytes(&self) -> u64;
+
+    /// Does a transaction again. Called in log order from `durable_lsn()` or earlier.
+    fn replay(&self, redo: &Redo) -> Result<(), EngineError>;
+
+    /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any transaction.
+    fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;
+
+    /// Frees key spaces that no catalog entry names any more. A read view may still see them; nobody reads them.
+    fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError>;
+
+    /// All key spaces that hold anything: at start those that the catalog does not know are dropped.
+    fn indexes(&self) -> Result<Vec<IndexId>, EngineError>;
+
+    /// Estimated size of a key space.
+    fn stats(&self, index: IndexId) -> IndexStats;
+
+    /// Name and value pairs for SHOW STATUS.
+    fn status(&self) -> Vec<(String, u64)>;
+}
+
+/// The durable half of a checkpoint.
+pub trait CheckpointTask: Send {
+    /// Waits until everything below the checkpoint's LSN is durable.
+    fn finish(self: Box<Self>) -> Result<(), EngineError>;
+}
+
+/// Keys and values in ascending order for a key space of its own. Durable after `finish`; dropped without it, nothing stays.
+pub trait BulkLoad: Send {
+    /// Adds an entry; keys must ascend strictly.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
+    /// Makes all entries visible and durable.
+    fn finish(self: Box<Self>) -> Result<(), EngineError>;
+}
+
+/// One transaction in one engine. Its writes are private until `commit_ordered`.
+pub trait EngineTrx: Send {
+    /// Reads one key into `value` (which is cleared first); false if it does not exist.
+    fn get(&self, at: ReadAt<'_>, index: IndexId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
+
+    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward). True if
+    /// the range may hold more: continue with a range cut at the last key returned. Two calls at `Latest` may see
+    /// different states.
+    fn scan(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<bool, EngineError>;
+
+    /// Writes a key.
+    fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
+
+    /// Removes a key, whether it exists or not.
+    fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<(), EngineError>;
+
+    /// The present place, for [`EngineTrx::rollback_to`]; statements take one before they write.
+    fn savepoint(&mut self) -> Savepoint;
+
+    /// Undoes all writes since the savepoint.
+    fn rollback_to(&mut self, savepoint: Savepoint);
+
+    /// Whether nothing has been written.
+    fn is_read_only(&self) -> bool;
+
+    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may follow.
+    fn prepare(&mut self) -> Result<Redo, EngineError>;
+}

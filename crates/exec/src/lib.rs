@@ -1,0 +1,1 @@
+//! Cohort exec.

@@ -1,0 +1,175 @@
+//! The one table of MariaDB error numbers, SQLSTATEs and texts.
+
+use std::fmt;
+
+/// How bad a condition is, as SHOW WARNINGS prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// A condition that SHOW WARNINGS lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    pub level: Level,
+    pub error: SqlError,
+}
+
+macro_rules! errors {
+    ($($name:ident = $number:literal, $state:literal;)*) => {
+        /// MariaDB's name for an error, without the ER_ prefix.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum ErrorCode { $($name = $number,)* }
+
+        impl ErrorCode {
+            /// The number clients see.
+            pub fn number(self) -> u16 {
+                self as u16
+            }
+
+            /// The five characters clients see.
+            pub fn sqlstate(self) -> &'static str {
+                match self { $(ErrorCode::$name => $state,)* }
+            }
+        }
+    };
+}
+
+errors! {
+    DiskFull = 1021, "HY000";
+    DupKey = 1022, "23000";
+    ConCount = 1040, "08004";
+    Handshake = 1043, "08S01";
+    DbAccessDenied = 1044, "42000";
+    AccessDenied = 1045, "28000";
+    NoDb = 1046, "3D000";
+    UnknownCommand = 1047, "08S01";
+    BadNull = 1048, "23000";
+    BadDb = 1049, "42000";
+    TableExists = 1050, "42S01";
+    BadTable = 1051, "42S02";
+    NonUniq = 1052, "23000";
+    BadField = 1054, "42S22";
+    WrongFieldWithGroup = 1055, "42000";
+    DupFieldName = 1060, "42S21";
+    DupKeyName = 1061, "42000";
+    DupEntry = 1062, "23000";
+    Parse = 1064, "42000";
+    EmptyQuery = 1065, "42000";
+    NonUniqTable = 1066, "42000";
+    InvalidDefault = 1067, "42000";
+    MultiplePriKey = 1068, "42000";
+    TooLongKey = 1071, "42000";
+    KeyColumnDoesNotExist = 1072, "42000";
+    BlobUsedAsKey = 1073, "42000";
+    TooBigFieldLength = 1074, "42000";
+    WrongAutoKey = 1075, "42000";
+    NoTablesUsed = 1096, "HY000";
+    DbCreateExists = 1007, "HY000";
+    DbDropExists = 1008, "HY000";
+    NoSuchThread = 1094, "HY000";
+    KillDenied = 1095, "HY000";
+    WrongFieldSpec = 1063, "42000";
+    WrongValueCountOnRow = 1136, "21S01";
+    WrongValueCount = 1058, "21S01";
+    InvalidGroupFuncUse = 1111, "HY000";
+    UnknownTable = 1109, "42S02";
+    UnknownCharacterSet = 1115, "42000";
+    UnknownCollation = 1273, "HY000";
+    CantDropFieldOrKey = 1091, "42000";
+    CantRemoveAllFields = 1090, "42000";
+    TooManyFields = 1117, "HY000";
+    TooBigRowsize = 1118, "42000";
+    NoSuchTable = 1146, "42S02";
+    NetPacketTooLarge = 1153, "08S01";
+    WrongColumnName = 1166, "42000";
+    WrongKeyColumn = 1167, "HY000";
+    PrimaryCantHaveNull = 1171, "42000";
+    BlobKeyWithoutLength = 1170, "42000";
+    KeyDoesNotExists = 1176, "42000";
+    UnknownSystemVariable = 1193, "HY000";
+    LockWaitTimeout = 1205, "HY000";
+    LockTableFull = 1206, "HY000";
+    WrongArguments = 1210, "HY000";
+    LockDeadlock = 1213, "40001";
+    SpecificAccessDenied = 1227, "42000";
+    LocalVariable = 1228, "HY000";
+    GlobalVariable = 1229, "HY000";
+    WrongValueForVar = 1231, "42000";
+    WrongTypeForVar = 1232, "42000";
+    VarCantBeRead = 1233, "HY000";
+    NotSupportedYet = 1235, "42000";
+    IncorrectGlobalLocalVar = 1238, "HY000";
+    UnknownStmtHandler = 1243, "HY000";
+    WarnTooFewRecords = 1261, "01000";
+    WarnNullToNotnull = 1263, "22004";
+    WarnDataOutOfRange = 1264, "22003";
+    WarnDataTruncated = 1265, "01000";
+    WarnUsingOtherHandler = 1266, "HY000";
+    UnknownStorageEngine = 1286, "42000";
+    TruncatedWrongValue = 1292, "22007";
+    SpDoesNotExist = 1305, "42000";
+    QueryInterrupted = 1317, "70100";
+    WrongValueForType = 1411, "HY000";
+    NoDefaultForField = 1364, "HY000";
+    DivisionByZero = 1365, "22012";
+    TruncatedWrongValueForField = 1366, "22007";
+    DataTooLong = 1406, "22001";
+    TooBigScale = 1425, "42000";
+    TooBigPrecision = 1426, "42000";
+    MBiggerThanD = 1427, "42000";
+    TooBigDisplaywidth = 1439, "42000";
+    WrongParamcountToNativeFct = 1582, "42000";
+    WrongParametersToNativeFct = 1583, "42000";
+    VariableIsReadonly = 1621, "HY000";
+    DataOutOfRange = 1690, "22003";
+    CantChangeTxCharacteristics = 1568, "25001";
+    CantExecuteInReadOnlyTransaction = 1792, "25006";
+    OptionPreventsStatement = 1290, "HY000";
+    OutOfResources = 1041, "HY000";
+    UnknownError = 1105, "HY000";
+    ServerShutdown = 1053, "08S01";
+    NewAbortingConnection = 1184, "08S01";
+    ConnectionKilled = 1927, "70100";
+    StatementTimeout = 1969, "70100";
+    MasterFatalErrorReadingBinlog = 1236, "HY000";
+    UnknownTargetBinlog = 1373, "HY000";
+    NoBinaryLogging = 1381, "HY000";
+    CannotUser = 1396, "HY000";
+    TableaccessDenied = 1142, "42000";
+    ColumnaccessDenied = 1143, "42000";
+    BinlogRowLogging = 1598, "HY000";
+    TransactionTooLarge = 1197, "HY000";
+    LockOrActiveTransaction = 1192, "HY000";
+    UnsupportedPs = 1295, "HY000";
+    NoBinlogCoordinate = 1220, "HY000";
+}
+
+/// An error for the client that caused it: number, SQLSTATE and text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    pub code: ErrorCode,
+    /// The text as MariaDB words it.
+    pub message: String,
+}
+
+/// The result of anything a statement does.
+pub type SqlResult<T> = Result<T, SqlError>;
+
+impl SqlError {
+    /// An error with its text written out.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> SqlError {
+        SqlError { code, message: message.into() }
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code.number(), self.code.sqlstate(), self.message)
+    }
+}
+
+impl std::error::Error for SqlError {}

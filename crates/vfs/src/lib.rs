@@ -1,0 +1,13 @@
+//! Files, clocks and random numbers behind traits, so that the same code runs on the real machine and in a
+//! world that crashes, tears writes and runs out of space on command.
+//!
+//! | implementation | what it is for |
+//! |---|---|
+//! | `RealFs` | the operating system; syncs go through libc's `fdatasync`/`fsync` |
+//! | `MemFs` | in memory; `MemFs::crash_clone` keeps what was synced and a random share of the rest |
+//! | `FaultFs` | wraps another: crash, error or "no space" at the k-th write or sync |
+//! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |
+
+mod traits;
+
+pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedFile, SharedFs};

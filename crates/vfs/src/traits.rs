@@ -1,0 +1,80 @@
+//! The seams. Every method may be called from any thread.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file system, shared.
+pub type SharedFs = Arc<dyn Fs>;
+/// An open file, shared. It closes with its last owner.
+pub type SharedFile = Arc<dyn File>;
+
+/// How a file is opened. All modes read; all but `Read` write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Must exist; writes are refused.
+    Read,
+    /// Must exist.
+    Write,
+    /// Made if missing, kept if present.
+    CreateOrOpen,
+    /// Must not exist yet.
+    CreateNew,
+}
+
+/// A directory tree.
+///
+/// What is durable: file contents after [`File::sync_data`]; names (creation, rename, removal) after
+/// [`Fs::sync_dir`] of the directory they are in.
+pub trait Fs: Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
+    /// Renames within a directory; replaces the target.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Who has it open goes on using it.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Names (not paths) of the files in a directory, sorted.
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Whether a file or directory of this name exists.
+    fn exists(&self, path: &Path) -> bool;
+    /// Makes a directory and its parents.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Bytes that can still be written, for the disk-full check.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// An open file. Positions are given, there is no cursor.
+pub trait File: Send + Sync {
+    /// Reads into `buf`; fewer bytes only at the end of the file.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes`; extends the file if it ends before.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes contents and the size needed to read them durable (`fdatasync`).
+    fn sync_data(&self) -> io::Result<()>;
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the length is 0.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts the file, or extends it with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Takes the exclusive advisory lock of the file; false if another process has it.
+    fn try_lock(&self) -> io::Result<bool>;
+}
+
+/// The time.
+pub trait Clock: Send + Sync {
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    fn wall_us(&self) -> u64;
+    /// Nanoseconds since some moment, never going back.
+    fn monotonic_ns(&self) -> u64;
+}
+
+/// Random numbers.
+pub trait Rng: Send + Sync {
+    /// Fills the buffer; from the operating system where it matters (salts).
+    fn fill(&self, buf: &mut [u8]);
+}
