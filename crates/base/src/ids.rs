@@ -34,8 +34,8 @@ id!(/// `server_id` of the server an event comes from.
     ServerId(u32));
 id!(/// `gtid_domain_id`: transactions of two domains are independent of each other.
     DomainId(u32));
-id!(/// A storage engine, as it is named in commit records. Final: these numbers are on disk.
-    EngineId(u8));
+id!(/// A participant of commits (a storage engine, the catalog), as commit records name it. Final: these numbers are on disk.
+    ParticipantId(u8));
 
 /// A place in the binary log: file number and byte offset in that file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

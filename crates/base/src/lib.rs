@@ -5,6 +5,6 @@ mod ids;
 
 pub use codec::{Reader, Truncated, Write};
 pub use ids::{
-    BinlogPos, CommitSeq, ConnectionId, DomainId, EngineId, Gtid, IndexId, Lsn, ParseGtidError, ServerId, TableId,
+    BinlogPos, CommitSeq, ConnectionId, DomainId, ParticipantId, Gtid, IndexId, Lsn, ParseGtidError, ServerId, TableId,
     TrxId, Xid,
 };

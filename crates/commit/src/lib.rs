@@ -1,1 +1,12 @@
-//! Cohort commit.
+//! The heart: the stages of a commit, recovery, checkpoints.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
+//! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
+
+mod coordinator;
+mod request;
+
+pub use coordinator::{CommitError, Coordinator, Wake};
+pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};

@@ -10,8 +10,8 @@ mod traits;
 
 pub use read_view::{EngineSnapshot, ReadView};
 pub use traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, ReadAt, Redo,
-    Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, Participant, ReadAt,
+    Redo, Savepoint,
 };
 
-pub use cohort_base::{CommitSeq, EngineId, IndexId, Lsn};
+pub use cohort_base::{CommitSeq, ParticipantId, IndexId, Lsn};

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, EngineId};
+use cohort_base::{CommitSeq, ParticipantId};
 
 /// An engine's own handle on its state right after one CommitSeq. Dropping it frees what it pins.
 pub trait EngineSnapshot: Any + Send + Sync {
@@ -17,12 +17,12 @@ pub trait EngineSnapshot: Any + Send + Sync {
 #[derive(Clone)]
 pub struct ReadView {
     seq: CommitSeq,
-    engines: Arc<[(EngineId, Arc<dyn EngineSnapshot>)]>,
+    engines: Arc<[(ParticipantId, Arc<dyn EngineSnapshot>)]>,
 }
 
 impl ReadView {
     /// A view over the snapshots of all engines, taken while the order stage was held at `seq`.
-    pub fn new(seq: CommitSeq, engines: Vec<(EngineId, Arc<dyn EngineSnapshot>)>) -> ReadView {
+    pub fn new(seq: CommitSeq, engines: Vec<(ParticipantId, Arc<dyn EngineSnapshot>)>) -> ReadView {
         ReadView { seq, engines: engines.into() }
     }
 
@@ -32,7 +32,7 @@ impl ReadView {
     }
 
     /// The part of one engine.
-    pub fn of(&self, engine: EngineId) -> &dyn EngineSnapshot {
+    pub fn of(&self, engine: ParticipantId) -> &dyn EngineSnapshot {
         let found = self.engines.iter().find(|(id, _)| *id == engine);
         &*found.expect("a read view holds a snapshot of every engine of its server").1
     }

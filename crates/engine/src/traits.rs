@@ -11,17 +11,17 @@
 //! |---|---|---|---|---|
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
 //! | [`EngineTrx::prepare`] | the session's worker | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
-//! | [`Engine::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
+//! | [`Participant::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
 //! | [`Engine::snapshot`] | whoever holds the order stage | no | no | - |
-//! | [`Engine::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
+//! | [`Participant::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
-//! | [`Engine::replay`] | recovery, before any session | yes | yes | nothing |
+//! | [`Participant::replay`] | recovery, before any session | yes | yes | nothing |
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, EngineId, IndexId, Lsn};
+use cohort_base::{CommitSeq, ParticipantId, IndexId, Lsn};
 
 use crate::read_view::{EngineSnapshot, ReadView};
 
@@ -145,23 +145,14 @@ pub struct IndexStats {
     pub bytes: u64,
 }
 
-/// A storage engine, shared by all sessions.
-pub trait Engine: Send + Sync {
+/// Who has redo in commit records: every engine, and the catalog. The commit coordinator knows participants only by this.
+pub trait Participant: Send + Sync {
     /// As it stands in commit records.
-    fn id(&self) -> EngineId;
-
-    /// As `ENGINE=` names it, upper case.
-    fn name(&self) -> &'static str;
-
-    /// Starts a transaction. Costs nothing until its first write.
-    fn begin(&self) -> Box<dyn EngineTrx>;
+    fn id(&self) -> ParticipantId;
 
     /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the last one's
     /// position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on aborts the process.
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]);
-
-    /// The state right now, which is the state after the last ordered transaction; the order stage is held.
-    fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
 
     /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to `lsn` and holds nothing
     /// beyond: so whatever is written now is hardened (I3). Must be quick; the work is in [`CheckpointTask::finish`].
@@ -175,6 +166,18 @@ pub trait Engine: Send + Sync {
 
     /// Does a transaction again. Called in log order from `durable_lsn()` or earlier.
     fn replay(&self, redo: &Redo) -> Result<(), EngineError>;
+}
+
+/// A storage engine, shared by all sessions.
+pub trait Engine: Participant {
+    /// As `ENGINE=` names it, upper case.
+    fn name(&self) -> &'static str;
+
+    /// Starts a transaction. Costs nothing until its first write.
+    fn begin(&self) -> Box<dyn EngineTrx>;
+
+    /// The state right now, which is the state after the last ordered transaction; the order stage is held.
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
 
     /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any transaction.
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;

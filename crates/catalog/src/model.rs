@@ -1,0 +1,162 @@
+//! What the catalog holds. Values are immutable and shared: a statement keeps the `Arc<Catalog>` it was planned
+//! with, DDL makes a new one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_base::{IndexId, TableId};
+use cohort_types::{Collation, ColumnType, Value};
+
+/// `schema.table`, exact spelling (lower_case_table_names = 0).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableName {
+    pub schema: String,
+    pub table: String,
+}
+
+/// Everything, at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalog {
+    /// Grows with every change; plans of an older version are stale.
+    pub version: u64,
+    pub schemas: BTreeMap<String, Arc<Schema>>,
+    pub accounts: Vec<Account>,
+    /// The next unused ids; never handed out twice, also over a crash.
+    pub next_table: TableId,
+    pub next_index: IndexId,
+}
+
+/// A database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    pub name: String,
+    pub collation: Collation,
+    pub comment: String,
+    pub tables: BTreeMap<String, Arc<Table>>,
+}
+
+/// A base table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub id: TableId,
+    pub name: TableName,
+    /// `ROCKSDB`.
+    pub engine: String,
+    pub columns: Vec<Column>,
+    /// The clustered index first; then in the order of definition. Without a primary key the first is
+    /// [`IndexKind::HiddenRowId`].
+    pub indexes: Vec<Index>,
+    /// Default of new character columns.
+    pub collation: Collation,
+    pub comment: String,
+    /// AUTO_INCREMENT=n given by CREATE or ALTER; the running counter is the engine's matter.
+    pub auto_increment_start: u64,
+    /// Other table options, kept as written for SHOW CREATE TABLE.
+    pub options: Vec<(String, String)>,
+    /// Seconds since 1970 UTC.
+    pub created_at: u64,
+}
+
+/// A column. Its ordinal is its place in [`Table::columns`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub ty: ColumnType,
+    pub nullable: bool,
+    pub default: DefaultValue,
+    pub on_update: OnUpdate,
+    pub auto_increment: bool,
+    pub invisible: bool,
+    pub comment: String,
+    /// What a row that was written before this column existed holds.
+    pub value_in_old_rows: Value,
+}
+
+/// DEFAULT of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// No DEFAULT clause and NOT NULL.
+    None,
+    /// A constant, NULL included, already converted to the column's type.
+    Value(Value),
+    /// CURRENT_TIMESTAMP with the column's fraction digits.
+    CurrentTimestamp,
+    /// Any other expression, as SQL text that is parsed again.
+    Expression(String),
+}
+
+/// ON UPDATE of a temporal column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnUpdate {
+    Keep,
+    CurrentTimestamp,
+}
+
+/// What an index is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// PRIMARY KEY, clustered: key = columns, value = row.
+    Primary,
+    /// No primary key was declared: key = u64 row id, big-endian; value = row.
+    HiddenRowId,
+    /// UNIQUE: key = columns, value = clustered key; rows with a NULL among the columns append the clustered key to the key.
+    Unique,
+    /// KEY: key = columns + clustered key, value empty.
+    Secondary,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    pub id: IndexId,
+    /// `PRIMARY` for the primary key.
+    pub name: String,
+    pub kind: IndexKind,
+    /// Empty for [`IndexKind::HiddenRowId`].
+    pub columns: Vec<IndexColumn>,
+    pub comment: String,
+}
+
+/// A key part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexColumn {
+    /// Ordinal of the column in the table.
+    pub column: usize,
+    /// KEY(col(n)): characters of text, bytes of binary strings.
+    pub prefix: Option<u32>,
+}
+
+/// A user and what he may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub user: String,
+    /// A host name, address or pattern with % and _.
+    pub host: String,
+    /// `mysql_native_password`.
+    pub plugin: String,
+    /// SHA1(SHA1(password)), empty for no password.
+    pub auth: Vec<u8>,
+    /// Privileges on `*.*`, names as GRANT spells them; `ALL PRIVILEGES` with or without `GRANT OPTION`.
+    pub privileges: Vec<String>,
+    /// Privileges on `schema.*`.
+    pub schema_privileges: BTreeMap<String, Vec<String>>,
+}
+
+impl Catalog {
+    /// A table by its name.
+    pub fn table(&self, schema: &str, table: &str) -> Option<&Arc<Table>> {
+        self.schemas.get(schema)?.tables.get(table)
+    }
+}
+
+impl Table {
+    /// The index whose values are the rows.
+    pub fn clustered(&self) -> &Index {
+        &self.indexes[0]
+    }
+
+    /// Ordinal of a column; names compare case-insensitively.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+    }
+}
