@@ -10,4 +10,4 @@
 
 mod traits;
 
-pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedFile, SharedFs};
+pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};

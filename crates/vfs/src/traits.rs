@@ -8,6 +8,21 @@ use std::sync::Arc;
 pub type SharedFs = Arc<dyn Fs>;
 /// An open file, shared. It closes with its last owner.
 pub type SharedFile = Arc<dyn File>;
+/// A clock, shared.
+pub type SharedClock = Arc<dyn Clock>;
+/// A source of random numbers, shared.
+pub type SharedRng = Arc<dyn Rng>;
+
+/// All that a component sees of the machine it runs on.
+#[derive(Clone)]
+pub struct World {
+    /// Files.
+    pub fs: SharedFs,
+    /// The time.
+    pub clock: SharedClock,
+    /// Random numbers.
+    pub rng: SharedRng,
+}
 
 /// How a file is opened. All modes read; all but `Read` write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
