@@ -1,1 +1,25 @@
-//! Cohort sql.
+//! The SQL language: text in, statement out.
+//!
+//! The text is bytes in UTF-8 (string literals may hold any bytes). [`next_statement`] cuts a multi-statement text,
+//! [`parse`] reads one statement, [`Digest::of`] finds a repeated statement's cached plan without parsing.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `ast` | what a statement says, as plain data |
+//! | `options` | [`ParseOptions`]: the parts of the session that change how a text is read |
+//! | `lexer` | tokens, literals, comments |
+//! | `parser` | the grammar |
+//! | `digest` | [`Digest`]: a statement without its literals, as a number |
+//! | `plan_cache` | [`PlanCache`]: plans by digest |
+//! | `print` | quoted identifiers and strings, expressions back to text |
+
+pub mod ast;
+mod digest;
+mod options;
+mod parser;
+mod plan_cache;
+
+pub use digest::Digest;
+pub use options::{ParseMode, ParseOptions};
+pub use parser::{Parsed, next_statement, parse};
+pub use plan_cache::{PlanCache, PlanKey};

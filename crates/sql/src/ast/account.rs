@@ -1,0 +1,118 @@
+//! Users and grants.
+
+use super::ObjectName;
+
+/// `user@host` or CURRENT_USER.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Account {
+    CurrentUser,
+    /// Host `%` when not written.
+    Named {
+        user: String,
+        host: String,
+    },
+}
+
+/// How an account proves itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Authentication {
+    /// IDENTIFIED BY 'text'.
+    Password(String),
+    /// IDENTIFIED BY PASSWORD 'hash'.
+    PasswordHash(String),
+    /// IDENTIFIED VIA | WITH plugin [USING | AS 'text' | USING PASSWORD('text')] [OR ...]: alternatives in order.
+    Plugins(Vec<AuthPlugin>),
+}
+
+/// One plugin of IDENTIFIED VIA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthPlugin {
+    pub plugin: String,
+    /// USING or AS 'text'.
+    pub using: Option<String>,
+    /// USING PASSWORD('text').
+    pub password: Option<String>,
+}
+
+/// An account with what CREATE USER, ALTER USER or GRANT says about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserSpec {
+    pub account: Account,
+    pub authentication: Option<Authentication>,
+}
+
+/// CREATE USER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateUser {
+    pub mode: super::CreateMode,
+    pub users: Vec<UserSpec>,
+    pub options: AccountOptions,
+}
+
+/// ALTER USER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterUser {
+    pub if_exists: bool,
+    pub users: Vec<UserSpec>,
+    pub options: AccountOptions,
+}
+
+/// REQUIRE, WITH limits, ACCOUNT LOCK, PASSWORD EXPIRE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountOptions {
+    /// REQUIRE words in upper case with their text: NONE, SSL, X509, CIPHER, ISSUER, SUBJECT.
+    pub require: Vec<(String, Option<String>)>,
+    /// MAX_QUERIES_PER_HOUR and the like, upper case.
+    pub limits: Vec<(String, u64)>,
+    /// ACCOUNT LOCK | UNLOCK.
+    pub locked: Option<bool>,
+    /// PASSWORD EXPIRE ... was written.
+    pub password_expire: bool,
+}
+
+/// One privilege of a GRANT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Privilege {
+    /// Upper case, single spaces: SELECT, CREATE TEMPORARY TABLES, ALL PRIVILEGES, USAGE, ...
+    pub name: String,
+    /// Column list; empty for the whole object.
+    pub columns: Vec<String>,
+}
+
+/// ON what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrantLevel {
+    /// `*.*`.
+    Global,
+    /// `db.*` (the name may hold `%` and `_` patterns), or `*` for the current database (None).
+    Database(Option<String>),
+    Table(ObjectName),
+    /// PROCEDURE or FUNCTION name; kind upper case.
+    Routine {
+        kind: String,
+        name: ObjectName,
+    },
+    /// GRANT role TO ...: no ON; the privileges' names are the roles.
+    Role,
+    /// GRANT PROXY ON account.
+    Proxy(Account),
+}
+
+/// GRANT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub privileges: Vec<Privilege>,
+    pub level: GrantLevel,
+    pub users: Vec<UserSpec>,
+    pub grant_option: bool,
+    pub options: AccountOptions,
+}
+
+/// REVOKE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revoke {
+    /// `ALL PRIVILEGES, GRANT OPTION FROM ...` without ON has level Global and both names here.
+    pub privileges: Vec<Privilege>,
+    pub level: GrantLevel,
+    pub accounts: Vec<Account>,
+}

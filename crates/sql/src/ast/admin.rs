@@ -1,0 +1,93 @@
+//! FLUSH, PURGE, table maintenance, statements of replication.
+
+use super::{Expr, ObjectName};
+
+/// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] ...
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flush {
+    /// NO_WRITE_TO_BINLOG or LOCAL.
+    pub local: bool,
+    pub targets: Vec<FlushTarget>,
+}
+
+/// What FLUSH flushes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlushTarget {
+    /// TABLES [list]; empty list: all.
+    Tables {
+        names: Vec<ObjectName>,
+        lock: FlushLock,
+    },
+    /// LOGS: every log.
+    Logs,
+    BinaryLogs,
+    EngineLogs,
+    ErrorLogs,
+    GeneralLogs,
+    SlowLogs,
+    RelayLogs,
+    Privileges,
+    /// [GLOBAL | SESSION] STATUS.
+    Status,
+    Hosts,
+    QueryCache,
+    UserResources,
+    /// Any other known word, upper case: without effect.
+    Other(String),
+}
+
+/// What FLUSH TABLES adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushLock {
+    None,
+    WithReadLock,
+    ForExport,
+}
+
+/// PURGE BINARY LOGS.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PurgeBinaryLogs {
+    To(String),
+    Before(Expr),
+}
+
+/// CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMaintenance {
+    pub kind: MaintenanceKind,
+    pub names: Vec<ObjectName>,
+    /// QUICK, FAST, EXTENDED, FOR UPGRADE, PERSISTENT FOR ..., upper case, in the order written.
+    pub options: Vec<String>,
+}
+
+/// Which maintenance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaintenanceKind {
+    Check,
+    Analyze,
+    Optimize,
+    Repair,
+    Checksum,
+}
+
+/// CHANGE MASTER ['name'] TO option = value, ...
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeMaster {
+    pub connection: Option<String>,
+    /// Names in upper case; a word such as SLAVE_POS is a text literal.
+    pub options: Vec<(String, Expr)>,
+}
+
+/// START and STOP SLAVE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlaveControl {
+    /// ALL SLAVES.
+    pub all: bool,
+    pub connection: Option<String>,
+    /// IO_THREAD (neither: both).
+    pub io_thread: bool,
+    /// SQL_THREAD.
+    pub sql_thread: bool,
+    /// UNTIL option = value, ...
+    pub until: Vec<(String, Expr)>,
+}

@@ -1,0 +1,140 @@
+//! What a statement says, as plain data. Names are not resolved and nothing is checked against the catalog.
+//!
+//! | module | statements |
+//! |---|---|
+//! | `expr` | expressions and literals |
+//! | `query` | SELECT, UNION, VALUES, WITH; tables and joins |
+//! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
+//! | `ddl` | databases, tables, indexes |
+//! | `data_type` | declared types of columns and casts |
+//! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA |
+//! | `admin` | FLUSH, KILL, table maintenance, replication statements |
+//! | `show` | SHOW, DESCRIBE, EXPLAIN |
+//! | `account` | users, grants |
+//!
+//! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables are
+//! lower case.
+
+mod account;
+mod admin;
+mod data_type;
+mod ddl;
+mod dml;
+mod expr;
+mod query;
+mod session;
+mod show;
+
+pub use account::*;
+pub use admin::*;
+pub use data_type::*;
+pub use ddl::*;
+pub use dml::*;
+pub use expr::*;
+pub use query::*;
+pub use session::*;
+pub use show::*;
+
+/// `name` or `db.name`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ObjectName {
+    /// The database, when it was written.
+    pub db: Option<String>,
+    /// Table (or routine) name.
+    pub name: String,
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// SELECT, VALUES, UNION, WITH ..., also with INTO @var.
+    Query(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    /// DO expr, ...
+    Do(Vec<Expr>),
+
+    CreateDatabase(CreateDatabase),
+    AlterDatabase(AlterDatabase),
+    DropDatabase(DropDatabase),
+    CreateTable(Box<CreateTable>),
+    AlterTable(Box<AlterTable>),
+    DropTable(DropTable),
+    RenameTable(RenameTable),
+    Truncate(ObjectName),
+    CreateIndex(Box<CreateIndex>),
+    DropIndex(DropIndex),
+
+    /// BEGIN, START TRANSACTION.
+    Begin(Begin),
+    Commit(Completion),
+    Rollback(Completion),
+    Savepoint(String),
+    RollbackTo(String),
+    ReleaseSavepoint(String),
+    LockTables(Vec<LockTable>),
+    UnlockTables,
+    Xa(Xa),
+
+    /// SET of anything, in the order written.
+    Set(Vec<SetItem>),
+    /// SET STATEMENT var = value, ... FOR statement.
+    SetStatement {
+        items: Vec<SetItem>,
+        statement: Box<Statement>,
+    },
+    Prepare {
+        name: String,
+        source: PrepareSource,
+    },
+    Execute {
+        name: String,
+        using: Vec<Expr>,
+    },
+    ExecuteImmediate {
+        source: Expr,
+        using: Vec<Expr>,
+    },
+    Deallocate(String),
+    Use(String),
+    Kill(Kill),
+
+    Show(Box<Show>),
+    /// DESCRIBE table [column | 'pattern'].
+    Describe {
+        table: ObjectName,
+        column: Option<String>,
+    },
+    Explain {
+        format: ExplainFormat,
+        statement: Box<Statement>,
+    },
+    Help(String),
+
+    Flush(Flush),
+    ResetMaster,
+    PurgeBinaryLogs(PurgeBinaryLogs),
+    /// BINLOG 'base64'.
+    Binlog(Expr),
+    TableMaintenance(TableMaintenance),
+    Shutdown,
+    ChangeMaster(ChangeMaster),
+    /// START SLAVE / START REPLICA.
+    StartSlave(SlaveControl),
+    StopSlave(SlaveControl),
+    ResetSlave {
+        connection: Option<String>,
+        all: bool,
+    },
+
+    CreateUser(CreateUser),
+    AlterUser(AlterUser),
+    DropUser {
+        if_exists: bool,
+        accounts: Vec<Account>,
+    },
+    RenameUser(Vec<(Account, Account)>),
+    Grant(Grant),
+    Revoke(Revoke),
+}

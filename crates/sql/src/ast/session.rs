@@ -1,0 +1,170 @@
+//! Transactions, SET, PREPARE, LOCK TABLES, XA, KILL.
+
+use super::{Account, Expr, ObjectName, VariableScope};
+
+/// READ ONLY or READ WRITE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    ReadOnly,
+    ReadWrite,
+}
+
+/// BEGIN [WORK] or START TRANSACTION.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    pub access: Option<AccessMode>,
+    pub consistent_snapshot: bool,
+}
+
+/// How COMMIT or ROLLBACK goes on; None: as `completion_type` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// AND [NO] CHAIN.
+    pub chain: Option<bool>,
+    /// [NO] RELEASE.
+    pub release: Option<bool>,
+}
+
+/// Isolation levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolationLevel {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+/// A table of LOCK TABLES.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockTable {
+    pub table: ObjectName,
+    pub alias: Option<String>,
+    pub mode: TableLockMode,
+}
+
+/// READ, READ LOCAL, WRITE, LOW_PRIORITY WRITE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableLockMode {
+    Read,
+    ReadLocal,
+    Write,
+}
+
+/// One assignment of SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetItem {
+    UserVariable {
+        name: String,
+        value: Expr,
+    },
+    /// Name in lower case; a dot in it is kept (`cache.key_buffer_size`).
+    Variable {
+        scope: VariableScope,
+        name: String,
+        value: SetValue,
+    },
+    /// SET NAMES charset [COLLATE c]; charset None is DEFAULT.
+    Names {
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    /// SET CHARACTER SET name; None is DEFAULT.
+    CharacterSet(Option<String>),
+    /// SET PASSWORD [FOR account] = ...; None: the session's own account.
+    Password {
+        account: Option<Account>,
+        password: PasswordValue,
+    },
+    /// SET [scope] TRANSACTION ...; Unspecified scope: the next transaction only.
+    Transaction {
+        scope: VariableScope,
+        isolation: Option<IsolationLevel>,
+        access: Option<AccessMode>,
+    },
+    /// SET [DEFAULT] ROLE name; None is NONE.
+    Role(Option<String>),
+}
+
+/// A value for a system variable.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetValue {
+    /// DEFAULT.
+    Default,
+    /// A bare word such as ON, OFF, ROW, utf8mb4.
+    Word(String),
+    Expr(Expr),
+}
+
+/// The new password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PasswordValue {
+    /// PASSWORD('text') or OLD_PASSWORD: to be hashed.
+    Plain(String),
+    /// 'hash': as it is.
+    Hash(String),
+}
+
+/// Where PREPARE takes the text from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PrepareSource {
+    Text(Vec<u8>),
+    UserVariable(String),
+    Expr(Expr),
+}
+
+/// KILL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kill {
+    /// SOFT when false.
+    pub hard: bool,
+    pub target: KillTarget,
+}
+
+/// What KILL kills.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KillTarget {
+    Connection(Expr),
+    /// QUERY n.
+    Query(Expr),
+    /// QUERY ID n.
+    QueryId(Expr),
+    /// [CONNECTION] USER account.
+    ConnectionsOf(Account),
+    /// QUERY USER account.
+    QueriesOf(Account),
+}
+
+/// An XA transaction's name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XaId {
+    pub gtrid: Vec<u8>,
+    pub bqual: Vec<u8>,
+    /// 1 when not written.
+    pub format_id: u32,
+}
+
+/// XA statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Xa {
+    /// XA START or BEGIN [JOIN | RESUME].
+    Start {
+        xid: XaId,
+        join: bool,
+        resume: bool,
+    },
+    /// XA END [SUSPEND [FOR MIGRATE]].
+    End {
+        xid: XaId,
+        suspend: bool,
+    },
+    Prepare(XaId),
+    Commit {
+        xid: XaId,
+        one_phase: bool,
+    },
+    Rollback(XaId),
+    /// XA RECOVER [FORMAT = 'SQL'].
+    Recover {
+        sql_format: bool,
+    },
+}

@@ -1,0 +1,137 @@
+//! SHOW, DESCRIBE, EXPLAIN.
+
+use super::{Account, Expr, Limit, ObjectName, VariableScope};
+
+/// LIKE 'pattern' or WHERE expr of a SHOW.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShowFilter {
+    Like(String),
+    Where(Expr),
+}
+
+/// How EXPLAIN answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    Traditional,
+    Extended,
+    Partitions,
+    Json,
+    /// ANALYZE statement.
+    Analyze,
+    AnalyzeJson,
+}
+
+/// SHOW.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    Databases {
+        filter: Option<ShowFilter>,
+    },
+    Tables {
+        full: bool,
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    TableStatus {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    OpenTables {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    Columns {
+        full: bool,
+        table: ObjectName,
+        filter: Option<ShowFilter>,
+    },
+    Index {
+        table: ObjectName,
+        filter: Option<ShowFilter>,
+    },
+    CreateDatabase {
+        if_not_exists: bool,
+        name: String,
+    },
+    CreateTable(ObjectName),
+    CreateView(ObjectName),
+    CreateUser(Option<Account>),
+    /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name; kind upper case.
+    CreateOther {
+        kind: String,
+        name: ObjectName,
+    },
+    Variables {
+        scope: VariableScope,
+        filter: Option<ShowFilter>,
+    },
+    Status {
+        scope: VariableScope,
+        filter: Option<ShowFilter>,
+    },
+    ProcessList {
+        full: bool,
+    },
+    Engines,
+    /// SHOW ENGINE name {STATUS | MUTEX | LOGS}; what upper case.
+    Engine {
+        name: String,
+        what: String,
+    },
+    Warnings {
+        limit: Option<Limit>,
+    },
+    Errors {
+        limit: Option<Limit>,
+    },
+    CountWarnings,
+    CountErrors,
+    BinaryLogs,
+    BinlogEvents {
+        log: Option<String>,
+        from: Option<u64>,
+        limit: Option<Limit>,
+    },
+    RelaylogEvents {
+        log: Option<String>,
+        from: Option<u64>,
+        limit: Option<Limit>,
+    },
+    /// SHOW MASTER STATUS, SHOW BINLOG STATUS.
+    MasterStatus,
+    SlaveHosts,
+    SlaveStatus {
+        all: bool,
+        connection: Option<String>,
+    },
+    /// None: the session's own account.
+    Grants(Option<Account>),
+    CharacterSet {
+        filter: Option<ShowFilter>,
+    },
+    Collation {
+        filter: Option<ShowFilter>,
+    },
+    Privileges,
+    Plugins {
+        filter: Option<ShowFilter>,
+    },
+    Triggers {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    Events {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    ProcedureStatus {
+        filter: Option<ShowFilter>,
+    },
+    FunctionStatus {
+        filter: Option<ShowFilter>,
+    },
+    PackageStatus {
+        filter: Option<ShowFilter>,
+    },
+    Profiles,
+}

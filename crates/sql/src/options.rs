@@ -1,0 +1,32 @@
+//! What of the session changes how a text is read.
+
+use cohort_types::Collation;
+
+/// The parts of `sql_mode` that the parser obeys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ParseMode {
+    /// ANSI_QUOTES: `"x"` is an identifier.
+    pub ansi_quotes: bool,
+    /// PIPES_AS_CONCAT: `||` is concat, not OR.
+    pub pipes_as_concat: bool,
+    /// NO_BACKSLASH_ESCAPES: the backslash in a string is a character.
+    pub no_backslash_escapes: bool,
+    /// HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
+    pub high_not_precedence: bool,
+    /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
+    pub ignore_space: bool,
+}
+
+/// How to read a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ParseOptions {
+    pub mode: ParseMode,
+    /// Collation of string literals: the session's `collation_connection`.
+    pub collation: Collation,
+}
+
+impl Default for ParseOptions {
+    fn default() -> ParseOptions {
+        ParseOptions { mode: ParseMode::default(), collation: Collation::UTF8MB4_GENERAL_CI }
+    }
+}
