@@ -156,6 +156,26 @@ pub struct SqlError {
     pub message: String,
 }
 
+/// Where conversions leave their warnings. The session's keeps at most `max_error_count` of them and counts the rest.
+pub trait WarningSink {
+    /// Adds one.
+    fn warn(&mut self, warning: Warning);
+}
+
+impl WarningSink for Vec<Warning> {
+    fn warn(&mut self, warning: Warning) {
+        self.push(warning);
+    }
+}
+
+/// Drops every warning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoWarnings;
+
+impl WarningSink for NoWarnings {
+    fn warn(&mut self, _: Warning) {}
+}
+
 /// The result of anything a statement does.
 pub type SqlResult<T> = Result<T, SqlError>;
 

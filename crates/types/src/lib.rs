@@ -8,20 +8,34 @@
 //! | `temporal` | [`Date`], [`Time`], [`DateTime`]: packed forms, parsing, printing, arithmetic |
 //! | `collation` | [`Collation`]: character sets and orders |
 //! | `error` | [`SqlError`], [`ErrorCode`]: the one table of error numbers, SQLSTATEs and texts |
+//! | `sql_mode` | [`SqlMode`]: the switches of the language |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
+#![allow(unused_variables, dead_code)]
+
+mod binlog_image;
 mod collation;
 mod column;
 mod decimal;
 mod error;
+mod key;
+mod row;
+mod sql_mode;
 mod temporal;
 mod value;
 
+pub use binlog_image::{BinlogColumn, ImageError, write_value};
 pub use collation::{Charset, Collation};
-pub use column::{ColumnType, TypeKind};
-pub use decimal::Decimal;
-pub use error::{ErrorCode, Level, SqlError, SqlResult, Warning};
-pub use temporal::{Date, DateTime, Time};
-pub use value::{Str, Value};
+pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
+pub use decimal::{Decimal, Lost, Overflow};
+pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
+pub use key::{KeyError, KeyPart, prefix_end, successor};
+pub use row::{RowError, RowLayout};
+pub use sql_mode::SqlMode;
+pub use temporal::{
+    Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, TIMESTAMP_MICROS_MAX,
+    Time, TimeZone,
+};
+pub use value::{Class, DECIMALS_NOT_FIXED, IntValue, Str, Value};

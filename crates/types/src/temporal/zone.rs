@@ -1,0 +1,62 @@
+//! The hook through which a session's time zone reaches TIMESTAMP conversions.
+
+use crate::{Date, DateTime};
+
+/// What a local time is in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalToUtc {
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    Exact(i64),
+    /// The clock jumped over this local time; the instant after the jump, in microseconds.
+    Gap(i64),
+    /// Before 1970-01-01 00:00:01 or after 2038-01-19 03:14:07 UTC.
+    OutOfRange,
+}
+
+/// A session's time zone.
+pub trait TimeZone {
+    /// Local fields of a real date to UTC.
+    fn to_utc(&self, local: &DateTime) -> LocalToUtc;
+    /// UTC microseconds to local fields; 0, the zero timestamp, is `0000-00-00 00:00:00`.
+    fn to_local(&self, utc_micros: i64) -> DateTime;
+}
+
+/// The last microsecond of a TIMESTAMP.
+pub const TIMESTAMP_MICROS_MAX: i64 = 0x7fff_ffff * 1_000_000 + 999_999;
+
+/// A zone of one offset, such as `+02:00`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedOffset {
+    /// East of Greenwich is positive.
+    pub seconds: i32,
+}
+
+impl FixedOffset {
+    /// `+00:00`.
+    pub const UTC: FixedOffset = FixedOffset { seconds: 0 };
+}
+
+/// 1970-01-01 as a day number.
+const EPOCH_DAY: i64 = 719_528;
+
+impl TimeZone for FixedOffset {
+    fn to_utc(&self, local: &DateTime) -> LocalToUtc {
+        let days = i64::from(local.date.day_number()) - EPOCH_DAY;
+        let micros = days * 86_400_000_000 + local.micros_of_day() - i64::from(self.seconds) * 1_000_000;
+        if (1_000_000..=TIMESTAMP_MICROS_MAX).contains(&micros) {
+            LocalToUtc::Exact(micros)
+        } else {
+            LocalToUtc::OutOfRange
+        }
+    }
+
+    fn to_local(&self, utc_micros: i64) -> DateTime {
+        if utc_micros == 0 {
+            return DateTime::default();
+        }
+        let micros = utc_micros + i64::from(self.seconds) * 1_000_000;
+        let day = micros.div_euclid(86_400_000_000) + EPOCH_DAY;
+        let date = u32::try_from(day).ok().and_then(Date::from_day_number).unwrap_or_default();
+        DateTime::from_micros_of_day(date, micros.rem_euclid(86_400_000_000))
+    }
+}

@@ -1,0 +1,186 @@
+//! What an expression yields and a row holds.
+//!
+//! Text is UTF-8 while it is in memory, whatever its column's character set; rows, keys and results convert at
+//! the edge. A string of the `binary` collation is any bytes.
+
+use crate::{Collation, Date, DateTime, Decimal, Time};
+
+/// A string with the collation it compares by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Str {
+    /// UTF-8, or any bytes when `collation` is binary.
+    pub bytes: Vec<u8>,
+    /// Order and character set.
+    pub collation: Collation,
+}
+
+/// One SQL value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A signed integer; TRUE and FALSE are 1 and 0.
+    Int(i64),
+    /// An unsigned integer; YEAR columns too.
+    UInt(u64),
+    /// FLOAT.
+    Float(f32),
+    /// DOUBLE.
+    Double(f64),
+    /// DECIMAL, and literals such as `1.5`.
+    Decimal(Decimal),
+    /// CHAR, VARCHAR, TEXT, BINARY, VARBINARY, BLOB, JSON.
+    Str(Str),
+    /// DATE.
+    Date(Date),
+    /// TIME, a signed interval.
+    Time(Time),
+    /// DATETIME, and a TIMESTAMP once it is in the session's time zone.
+    DateTime(DateTime),
+    /// TIMESTAMP as stored: microseconds since 1970-01-01 00:00 UTC; 0 is the zero timestamp.
+    Timestamp(i64),
+    /// BIT(width): a number that prints as `ceil(width / 8)` bytes.
+    Bit {
+        /// The bits, right aligned.
+        bits: u64,
+        /// 1 to 64.
+        width: u8,
+    },
+    /// ENUM: the index in numeric context (0 is the error value ''), the label in string context.
+    Enum {
+        /// 1-based.
+        index: u16,
+        /// The member's text.
+        label: Str,
+    },
+    /// SET: the bits in numeric context, the labels joined by commas in string context.
+    Set {
+        /// Bit n stands for member n.
+        bits: u64,
+        /// `a,b`.
+        label: Str,
+    },
+}
+
+impl Value {
+    /// A text value of the server's default collation.
+    pub fn text(text: impl Into<String>) -> Value {
+        Value::Str(Str { bytes: text.into().into_bytes(), collation: Collation::UTF8MB4_GENERAL_CI })
+    }
+
+    /// A byte string.
+    pub fn binary(bytes: impl Into<Vec<u8>>) -> Value {
+        Value::Str(Str { bytes: bytes.into(), collation: Collation::BINARY })
+    }
+
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+}
+
+/// Fraction digits of doubles that print with as many digits as they need, and of temporals that print a fraction
+/// only when they have one (MariaDB's number for "not fixed").
+pub const DECIMALS_NOT_FIXED: u8 = 31;
+
+/// Values of one class are compared without conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// NULL.
+    Null,
+    /// Int, UInt, Bit.
+    Int,
+    /// Float, Double.
+    Real,
+    /// Decimal.
+    Decimal,
+    /// Str, Enum, Set.
+    Str,
+    /// Date, DateTime, Timestamp.
+    DateTime,
+    /// Time.
+    Time,
+}
+
+impl Value {
+    /// A truth value.
+    pub fn bool(v: bool) -> Value {
+        Value::Int(i64::from(v))
+    }
+
+    /// The class that decides how this compares.
+    pub fn class(&self) -> Class {
+        todo!()
+    }
+
+    /// Order of two values of one class, NULL first; strings by the collation of `self`. Values of different
+    /// classes are ordered by class, which no statement shows: coerce them first.
+    pub fn compare(&self, other: &Value) -> std::cmp::Ordering {
+        todo!()
+    }
+
+    /// Hashes so that values of one class that compare equal have equal hashes.
+    pub fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        todo!()
+    }
+
+    /// Appends the text of the value as the text protocol sends it, in UTF-8; NULL appends nothing. `decimals`:
+    /// fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled columns print
+    /// through [`crate::ColumnType::write_text`].
+    pub fn write_text(&self, decimals: u8, out: &mut Vec<u8>) {
+        todo!()
+    }
+
+    /// [`Value::write_text`] as a string with [`DECIMALS_NOT_FIXED`]; bytes that are no UTF-8 are replaced.
+    pub fn to_text(&self) -> String {
+        todo!()
+    }
+
+    /// The bytes of a string, enum label or set label.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Some(&s.bytes),
+            _ => None,
+        }
+    }
+
+    /// As a double; `None` for NULL. Bad text warns 1292 "Truncated incorrect DOUBLE value: 'abc'".
+    pub fn to_f64(&self, sink: &mut dyn crate::WarningSink) -> Option<f64> {
+        todo!()
+    }
+
+    /// As an exact number; `None` for NULL. Bad text warns 1292 "Truncated incorrect DECIMAL value: 'abc'".
+    pub fn to_decimal(&self, sink: &mut dyn crate::WarningSink) -> Option<Decimal> {
+        todo!()
+    }
+
+    /// As an integer, rounded; `None` for NULL. [`IntValue`] tells the sign that both 64 bit types together need.
+    /// Bad text warns 1292 "Truncated incorrect INTEGER value: 'abc'".
+    pub fn to_int(&self, sink: &mut dyn crate::WarningSink) -> Option<IntValue> {
+        todo!()
+    }
+
+    /// Whether it counts as true; `None` for NULL.
+    pub fn to_bool(&self, sink: &mut dyn crate::WarningSink) -> Option<bool> {
+        todo!()
+    }
+}
+
+/// An integer of either 64 bit type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntValue {
+    /// BIGINT.
+    Signed(i64),
+    /// BIGINT UNSIGNED.
+    Unsigned(u64),
+}
+
+impl IntValue {
+    /// Both types' values.
+    pub fn wide(self) -> i128 {
+        match self {
+            IntValue::Signed(v) => v.into(),
+            IntValue::Unsigned(v) => v.into(),
+        }
+    }
+}
