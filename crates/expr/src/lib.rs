@@ -1,1 +1,43 @@
-//! Cohort expr.
+//! Bound expressions over rows of values: MariaDB's operators, functions, coercions and aggregates.
+//!
+//! Nothing here knows tables, names or SQL text. The executor resolves names and builds trees with the
+//! functions of `build`; a tree is immutable, may be shared by sessions, and is evaluated against a row and an
+//! [`EvalContext`].
+//!
+//! | module | concept |
+//! |---|---|
+//! | `expr` | [`Expr`]: the tree and its nodes |
+//! | `expr_type` | [`ExprType`]: static type, collation and coercibility, result metadata |
+//! | `context` | [`SessionEnv`], [`SessionHooks`], [`EvalContext`]: what an evaluation may look at and change |
+//! | `build` | constructors that check arity and derive types |
+//! | `table` | the function table: name, arity, typing, evaluation |
+//! | `eval` | evaluation of the nodes; three-valued logic |
+//! | `walk` | visiting, rewriting, constness, folding |
+//! | `display` | an expression as error messages show it |
+//! | `convert` | a value as number, text, date; warnings for what is lost |
+//! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
+//! | `aggregate` | [`Aggregate`] and its accumulators |
+//! | the rest | one family of functions each |
+
+mod aggregate;
+mod build;
+mod compare;
+mod context;
+mod convert;
+mod display;
+mod eval;
+mod expr;
+mod expr_type;
+mod table;
+mod walk;
+
+pub use aggregate::{Aggregate, AggregateKind, AggregateOptions, AggregateState, OrderKey, Quantifier};
+pub use build::{
+    BinaryOp, IntervalOp, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call, build_unary,
+    case, cast, collate, compare_exprs, date_arith, extract, in_list, is_null, is_truth, like, not, or,
+    regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable, user_variable_assign,
+};
+pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
+pub use context::{EvalContext, SessionEnv, SessionHooks, SqlMode, TimeZone, VariableScope, Warnings};
+pub use expr::{CastType, CompareOp, Expr, IntervalUnit};
+pub use expr_type::{Coercibility, ExprType, NOT_FIXED_DECIMALS, TypeClass};

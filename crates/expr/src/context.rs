@@ -1,0 +1,246 @@
+//! What an evaluation may look at and change: the session's settings, hooks to what lives elsewhere, warnings.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+
+/// The bits of `sql_mode` that change what expressions mean; the numbers are MariaDB's (they are in the binlog).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SqlMode(pub u64);
+
+impl SqlMode {
+    pub const REAL_AS_FLOAT: u64 = 1;
+    pub const PIPES_AS_CONCAT: u64 = 2;
+    pub const ANSI_QUOTES: u64 = 4;
+    pub const IGNORE_SPACE: u64 = 8;
+    pub const ONLY_FULL_GROUP_BY: u64 = 32;
+    pub const NO_UNSIGNED_SUBTRACTION: u64 = 64;
+    pub const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
+    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
+    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
+    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
+    pub const NO_ZERO_DATE: u64 = 1 << 24;
+    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+    pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
+    pub const HIGH_NOT_PRECEDENCE: u64 = 1 << 29;
+    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
+    pub const EMPTY_STRING_IS_NULL: u64 = 1 << 32;
+    pub const TIME_ROUND_FRACTIONAL: u64 = 1 << 34;
+
+    /// MariaDB's default.
+    pub const DEFAULT: SqlMode =
+        SqlMode(SqlMode::STRICT_TRANS_TABLES | SqlMode::ERROR_FOR_DIVISION_BY_ZERO | (1 << 28) | (1 << 30));
+
+    /// Whether a bit is set.
+    pub fn has(self, bit: u64) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// The session's time zone.
+#[derive(Clone, Debug)]
+pub enum TimeZone {
+    /// The host's.
+    System(jiff::tz::TimeZone),
+    /// `+hh:mm`, in seconds east of UTC.
+    Offset(i32),
+    /// From the time zone database.
+    Named(jiff::tz::TimeZone),
+}
+
+/// The settings and facts of a session that expressions depend on; fixed while a statement runs.
+#[derive(Clone, Debug)]
+pub struct SessionEnv {
+    pub sql_mode: SqlMode,
+    pub time_zone: TimeZone,
+    /// NOW() of the statement, microseconds since the epoch.
+    pub now_micros: i64,
+    /// Collation of literals and of what session functions return.
+    pub collation_connection: Collation,
+    pub div_precision_increment: u8,
+    /// Bytes.
+    pub group_concat_max_len: u64,
+    /// Bytes; a longer result is NULL with warning 1301.
+    pub max_allowed_packet: u64,
+    pub default_week_format: u8,
+    pub connection_id: u64,
+    /// `name@host` of the client.
+    pub user: String,
+    /// `name@host` of the account.
+    pub current_user: String,
+    pub database: Option<String>,
+    pub version: String,
+    /// LAST_INSERT_ID() of the statement before.
+    pub last_insert_id: u64,
+    pub row_count: i64,
+    pub found_rows: u64,
+}
+
+impl SessionEnv {
+    /// MariaDB's defaults, at a point in time, in UTC.
+    pub fn new(now_micros: i64) -> SessionEnv {
+        SessionEnv {
+            sql_mode: SqlMode::DEFAULT,
+            time_zone: TimeZone::Offset(0),
+            now_micros,
+            collation_connection: Collation::UTF8MB4_GENERAL_CI,
+            div_precision_increment: 4,
+            group_concat_max_len: 1 << 20,
+            max_allowed_packet: 16 << 20,
+            default_week_format: 0,
+            connection_id: 0,
+            user: String::new(),
+            current_user: String::new(),
+            database: None,
+            version: String::new(),
+            last_insert_id: 0,
+            row_count: -1,
+            found_rows: 0,
+        }
+    }
+}
+
+/// Which value of a system variable is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VariableScope {
+    /// `@@x`: the session's when there is one.
+    Default,
+    /// `@@global.x`.
+    Global,
+    /// `@@session.x`.
+    Session,
+}
+
+/// What expressions need from the session and the server around them. Every call is made on the thread that
+/// evaluates; the implementor uses interior mutability where state changes.
+pub trait SessionHooks {
+    /// `@name` (any case); `None` when never set.
+    fn user_variable(&self, name: &str) -> Option<Value>;
+    /// `@name := value`.
+    fn set_user_variable(&self, name: &str, value: Value);
+    /// `@@name`; error 1193 when unknown.
+    fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value>;
+    /// `LAST_INSERT_ID(n)`.
+    fn set_last_insert_id(&self, id: u64);
+    /// The clock now, microseconds since the epoch (SYSDATE, UUID).
+    fn clock_micros(&self) -> i64;
+    /// Random bits (RAND() without a seed, UUID).
+    fn random(&self) -> u64;
+    /// Sleeps; true when it was cut short by KILL.
+    fn sleep(&self, duration: Duration) -> bool;
+    /// GET_LOCK: Some(true) got it, Some(false) timed out, None error.
+    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<Option<bool>> {
+        let _ = (name, timeout);
+        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION GET_LOCK does not exist"))
+    }
+    /// RELEASE_LOCK: Some(true) released, Some(false) another's, None there is none.
+    fn release_lock(&self, name: &str) -> SqlResult<Option<bool>> {
+        let _ = name;
+        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION RELEASE_LOCK does not exist"))
+    }
+    /// IS_USED_LOCK: the connection that holds it.
+    fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>> {
+        let _ = name;
+        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION IS_USED_LOCK does not exist"))
+    }
+}
+
+/// The warnings of a statement, bounded as `max_error_count` wants it.
+#[derive(Debug)]
+pub struct Warnings {
+    list: Vec<Warning>,
+    total: u64,
+    limit: usize,
+}
+
+impl Warnings {
+    /// Keeps at most `limit` of them, and counts all.
+    pub fn new(limit: usize) -> Warnings {
+        Warnings { list: Vec::new(), total: 0, limit }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, warning: Warning) {
+        self.total += 1;
+        if self.list.len() < self.limit {
+            self.list.push(warning);
+        }
+    }
+
+    /// Those kept.
+    pub fn list(&self) -> &[Warning] {
+        &self.list
+    }
+
+    /// How many there were.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+impl Default for Warnings {
+    fn default() -> Warnings {
+        Warnings::new(64)
+    }
+}
+
+/// Everything an evaluation sees besides the row. One per statement execution, on one thread.
+pub struct EvalContext<'s> {
+    /// The session's settings.
+    pub env: &'s SessionEnv,
+    /// The session's variables and the server around it.
+    pub hooks: &'s dyn SessionHooks,
+    /// Values of `Expr::Param`.
+    pub params: &'s [Value],
+    /// Set while a strict statement changes data: a warning becomes the statement's error.
+    pub abort_on_warning: Cell<bool>,
+    warnings: RefCell<Warnings>,
+    /// State of RAND(n), by the address of its node.
+    pub(crate) random: RefCell<HashMap<usize, (u32, u32)>>,
+}
+
+impl<'s> EvalContext<'s> {
+    /// A context for one statement.
+    pub fn new(env: &'s SessionEnv, hooks: &'s dyn SessionHooks, params: &'s [Value]) -> EvalContext<'s> {
+        EvalContext {
+            env,
+            hooks,
+            params,
+            abort_on_warning: Cell::new(false),
+            warnings: RefCell::new(Warnings::default()),
+            random: RefCell::new(HashMap::new()),
+        }
+    }
+
+    /// Notes a warning, or fails with it in a strict data change.
+    pub fn warn(&self, code: ErrorCode, message: impl Into<String>) -> SqlResult<()> {
+        let error = SqlError::new(code, message);
+        if self.abort_on_warning.get() {
+            return Err(error);
+        }
+        self.warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+        Ok(())
+    }
+
+    /// Notes something that is never an error.
+    pub fn note(&self, code: ErrorCode, message: impl Into<String>) {
+        self.warnings.borrow_mut().push(Warning { level: Level::Note, error: SqlError::new(code, message) });
+    }
+
+    /// Adds a warning made elsewhere.
+    pub fn push_warning(&self, warning: Warning) {
+        self.warnings.borrow_mut().push(warning);
+    }
+
+    /// Takes the warnings noted so far.
+    pub fn take_warnings(&self) -> Warnings {
+        self.warnings.take()
+    }
+
+    /// How many warnings were noted so far.
+    pub fn warning_count(&self) -> u64 {
+        self.warnings.borrow().total()
+    }
+}

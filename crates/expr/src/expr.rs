@@ -1,0 +1,310 @@
+//! The expression tree. Predicates that planners look into are nodes of their own; everything else is a `Call`.
+
+use std::sync::Arc;
+
+use cohort_types::{Collation, Value};
+
+use crate::compare::{CompareHow, InSet};
+use crate::expr_type::ExprType;
+use crate::table::{Extra, Function};
+
+/// A bound expression. Every node knows its static type.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// A literal, or what folding made of a constant expression.
+    Const(Box<Constant>),
+    /// The n-th parameter of the statement (a `?`, or a literal lifted out of a cached plan).
+    Param(Box<Param>),
+    /// A column of the row the operator feeds.
+    Column(Box<Column>),
+    /// `a < b` and its like.
+    Compare(Box<Compare>),
+    /// `a AND b AND ..`.
+    And(Vec<Expr>),
+    /// `a OR b OR ..`.
+    Or(Vec<Expr>),
+    /// `NOT a`.
+    Not(Box<Expr>),
+    /// `a IS [NOT] NULL`.
+    IsNull(Box<IsNull>),
+    /// `a [NOT] BETWEEN b AND c`.
+    Between(Box<Between>),
+    /// `a [NOT] IN (b, c, ..)`.
+    In(Box<In>),
+    /// `a [NOT] LIKE b ESCAPE c`.
+    Like(Box<Like>),
+    /// `CASE`.
+    Case(Box<Case>),
+    /// `CAST(a AS type)`.
+    Cast(Box<Cast>),
+    /// `(a, b, ..)`: only as an operand of comparisons and IN.
+    Row(Vec<Expr>),
+    /// A function or an arithmetic operator.
+    Call(Box<Call>),
+}
+
+/// A value known when the tree was built.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    pub value: Value,
+    pub ty: ExprType,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Index into `EvalContext::params`.
+    pub index: usize,
+    /// What the planner expects to be bound; the value decides.
+    pub ty: ExprType,
+}
+
+/// A column reference.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Index into the row.
+    pub ordinal: usize,
+    pub ty: ExprType,
+    /// As messages show it, for instance `` `db`.`t`.`a` ``.
+    pub name: Arc<str>,
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    Eq,
+    /// `<=>`: NULL equals NULL.
+    NullSafeEq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl CompareOp {
+    /// The operator with its sides exchanged.
+    pub fn swapped(self) -> CompareOp {
+        match self {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            same => same,
+        }
+    }
+
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::NullSafeEq => "<=>",
+            CompareOp::Ne => "<>",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Compare {
+    pub op: CompareOp,
+    pub left: Expr,
+    pub right: Expr,
+    pub how: CompareHow,
+}
+
+#[derive(Clone, Debug)]
+pub struct IsNull {
+    pub operand: Expr,
+    pub negated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Between {
+    pub operand: Expr,
+    pub low: Expr,
+    pub high: Expr,
+    pub negated: bool,
+    pub how: CompareHow,
+}
+
+#[derive(Clone, Debug)]
+pub struct In {
+    pub operand: Expr,
+    pub list: Vec<Expr>,
+    pub negated: bool,
+    pub how: CompareHow,
+    /// The list as a set, when it is constant and of one class with the operand.
+    pub(crate) set: Option<Arc<InSet>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Like {
+    pub operand: Expr,
+    pub pattern: Expr,
+    /// The escape character; `None` under NO_BACKSLASH_ESCAPES or `ESCAPE ''`.
+    pub escape: Option<char>,
+    pub negated: bool,
+    pub collation: Collation,
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Present in `CASE x WHEN ..`.
+    pub operand: Option<Expr>,
+    /// WHEN, THEN.
+    pub branches: Vec<(Expr, Expr)>,
+    pub otherwise: Option<Expr>,
+    pub ty: ExprType,
+    /// How the operand compares with each WHEN.
+    pub hows: Vec<CompareHow>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Cast {
+    pub operand: Expr,
+    pub to: CastType,
+    pub ty: ExprType,
+}
+
+/// The target of CAST and CONVERT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CastType {
+    Signed,
+    Unsigned,
+    Double,
+    Float,
+    Decimal {
+        precision: u8,
+        decimals: u8,
+    },
+    /// `CHAR(n)`, `CHAR CHARACTER SET x`, `CONVERT(a USING x)`.
+    Char {
+        length: Option<u32>,
+        collation: Collation,
+    },
+    /// `BINARY(n)`; values are padded with zero bytes to n.
+    Binary {
+        length: Option<u32>,
+    },
+    Date,
+    Time {
+        decimals: u8,
+    },
+    DateTime {
+        decimals: u8,
+    },
+    Year,
+    Json,
+}
+
+/// The unit of an INTERVAL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntervalUnit {
+    Microsecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    SecondMicrosecond,
+    MinuteMicrosecond,
+    MinuteSecond,
+    HourMicrosecond,
+    HourSecond,
+    HourMinute,
+    DayMicrosecond,
+    DaySecond,
+    DayMinute,
+    DayHour,
+    YearMonth,
+}
+
+/// A function applied to arguments.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub(crate) function: &'static Function,
+    pub(crate) args: Vec<Expr>,
+    pub(crate) extra: Extra,
+    pub(crate) ty: ExprType,
+}
+
+impl Call {
+    /// The function's name in lower case.
+    pub fn name(&self) -> &'static str {
+        self.function.name
+    }
+
+    /// Its arguments.
+    pub fn args(&self) -> &[Expr] {
+        &self.args
+    }
+}
+
+impl Expr {
+    /// A literal with the type MariaDB gives literals of its value.
+    pub fn constant(value: Value) -> Expr {
+        let ty = crate::build::literal_type(&value);
+        Expr::Const(Box::new(Constant { value, ty }))
+    }
+
+    /// A constant of a given type.
+    pub fn typed_constant(value: Value, ty: ExprType) -> Expr {
+        Expr::Const(Box::new(Constant { value, ty }))
+    }
+
+    /// NULL.
+    pub fn null() -> Expr {
+        Expr::constant(Value::Null)
+    }
+
+    /// A column of the row.
+    pub fn column(ordinal: usize, ty: ExprType, name: impl Into<Arc<str>>) -> Expr {
+        Expr::Column(Box::new(Column { ordinal, ty, name: name.into() }))
+    }
+
+    /// A parameter.
+    pub fn param(index: usize, ty: ExprType) -> Expr {
+        Expr::Param(Box::new(Param { index, ty }))
+    }
+
+    /// Its static type. A row has the type of its first element.
+    pub fn ty(&self) -> ExprType {
+        match self {
+            Expr::Const(node) => node.ty.clone(),
+            Expr::Param(node) => node.ty.clone(),
+            Expr::Column(node) => node.ty.clone(),
+            Expr::Case(node) => node.ty.clone(),
+            Expr::Cast(node) => node.ty.clone(),
+            Expr::Call(node) => node.ty.clone(),
+            Expr::Row(items) => items.first().map_or_else(ExprType::null, Expr::ty),
+            Expr::IsNull(_) => ExprType::boolean().with_nullable(false),
+            Expr::Compare(_)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::Between(_)
+            | Expr::In(_)
+            | Expr::Like(_) => ExprType::boolean(),
+        }
+    }
+
+    /// Its type without a copy, where the node keeps one.
+    pub(crate) fn type_ref(&self) -> Option<&ExprType> {
+        match self {
+            Expr::Const(node) => Some(&node.ty),
+            Expr::Param(node) => Some(&node.ty),
+            Expr::Column(node) => Some(&node.ty),
+            Expr::Case(node) => Some(&node.ty),
+            Expr::Cast(node) => Some(&node.ty),
+            Expr::Call(node) => Some(&node.ty),
+            _ => None,
+        }
+    }
+}

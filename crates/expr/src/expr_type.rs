@@ -1,0 +1,451 @@
+//! The static type of an expression: what MariaDB derives before any row is read, and shows as result metadata.
+
+use std::sync::Arc;
+
+use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
+
+/// `decimals` of a DOUBLE (or of a string) whose number of fraction digits is open.
+pub const NOT_FIXED_DECIMALS: u8 = 39;
+
+/// How strongly an expression insists on its collation; the lower one wins. The numbers are what
+/// `COERCIBILITY()` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Coercibility {
+    /// `COLLATE` was written.
+    Explicit = 0,
+    /// Two implicit collations met: good for concatenation, an error in a comparison.
+    NoCollation = 1,
+    /// A column.
+    Implicit = 2,
+    /// `USER()`, `VERSION()` and the like.
+    SystemConstant = 3,
+    /// A literal.
+    Coercible = 4,
+    /// A number or a temporal value.
+    Numeric = 5,
+    /// NULL.
+    Ignorable = 6,
+}
+
+/// The arithmetic an expression takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeClass {
+    /// Integers, BIT, YEAR.
+    Int,
+    /// DECIMAL.
+    Decimal,
+    /// FLOAT, DOUBLE.
+    Real,
+    /// Strings, ENUM, SET.
+    String,
+    /// DATE.
+    Date,
+    /// TIME.
+    Time,
+    /// DATETIME, TIMESTAMP.
+    DateTime,
+}
+
+/// The type of an expression with its attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExprType {
+    /// The family.
+    pub kind: TypeKind,
+    /// The literal NULL: metadata type NULL, and every other type wins over it.
+    pub null_literal: bool,
+    /// Characters of strings (bytes when binary), display width of the rest.
+    pub length: u32,
+    /// Digits after the point; [`NOT_FIXED_DECIMALS`] when open.
+    pub decimals: u8,
+    /// Of integers and decimals.
+    pub unsigned: bool,
+    /// Whether NULL may come out.
+    pub nullable: bool,
+    /// Of strings; binary for the rest, as on the wire.
+    pub collation: Collation,
+    /// How strongly `collation` is meant.
+    pub coercibility: Coercibility,
+    /// Whether only ASCII comes out, so that any character set can hold it.
+    pub ascii: bool,
+    /// Labels of ENUM and SET columns.
+    pub members: Arc<[String]>,
+}
+
+impl ExprType {
+    /// A numeric type.
+    pub fn number(kind: TypeKind, length: u32, decimals: u8) -> ExprType {
+        ExprType {
+            kind,
+            null_literal: false,
+            length,
+            decimals,
+            unsigned: false,
+            nullable: true,
+            collation: Collation::BINARY,
+            coercibility: Coercibility::Numeric,
+            ascii: true,
+            members: Arc::from([]),
+        }
+    }
+
+    /// BIGINT of MariaDB's usual width for computed values.
+    pub fn bigint(length: u32) -> ExprType {
+        ExprType::number(TypeKind::BigInt, length, 0)
+    }
+
+    /// What a comparison yields: INT(1).
+    pub fn boolean() -> ExprType {
+        ExprType::number(TypeKind::Int, 1, 0)
+    }
+
+    /// DOUBLE with an open number of decimals.
+    pub fn double() -> ExprType {
+        ExprType::number(TypeKind::Double, 23, NOT_FIXED_DECIMALS)
+    }
+
+    /// DOUBLE that prints with so many decimals.
+    pub fn double_fixed(length: u32, decimals: u8) -> ExprType {
+        ExprType::number(TypeKind::Double, length, decimals)
+    }
+
+    /// DECIMAL(precision, decimals); `length` becomes the printed width.
+    pub fn decimal(precision: u32, decimals: u8, unsigned: bool) -> ExprType {
+        let length = decimal_width(precision, decimals, unsigned);
+        ExprType { unsigned, ..ExprType::number(TypeKind::Decimal, length, decimals) }
+    }
+
+    /// DATE.
+    pub fn date() -> ExprType {
+        ExprType::number(TypeKind::Date, 10, 0)
+    }
+
+    /// TIME with fraction digits.
+    pub fn time(decimals: u8) -> ExprType {
+        let width = if decimals > 0 { 11 + u32::from(decimals) } else { 10 };
+        ExprType::number(TypeKind::Time, width, decimals)
+    }
+
+    /// DATETIME with fraction digits.
+    pub fn datetime(decimals: u8) -> ExprType {
+        let width = if decimals > 0 { 20 + u32::from(decimals) } else { 19 };
+        ExprType::number(TypeKind::DateTime, width, decimals)
+    }
+
+    /// A string of at most `length` characters; long ones become TEXT kinds as in result sets.
+    pub fn string(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
+        let mut ty = ExprType::number(TypeKind::VarChar, length, NOT_FIXED_DECIMALS);
+        ty.collation = collation;
+        ty.coercibility = coercibility;
+        ty.ascii = false;
+        ty.kind = string_kind(length, collation);
+        ty
+    }
+
+    /// The literal NULL.
+    pub fn null() -> ExprType {
+        let mut ty = ExprType::number(TypeKind::VarBinary, 0, 0);
+        ty.null_literal = true;
+        ty.coercibility = Coercibility::Ignorable;
+        ty
+    }
+
+    /// The type of a column.
+    pub fn of_column(column: &ColumnType, nullable: bool) -> ExprType {
+        let is_text = is_string_kind(column.kind);
+        let fixed = match column.kind {
+            TypeKind::Float | TypeKind::Double if column.decimals == 0 && column.length == 0 => {
+                NOT_FIXED_DECIMALS
+            }
+            _ => column.decimals,
+        };
+        ExprType {
+            kind: column.kind,
+            null_literal: false,
+            length: column_width(column),
+            decimals: fixed,
+            unsigned: column.unsigned,
+            nullable,
+            collation: if is_text { column.collation } else { Collation::BINARY },
+            coercibility: if is_text { Coercibility::Implicit } else { Coercibility::Numeric },
+            ascii: !is_text,
+            members: column.members.clone(),
+        }
+    }
+
+    /// The column type that could hold this expression (CREATE TABLE .. SELECT, temporary tables).
+    pub fn to_column_type(&self) -> ColumnType {
+        let length = match self.kind {
+            TypeKind::Decimal => self.precision(),
+            _ => self.length,
+        };
+        let decimals = match self.kind {
+            TypeKind::Decimal | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => self.decimals,
+            TypeKind::Float | TypeKind::Double if self.decimals < NOT_FIXED_DECIMALS => self.decimals,
+            _ => 0,
+        };
+        ColumnType {
+            kind: self.kind,
+            length,
+            decimals,
+            unsigned: self.unsigned,
+            zerofill: false,
+            collation: self.collation,
+            members: self.members.clone(),
+        }
+    }
+
+    /// Which arithmetic it takes part in.
+    pub fn class(&self) -> TypeClass {
+        use TypeKind::*;
+        match self.kind {
+            TinyInt | SmallInt | MediumInt | Int | BigInt | Bit | Year => TypeClass::Int,
+            Decimal => TypeClass::Decimal,
+            Float | Double => TypeClass::Real,
+            Date => TypeClass::Date,
+            Time => TypeClass::Time,
+            DateTime | Timestamp => TypeClass::DateTime,
+            _ => TypeClass::String,
+        }
+    }
+
+    /// Whether it is DATE, TIME, DATETIME or TIMESTAMP.
+    pub fn is_temporal(&self) -> bool {
+        matches!(self.class(), TypeClass::Date | TypeClass::Time | TypeClass::DateTime)
+    }
+
+    /// Decimal digits in total when taken as DECIMAL.
+    pub fn precision(&self) -> u32 {
+        match self.class() {
+            TypeClass::Decimal => {
+                let point = u32::from(self.decimals > 0);
+                let sign = u32::from(!self.unsigned);
+                self.length.saturating_sub(point + sign).clamp(1, 65)
+            }
+            TypeClass::Int => self.length.saturating_sub(u32::from(!self.unsigned)).clamp(1, 65),
+            _ => self.length.clamp(1, 65),
+        }
+    }
+
+    /// Digits before the point when taken as DECIMAL.
+    pub fn int_digits(&self) -> u32 {
+        match self.class() {
+            TypeClass::Decimal => self.precision() - u32::from(self.decimals).min(self.precision()),
+            _ => self.precision(),
+        }
+    }
+
+    /// Characters it may print, as a function that makes text of it counts them.
+    pub fn char_length(&self) -> u32 {
+        self.length
+    }
+
+    /// The same type, nullable or not.
+    pub fn with_nullable(mut self, nullable: bool) -> ExprType {
+        self.nullable = nullable;
+        self
+    }
+
+    /// The same type, unsigned.
+    pub fn with_unsigned(mut self, unsigned: bool) -> ExprType {
+        self.unsigned = unsigned;
+        self
+    }
+}
+
+/// Printed width of DECIMAL(precision, decimals).
+pub(crate) fn decimal_width(precision: u32, decimals: u8, unsigned: bool) -> u32 {
+    precision + u32::from(decimals > 0) + u32::from(!unsigned && precision > 0)
+}
+
+fn string_kind(length: u32, collation: Collation) -> TypeKind {
+    let binary = collation == Collation::BINARY;
+    let pick = |text, blob| if binary { blob } else { text };
+    // A string that no longer fits VARCHAR is sent as the smallest TEXT that holds it.
+    match u64::from(length) * u64::from(max_bytes_per_char(collation)) {
+        0..=65_535 => pick(TypeKind::VarChar, TypeKind::VarBinary),
+        65_536..=16_777_215 => pick(TypeKind::MediumText, TypeKind::MediumBlob),
+        _ => pick(TypeKind::LongText, TypeKind::LongBlob),
+    }
+}
+
+/// Bytes the widest character of a collation's set takes.
+pub(crate) fn max_bytes_per_char(collation: Collation) -> u32 {
+    match charset_of(collation) {
+        Charset::Utf8mb4 => 4,
+        Charset::Utf8mb3 => 3,
+        _ => 1,
+    }
+}
+
+fn charset_of(collation: Collation) -> Charset {
+    match collation.0 {
+        63 => Charset::Binary,
+        33 | 83 => Charset::Utf8mb3,
+        8 | 47 => Charset::Latin1,
+        11 | 65 => Charset::Ascii,
+        _ => Charset::Utf8mb4,
+    }
+}
+
+pub(crate) fn is_string_kind(kind: TypeKind) -> bool {
+    use TypeKind::*;
+    matches!(
+        kind,
+        Char | VarChar
+            | Binary
+            | VarBinary
+            | TinyText
+            | Text
+            | MediumText
+            | LongText
+            | TinyBlob
+            | Blob
+            | MediumBlob
+            | LongBlob
+            | Json
+            | Enum
+            | Set
+    )
+}
+
+fn column_width(column: &ColumnType) -> u32 {
+    let fraction = |base: u32| if column.decimals > 0 { base + 1 + u32::from(column.decimals) } else { base };
+    match column.kind {
+        TypeKind::Decimal => decimal_width(column.length, column.decimals, column.unsigned),
+        TypeKind::Float if column.length == 0 => 12,
+        TypeKind::Double if column.length == 0 => 22,
+        TypeKind::Date => 10,
+        TypeKind::Time => fraction(10),
+        TypeKind::DateTime | TypeKind::Timestamp => fraction(19),
+        TypeKind::Year => 4,
+        TypeKind::TinyText | TypeKind::TinyBlob => 255,
+        TypeKind::Text | TypeKind::Blob => 65_535,
+        TypeKind::MediumText | TypeKind::MediumBlob => 16_777_215,
+        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json => u32::MAX,
+        TypeKind::Enum => column.members.iter().map(|m| m.chars().count() as u32).max().unwrap_or(0),
+        TypeKind::Set => {
+            let labels: u32 = column.members.iter().map(|m| m.chars().count() as u32).sum();
+            labels + (column.members.len() as u32).saturating_sub(1)
+        }
+        _ => column.length,
+    }
+}
+
+/// A collation with its strength, while several are being joined to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Derived {
+    pub collation: Collation,
+    pub coercibility: Coercibility,
+    pub ascii: bool,
+}
+
+impl Derived {
+    pub fn of(ty: &ExprType) -> Derived {
+        Derived { collation: ty.collation, coercibility: ty.coercibility, ascii: ty.ascii }
+    }
+
+    fn is_unicode(self) -> bool {
+        matches!(charset_of(self.collation), Charset::Utf8mb4 | Charset::Utf8mb3)
+    }
+
+    /// Whether every character of `other` exists in this one's set and this one may be forced on it.
+    fn is_superset_of(self, other: Derived) -> bool {
+        if self.is_unicode() {
+            let wider = max_bytes_per_char(self.collation) > max_bytes_per_char(other.collation);
+            let equal = self.coercibility == other.coercibility;
+            if self.coercibility < other.coercibility || (equal && (!other.is_unicode() || wider)) {
+                return true;
+            }
+        }
+        other.ascii
+            && (self.coercibility < other.coercibility
+                || (self.coercibility == other.coercibility && !self.ascii))
+    }
+}
+
+/// Joins two collations by MariaDB's coercibility rules; `None` is an illegal mix.
+pub(crate) fn join_collations(left: Derived, right: Derived) -> Option<Derived> {
+    if charset_of(left.collation) != charset_of(right.collation) {
+        return join_charsets(left, right);
+    }
+    if left.coercibility != right.coercibility {
+        return Some(if left.coercibility < right.coercibility { left } else { right });
+    }
+    if left.collation == right.collation {
+        return Some(Derived { ascii: left.ascii && right.ascii, ..left });
+    }
+    if left.coercibility == Coercibility::Explicit {
+        return None;
+    }
+    if is_binary_sort(left.collation) {
+        return Some(left);
+    }
+    if is_binary_sort(right.collation) {
+        return Some(right);
+    }
+    Some(Derived {
+        coercibility: Coercibility::NoCollation,
+        collation: binary_sort_of(left.collation),
+        ascii: false,
+    })
+}
+
+fn join_charsets(left: Derived, right: Derived) -> Option<Derived> {
+    if left.collation == Collation::BINARY {
+        return Some(if left.coercibility <= right.coercibility { left } else { right });
+    }
+    if right.collation == Collation::BINARY {
+        return Some(if right.coercibility <= left.coercibility { right } else { left });
+    }
+    if left.is_superset_of(right) {
+        return Some(left);
+    }
+    if right.is_superset_of(left) {
+        return Some(right);
+    }
+    if left.coercibility < right.coercibility && right.coercibility >= Coercibility::SystemConstant {
+        return Some(left);
+    }
+    if right.coercibility < left.coercibility && left.coercibility >= Coercibility::SystemConstant {
+        return Some(right);
+    }
+    None
+}
+
+fn is_binary_sort(collation: Collation) -> bool {
+    matches!(collation.0, 46 | 47 | 63 | 65 | 83)
+}
+
+fn binary_sort_of(collation: Collation) -> Collation {
+    Collation(match charset_of(collation) {
+        Charset::Utf8mb4 => 46,
+        Charset::Utf8mb3 => 83,
+        Charset::Latin1 => 47,
+        Charset::Ascii => 65,
+        Charset::Binary => 63,
+    })
+}
+
+/// Joins the collations of all string arguments; error 1267 when they do not mix.
+pub(crate) fn aggregate_collations<'t>(
+    operation: &str,
+    types: impl IntoIterator<Item = &'t ExprType>,
+) -> SqlResult<Derived> {
+    let mut joined: Option<Derived> = None;
+    for ty in types {
+        let next = Derived::of(ty);
+        joined = Some(match joined {
+            None => next,
+            Some(before) => join_collations(before, next).ok_or_else(|| illegal_mix(operation))?,
+        });
+    }
+    Ok(joined.unwrap_or(Derived {
+        collation: Collation::BINARY,
+        coercibility: Coercibility::Numeric,
+        ascii: true,
+    }))
+}
+
+fn illegal_mix(operation: &str) -> SqlError {
+    SqlError::new(ErrorCode::UnknownError, format!("Illegal mix of collations for operation '{operation}'"))
+}
