@@ -8,6 +8,18 @@
 //! | `FaultFs` | wraps another: crash, error or "no space" at the k-th write or sync |
 //! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |
 
+mod clock;
+mod fault;
+mod mem;
+mod real;
+mod rng;
+mod trace;
 mod traits;
 
+pub use clock::{RealClock, SimClock};
+pub use fault::{Fault, FaultFs};
+pub use mem::MemFs;
+pub use real::RealFs;
+pub use rng::{RealRng, SeededRng};
+pub use trace::TraceFs;
 pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};

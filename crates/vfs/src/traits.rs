@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::{RealClock, RealFs, RealRng, SeededRng, SimClock};
+
 /// A file system, shared.
 pub type SharedFs = Arc<dyn Fs>;
 /// An open file, shared. It closes with its last owner.
@@ -22,6 +24,18 @@ pub struct World {
     pub clock: SharedClock,
     /// Random numbers.
     pub rng: SharedRng,
+}
+
+impl World {
+    /// The machine.
+    pub fn real() -> World {
+        World { fs: RealFs::shared(), clock: RealClock::shared(), rng: RealRng::shared() }
+    }
+
+    /// A simulation on this file system: a clock that stands still, reproducible random numbers.
+    pub fn sim(fs: SharedFs, seed: u64) -> World {
+        World { fs, clock: SimClock::new(1_700_000_000_000_000), rng: SeededRng::shared(seed) }
+    }
 }
 
 /// How a file is opened. All modes read; all but `Read` write.
@@ -92,4 +106,16 @@ pub trait Clock: Send + Sync {
 pub trait Rng: Send + Sync {
     /// Fills the buffer; from the operating system where it matters (salts).
     fn fill(&self, buf: &mut [u8]);
+
+    /// A number of 64 random bits.
+    fn next_u64(&self) -> u64 {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// A number below `n`, which must not be 0. (The bias is n / 2^64.)
+    fn below(&self, n: u64) -> u64 {
+        self.next_u64() % n
+    }
 }

@@ -1,0 +1,195 @@
+//! A file system that fails on command.
+//!
+//! Operations that change something (create, write, set_len, sync, rename, remove, sync_dir) are numbered from 0. A plan names
+//! the number at which something happens. So a test runs its workload for k = 0, 1, 2, ... until a run ends before its
+//! k-th operation, and has then met every place where the machine can stop.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
+
+/// What happens, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// The machine stops at operation `at`: the operation may have reached the disk in part (a sync has not), and this and every later one,
+    /// reads too, fails.
+    CrashAt(u64),
+    /// Operation `at` fails without effect, once.
+    ErrorAt(u64, io::ErrorKind),
+    /// From operation `at` on, whatever may need space fails with "no space".
+    FullFrom(u64),
+}
+
+struct State {
+    fault: Fault,
+    ops: u64,
+    crashed: bool,
+}
+
+/// Wraps a file system. Cloning shares it.
+#[derive(Clone)]
+pub struct FaultFs {
+    inner: SharedFs,
+    state: Arc<Mutex<State>>,
+}
+
+struct FaultFile {
+    inner: SharedFile,
+    fs: FaultFs,
+}
+
+/// How an operation meets a fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Takes space: fails on a full disk.
+    Grows,
+    /// Needs no space.
+    Changes,
+    /// Makes durable: a crash comes before it.
+    Syncs,
+}
+
+impl FaultFs {
+    /// Without a fault at first.
+    pub fn new(inner: SharedFs) -> FaultFs {
+        FaultFs { inner, state: Arc::new(Mutex::new(State { fault: Fault::None, ops: 0, crashed: false })) }
+    }
+
+    /// Sets what happens; operations are counted on from where they are ([`FaultFs::ops`]).
+    pub fn set(&self, fault: Fault) {
+        self.state.lock().fault = fault;
+    }
+
+    /// Operations so far.
+    pub fn ops(&self) -> u64 {
+        self.state.lock().ops
+    }
+
+    /// Whether the crash has come.
+    pub fn crashed(&self) -> bool {
+        self.state.lock().crashed
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        match self.state.lock().crashed {
+            true => Err(io::Error::other("the machine has crashed")),
+            false => Ok(()),
+        }
+    }
+
+    fn run<T>(&self, effect: Effect, op: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.alive()?;
+        let (number, fault) = {
+            let mut state = self.state.lock();
+            state.ops += 1;
+            let number = state.ops - 1;
+            state.crashed |= state.fault == Fault::CrashAt(number);
+            (number, state.fault)
+        };
+        match fault {
+            Fault::CrashAt(at) if at == number => {
+                if effect != Effect::Syncs {
+                    op()?;
+                }
+                self.alive().map(|()| unreachable!("it has just crashed"))
+            }
+            Fault::ErrorAt(at, kind) if at == number => Err(kind.into()),
+            Fault::FullFrom(at) if number >= at && effect == Effect::Grows => {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            _ => op(),
+        }
+    }
+
+    fn wrap(&self, inner: SharedFile) -> SharedFile {
+        Arc::new(FaultFile { inner, fs: self.clone() })
+    }
+}
+
+impl Fs for FaultFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        self.alive()?;
+        let creates = match mode {
+            OpenMode::Read | OpenMode::Write => false,
+            OpenMode::CreateOrOpen | OpenMode::CreateNew => !self.inner.exists(path),
+        };
+        let file = match creates {
+            true => self.run(Effect::Grows, || self.inner.open(path, mode))?,
+            false => self.inner.open(path, mode)?,
+        };
+        Ok(self.wrap(file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.run(Effect::Changes, || self.inner.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.run(Effect::Changes, || self.inner.remove(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.alive()?;
+        self.inner.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.alive()?;
+        self.inner.create_dir_all(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.run(Effect::Syncs, || self.inner.sync_dir(dir))
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.alive()?;
+        let full = {
+            let state = self.state.lock();
+            matches!(state.fault, Fault::FullFrom(at) if state.ops >= at)
+        };
+        if full { Ok(0) } else { self.inner.free_bytes(dir) }
+    }
+}
+
+impl File for FaultFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.fs.alive()?;
+        self.inner.read_at(buf, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let grows = offset + bytes.len() as u64 > self.inner.len()?;
+        let effect = if grows { Effect::Grows } else { Effect::Changes };
+        self.fs.run(effect, || self.inner.write_at(bytes, offset))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.fs.run(Effect::Syncs, || self.inner.sync_data())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.fs.alive()?;
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let effect = if len > self.inner.len()? { Effect::Grows } else { Effect::Changes };
+        self.fs.run(effect, || self.inner.set_len(len))
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.fs.alive()?;
+        self.inner.try_lock()
+    }
+}

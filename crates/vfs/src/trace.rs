@@ -1,0 +1,125 @@
+//! A file system that writes down what is done to it, for golden I/O traces.
+//!
+//! One line per operation that changes something, with file names but not their directories:
+//!
+//! ```text
+//! create log.000001
+//! write log.000001 0+4096
+//! sync log.000001
+//! rename log.new -> log.000001
+//! syncdir log
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
+
+/// Wraps a file system. Cloning shares it.
+#[derive(Clone)]
+pub struct TraceFs {
+    inner: SharedFs,
+    lines: Arc<Mutex<String>>,
+}
+
+struct TraceFile {
+    inner: SharedFile,
+    name: String,
+    fs: TraceFs,
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl TraceFs {
+    /// Starts with an empty trace.
+    pub fn new(inner: SharedFs) -> TraceFs {
+        TraceFs { inner, lines: Arc::default() }
+    }
+
+    /// Adds a line of the test's own, to tell its steps apart.
+    pub fn note(&self, line: &str) {
+        let mut lines = self.lines.lock();
+        lines.push_str(line);
+        lines.push('\n');
+    }
+
+    /// The lines so far; the trace is empty afterwards.
+    pub fn take(&self) -> String {
+        std::mem::take(&mut self.lines.lock())
+    }
+}
+
+impl Fs for TraceFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        if matches!(mode, OpenMode::CreateNew | OpenMode::CreateOrOpen) && !self.inner.exists(path) {
+            self.note(&format!("create {}", name(path)));
+        }
+        let inner = self.inner.open(path, mode)?;
+        Ok(Arc::new(TraceFile { inner, name: name(path), fs: self.clone() }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.note(&format!("rename {} -> {}", name(from), name(to)));
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.note(&format!("remove {}", name(path)));
+        self.inner.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.inner.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir_all(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.note(&format!("syncdir {}", name(dir)));
+        self.inner.sync_dir(dir)
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+}
+
+impl File for TraceFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.inner.read_at(buf, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.fs.note(&format!("write {} {offset}+{}", self.name, bytes.len()));
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.fs.note(&format!("sync {}", self.name));
+        self.inner.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.fs.note(&format!("setlen {} {len}", self.name));
+        self.inner.set_len(len)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+}

@@ -1,0 +1,160 @@
+//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was synced and nothing
+//! that was not written, faults come where they were planned.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, RealFs, Rng, SeededRng, TraceFs};
+
+fn read_all(fs: &dyn Fs, path: &Path) -> Vec<u8> {
+    let file = fs.open(path, OpenMode::Read).expect("opens");
+    let mut buf = vec![0; file.len().expect("len") as usize + 10];
+    let n = file.read_at(&mut buf, 0).expect("reads");
+    buf.truncate(n);
+    buf
+}
+
+fn behaves_like_a_file_system(fs: &dyn Fs, dir: &Path) {
+    let (a, b) = (dir.join("a"), dir.join("b"));
+    fs.create_dir_all(dir).expect("mkdir");
+    assert_eq!(fs.open(&a, OpenMode::Write).err().expect("missing").kind(), ErrorKind::NotFound);
+    let file = fs.open(&a, OpenMode::CreateNew).expect("new");
+    assert_eq!(fs.open(&a, OpenMode::CreateNew).err().expect("there").kind(), ErrorKind::AlreadyExists);
+    file.write_at(b"hello", 3).expect("write");
+    file.sync_data().expect("sync");
+    assert_eq!(read_all(fs, &a), b"\0\0\0hello");
+    file.set_len(5).expect("cut");
+    file.set_len(7).expect("extend");
+    assert_eq!(read_all(fs, &a), b"\0\0\0he\0\0");
+    assert!(fs.open(&a, OpenMode::Read).expect("read").write_at(b"x", 0).is_err(), "read mode");
+
+    assert!(file.try_lock().expect("lock"));
+    let other = fs.open(&a, OpenMode::Write).expect("second");
+    assert!(!other.try_lock().expect("lock"), "taken");
+    drop(file);
+    assert!(other.try_lock().expect("lock"), "free again");
+
+    fs.open(&b, OpenMode::CreateOrOpen).expect("b").write_at(b"old", 0).expect("write");
+    fs.rename(&a, &b).expect("rename");
+    fs.sync_dir(dir).expect("syncdir");
+    assert_eq!(fs.list(dir).expect("list"), vec![Path::new("b").to_path_buf()]);
+    assert!(!fs.exists(&a) && fs.exists(&b) && fs.exists(dir));
+    fs.remove(&b).expect("remove");
+    assert_eq!(other.len().expect("still open"), 7);
+    assert!(fs.list(dir).expect("list").is_empty());
+    assert!(fs.free_bytes(dir).expect("free") > 0);
+}
+
+#[test]
+fn real_and_memory_behave_alike() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    behaves_like_a_file_system(&RealFs, &dir.path().join("d/e"));
+    behaves_like_a_file_system(&MemFs::new(), Path::new("/d/e"));
+}
+
+#[test]
+fn a_crash_keeps_what_was_synced_and_tears_the_rest_at_sectors() {
+    let fs = MemFs::new();
+    let path = Path::new("/f");
+    let file = fs.open(path, OpenMode::CreateNew).expect("new");
+    file.write_at(&[1; 2048], 0).expect("write");
+    file.sync_data().expect("sync");
+    fs.sync_dir(Path::new("/")).expect("syncdir");
+    file.write_at(&[2; 2048], 0).expect("write");
+    file.write_at(&[3; 1000], 2048).expect("write");
+
+    let mut seen = [false; 4];
+    for seed in 0..200 {
+        let after = read_all(&fs.crash_clone(seed), path);
+        assert!(after.len() >= 2048 && after.len() <= 3048, "{}", after.len());
+        for sector in after[..2048].chunks(512) {
+            assert!(sector.iter().all(|&b| b == sector[0]), "sectors are whole");
+            seen[sector[0] as usize] = true;
+        }
+        seen[3] |= after.len() == 3048;
+    }
+    assert_eq!(seen, [false, true, true, true], "both old and new sectors survive in some crash");
+    assert_eq!(read_all(&fs.kill_clone(), path)[..2048], [2; 2048], "a killed process loses nothing");
+}
+
+#[test]
+fn names_survive_a_crash_only_after_sync_dir_and_in_order() {
+    let fs = MemFs::new();
+    fs.create_dir_all(Path::new("/d")).expect("mkdir");
+    for name in ["/d/a", "/d/b"] {
+        fs.open(Path::new(name), OpenMode::CreateNew).expect("new");
+    }
+    fs.sync_dir(Path::new("/d")).expect("syncdir");
+    fs.rename(Path::new("/d/a"), Path::new("/d/c")).expect("rename");
+    fs.remove(Path::new("/d/b")).expect("remove");
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..50 {
+        let names = fs.crash_clone(seed).list(Path::new("/d")).expect("list");
+        seen.insert(names.iter().map(|n| n.display().to_string()).collect::<String>());
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["ab", "bc", "c"]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_crash() {
+    let fs = MemFs::new();
+    let file = fs.open(Path::new("/f"), OpenMode::CreateNew).expect("new");
+    fs.sync_dir(Path::new("/")).expect("syncdir");
+    (0..20).for_each(|i| file.write_at(&[i; 700], u64::from(i) * 300).expect("write"));
+    for seed in 0..20 {
+        let once = read_all(&fs.crash_clone(seed), Path::new("/f"));
+        assert_eq!(once, read_all(&fs.crash_clone(seed), Path::new("/f")));
+    }
+    assert_eq!(SeededRng::new(7).next_u64(), SeededRng::new(7).next_u64());
+}
+
+#[test]
+fn capacity_is_enforced_and_given_back() {
+    let fs = MemFs::new();
+    fs.set_capacity_bytes(1000);
+    let file = fs.open(Path::new("/f"), OpenMode::CreateNew).expect("new");
+    file.write_at(&[1; 800], 0).expect("fits");
+    assert_eq!(file.write_at(&[1; 300], 800).expect_err("full").kind(), ErrorKind::StorageFull);
+    file.write_at(&[2; 800], 0).expect("overwriting needs no space");
+    drop(file);
+    fs.remove(Path::new("/f")).expect("remove");
+    fs.sync_dir(Path::new("/")).expect("syncdir");
+    assert_eq!(fs.free_bytes(Path::new("/")).expect("free"), 1000);
+}
+
+#[test]
+fn faults_come_at_the_planned_operation() {
+    let mem = MemFs::new();
+    let fs = FaultFs::new(Arc::new(mem.clone()));
+    let file = fs.open(Path::new("/f"), OpenMode::CreateNew).expect("op 0");
+    fs.set(Fault::ErrorAt(2, ErrorKind::Other));
+    file.write_at(b"1", 0).expect("op 1");
+    assert!(file.sync_data().is_err(), "op 2");
+    file.sync_data().expect("op 3");
+    fs.set(Fault::FullFrom(4));
+    file.write_at(b"2", 0).expect("op 4 overwrites");
+    assert_eq!(file.write_at(b"3", 1).expect_err("op 5").kind(), ErrorKind::StorageFull);
+    assert_eq!(fs.free_bytes(Path::new("/")).expect("free"), 0);
+    fs.set(Fault::CrashAt(6));
+    assert!(!fs.crashed());
+    assert!(file.write_at(b"4", 0).is_err(), "op 6");
+    assert!(fs.crashed() && file.read_at(&mut [0], 0).is_err() && fs.list(Path::new("/")).is_err());
+    assert_eq!(fs.ops(), 7);
+    assert_eq!(
+        read_all(&mem, Path::new("/f")),
+        b"4",
+        "the write that met the crash may have reached the disk"
+    );
+}
+
+#[test]
+fn the_trace_tells_what_happened() {
+    let fs = TraceFs::new(Arc::new(MemFs::new()));
+    let file = fs.open(Path::new("/a"), OpenMode::CreateOrOpen).expect("new");
+    file.write_at(b"xyz", 5).expect("write");
+    file.sync_data().expect("sync");
+    fs.rename(Path::new("/a"), Path::new("/b")).expect("rename");
+    assert_eq!(fs.take(), "create a\nwrite a 5+3\nsync a\nrename a -> b\n");
+    assert_eq!(fs.take(), "");
+}
