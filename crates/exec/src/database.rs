@@ -6,7 +6,10 @@ use cohort_catalog::Catalog;
 use cohort_commit::Coordinator;
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
+use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
+
+use crate::process_list::ProcessList;
 
 /// The shared half of the server below the connections.
 pub struct Database {
@@ -18,6 +21,12 @@ pub struct Database {
     pub locks: Arc<LockTable>,
     /// Written at the order stage by the catalog participant, read by every statement.
     pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    /// The time.
+    pub clock: SharedClock,
+    /// Random numbers.
+    pub rng: SharedRng,
+    /// The connections.
+    pub processes: ProcessList,
 }
 
 impl Database {

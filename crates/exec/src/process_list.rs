@@ -1,0 +1,216 @@
+//! The connections of the server: what SHOW PROCESSLIST prints and where KILL finds its target.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use cohort_base::ConnectionId;
+use cohort_locks::KillFlag;
+use parking_lot::{Mutex, RwLock};
+
+/// What a connection does; the names are those of SHOW PROCESSLIST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    Connect,
+    Sleep,
+    Query,
+    Prepare,
+    Execute,
+    InitDb,
+    FieldList,
+    ChangeUser,
+    ResetConnection,
+    BinlogDump,
+    Quit,
+}
+
+impl Command {
+    const ALL: [Command; 11] = [
+        Command::Connect,
+        Command::Sleep,
+        Command::Query,
+        Command::Prepare,
+        Command::Execute,
+        Command::InitDb,
+        Command::FieldList,
+        Command::ChangeUser,
+        Command::ResetConnection,
+        Command::BinlogDump,
+        Command::Quit,
+    ];
+
+    /// As the list prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::Connect => "Connect",
+            Command::Sleep => "Sleep",
+            Command::Query => "Query",
+            Command::Prepare => "Prepare",
+            Command::Execute => "Execute",
+            Command::InitDb => "Init DB",
+            Command::FieldList => "Field List",
+            Command::ChangeUser => "Change user",
+            Command::ResetConnection => "Reset connection",
+            Command::BinlogDump => "Binlog Dump",
+            Command::Quit => "Quit",
+        }
+    }
+}
+
+/// Who a connection belongs to; changes with COM_CHANGE_USER.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIdentity {
+    pub user: String,
+    /// `host:port`, or `localhost`.
+    pub host: String,
+    pub schema: Option<String>,
+}
+
+/// One connection. Its session writes, SHOW PROCESSLIST reads, KILL sets the flag.
+pub struct Process {
+    id: ConnectionId,
+    kill: KillFlag,
+    command: AtomicU8,
+    /// `Clock::wall_us` when the command began.
+    since_us: AtomicU64,
+    identity: Mutex<ProcessIdentity>,
+    /// Text of the running statement (cut at 64 KiB) and what it does at the moment.
+    info: Mutex<ProcessInfo>,
+}
+
+#[derive(Default)]
+struct ProcessInfo {
+    running: bool,
+    text: Vec<u8>,
+    state: &'static str,
+}
+
+/// A row of SHOW PROCESSLIST.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessSnapshot {
+    pub id: ConnectionId,
+    pub identity: ProcessIdentity,
+    pub command: Command,
+    /// Since when it does that.
+    pub since_us: u64,
+    pub state: &'static str,
+    pub info: Option<String>,
+}
+
+const INFO_BYTES_MAX: usize = 64 << 10;
+
+impl Process {
+    /// The connection's number.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// What KILL sets.
+    pub fn kill_flag(&self) -> &KillFlag {
+        &self.kill
+    }
+
+    /// The connection does something else now.
+    pub fn set_command(&self, command: Command, now_us: u64) {
+        self.command.store(command as u8, Ordering::Relaxed);
+        self.since_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// A statement runs.
+    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64) {
+        self.set_command(command, now_us);
+        let mut info = self.info.lock();
+        info.running = true;
+        info.state = "";
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
+    /// The statement has ended; the connection is idle.
+    pub fn end_statement(&self, now_us: u64) {
+        self.set_command(Command::Sleep, now_us);
+        let mut info = self.info.lock();
+        info.running = false;
+        info.state = "";
+        if info.text.capacity() > INFO_BYTES_MAX / 8 {
+            info.text = Vec::new();
+        }
+    }
+
+    /// What the statement does at the moment.
+    pub fn set_state(&self, state: &'static str) {
+        self.info.lock().state = state;
+    }
+
+    /// Changes who it belongs to.
+    pub fn set_identity(&self, identity: ProcessIdentity) {
+        *self.identity.lock() = identity;
+    }
+
+    /// Changes the current database.
+    pub fn set_schema(&self, schema: Option<&str>) {
+        self.identity.lock().schema = schema.map(str::to_owned);
+    }
+
+    /// The row of SHOW PROCESSLIST.
+    pub fn snapshot(&self) -> ProcessSnapshot {
+        let info = self.info.lock();
+        let command = self.command.load(Ordering::Relaxed);
+        ProcessSnapshot {
+            id: self.id,
+            identity: self.identity.lock().clone(),
+            command: *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored"),
+            since_us: self.since_us.load(Ordering::Relaxed),
+            state: info.state,
+            info: info.running.then(|| String::from_utf8_lossy(&info.text).into_owned()),
+        }
+    }
+}
+
+/// All connections, by number.
+#[derive(Default)]
+pub struct ProcessList {
+    processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
+}
+
+impl ProcessList {
+    /// A new connection. The server removes it when the connection ends.
+    pub fn register(&self, id: ConnectionId, identity: ProcessIdentity, now_us: u64) -> Arc<Process> {
+        let process = Arc::new(Process {
+            id,
+            kill: KillFlag::default(),
+            command: AtomicU8::new(Command::Connect as u8),
+            since_us: AtomicU64::new(now_us),
+            identity: Mutex::new(identity),
+            info: Mutex::default(),
+        });
+        self.processes.write().insert(id, process.clone());
+        process
+    }
+
+    /// The connection has ended.
+    pub fn remove(&self, id: ConnectionId) {
+        self.processes.write().remove(&id);
+    }
+
+    /// A connection by its number.
+    pub fn get(&self, id: ConnectionId) -> Option<Arc<Process>> {
+        self.processes.read().get(&id).cloned()
+    }
+
+    /// All connections in order of their numbers.
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.processes.read().values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.processes.read().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

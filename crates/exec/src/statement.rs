@@ -1,0 +1,65 @@
+//! What the code of one running statement sees: the session taken apart into what is read and what is changed.
+//!
+//! The life of a statement, driven by `dispatch`:
+//!
+//! ```text
+//! SessionTrx::begin_statement -> plan.run(&mut StatementContext) -> Ok:  SessionTrx::end_statement (commits if autocommit)
+//!                                                                \-> Err: SessionTrx::rollback_statement
+//! ```
+
+use std::sync::Arc;
+
+use cohort_catalog::Catalog;
+use cohort_expr::EvalContext;
+use cohort_locks::KillLevel;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::database::Database;
+use crate::process_list::Process;
+use crate::session::SessionState;
+use crate::trx::SessionTrx;
+
+/// A running statement.
+pub struct StatementContext<'s> {
+    pub db: &'s Arc<Database>,
+    /// The catalog that the statement was planned with.
+    pub catalog: Arc<Catalog>,
+    /// Variables and facts of the session.
+    pub session: &'s SessionState,
+    /// For expressions: settings, hooks, parameters, warnings.
+    pub eval: EvalContext<'s>,
+    /// The transaction.
+    pub trx: &'s mut SessionTrx,
+    /// The connection: kill flag and state text.
+    pub process: &'s Process,
+    /// `Clock::monotonic_ns` after which the statement fails with 1969 (`max_statement_time`).
+    pub deadline_ns: Option<u64>,
+    /// Rows until the clock is looked at again.
+    pub(crate) ticks: u32,
+}
+
+impl StatementContext<'_> {
+    /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
+    pub fn check_interrupt(&mut self) -> SqlResult<()> {
+        if let Some(level) = self.process.kill_flag().killed() {
+            return Err(kill_error(level));
+        }
+        let Some(deadline_ns) = self.deadline_ns else { return Ok(()) };
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks % 64 == 0 && self.db.clock.monotonic_ns() > deadline_ns {
+            return Err(SqlError::new(
+                ErrorCode::StatementTimeout,
+                "Query execution was interrupted (max_statement_time exceeded)",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The error of a killed statement.
+pub fn kill_error(level: KillLevel) -> SqlError {
+    match level {
+        KillLevel::Query => SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
+        KillLevel::Connection => SqlError::new(ErrorCode::ConnectionKilled, "Connection was killed"),
+    }
+}
