@@ -146,6 +146,23 @@ errors! {
     LockOrActiveTransaction = 1192, "HY000";
     UnsupportedPs = 1295, "HY000";
     NoBinlogCoordinate = 1220, "HY000";
+    OperandColumns = 1241, "21000";
+    CantAggregate2Collations = 1267, "HY000";
+    CantAggregate3Collations = 1270, "HY000";
+    CantAggregateNCollations = 1271, "HY000";
+    CutValueGroupConcat = 1260, "HY000";
+    WarnAllowedPacketOverflowed = 1301, "HY000";
+    InvalidCharacterString = 1300, "HY000";
+    Regexp = 1139, "42000";
+    CollationCharsetMismatch = 1253, "42000";
+    DatetimeFunctionOverflow = 1441, "22008";
+    BadData = 1918, "22007";
+    JsonBadChar = 4035, "HY000";
+    JsonNotJsonChr = 4036, "HY000";
+    JsonEos = 4037, "HY000";
+    JsonSyntax = 4038, "HY000";
+    JsonPathSyntax = 4041, "HY000";
+    JsonPathEos = 4040, "HY000";
 }
 
 /// An error for the client that caused it: number, SQLSTATE and text.
