@@ -1,1 +1,30 @@
-//! Typed settings.
+//! Settings and counters of the server: what an operator sets and what an operator reads.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `setting` | [`Setting`]: name, meaning, type, bounds, scope of one system variable |
+//! | `table` | [`VarId`] and the one table of all settings |
+//! | `value` | [`VarValue`]; texts to values and back |
+//! | `runtime` | [`Globals`] and [`SessionVars`]: the values in force; SET and SHOW VARIABLES |
+//! | `option_file` | my.cnf reader |
+//! | `options` | command line and option files to settings |
+//! | `manual` | manual page and sample file |
+//! | `status` | [`Status`]: counters of SHOW STATUS |
+//!
+//! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file and the
+//! manual page are all made from it.
+
+mod runtime;
+mod setting;
+mod status;
+mod table;
+mod value;
+
+pub use runtime::{Globals, SessionVars, SetError, SetNote};
+pub use setting::{Access, Kind, Scope, Setting, SettingScope};
+pub use status::{Counter, Status, StatusSource};
+pub use table::VarId;
+pub use value::VarValue;
+
+/// The version that clients, tools and the binary log see. It must contain `MariaDB`: tools switch on it.
+pub const VERSION: &str = "10.11.99-MariaDB-cohort";

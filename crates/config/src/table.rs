@@ -1,0 +1,475 @@
+//! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named in the
+//! text.
+
+use crate::setting::{Kind, Setting};
+
+macro_rules! settings {
+    ($($id:ident = $setting:expr;)*) => {
+        /// A setting, by name; what hot code reads values with.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        #[allow(missing_docs)]
+        pub enum VarId { $($id,)* }
+
+        impl VarId {
+            /// All settings, in table order.
+            pub const ALL: &[VarId] = &[$(VarId::$id,)*];
+        }
+
+        pub(crate) static SETTINGS: &[Setting] = &[$($setting,)*];
+    };
+}
+
+const U32: u64 = u32::MAX as u64;
+const YEAR: u64 = 31_536_000;
+const WORDS_YES: &str = "YES";
+const WORDS_NO: &str = "NO";
+
+const fn flag(default: bool) -> Kind {
+    Kind::Bool { default }
+}
+
+const fn num(default: u64, min: u64, max: u64) -> Kind {
+    Kind::Int { default, min, max, block: 1 }
+}
+
+const fn blocks(default: u64, min: u64, max: u64, block: u64) -> Kind {
+    Kind::Int { default, min, max, block }
+}
+
+const fn real(default: f64, min: f64, max: f64) -> Kind {
+    Kind::Double { default, min, max }
+}
+
+const fn word(default: usize, members: &'static [&'static str]) -> Kind {
+    Kind::Enum { default, members }
+}
+
+const fn set(default: u64, members: &'static [&'static str]) -> Kind {
+    Kind::Set { default, members }
+}
+
+const fn text(default: &'static str) -> Kind {
+    Kind::Text { default: Some(default) }
+}
+
+const fn path(default: &'static str) -> Kind {
+    Kind::Path { default: Some(default) }
+}
+
+const NULL_TEXT: Kind = Kind::Text { default: None };
+
+/// The words of sql_mode; bit n is what the binary log carries.
+const SQL_MODES: &[&str] = &[
+    "REAL_AS_FLOAT",
+    "PIPES_AS_CONCAT",
+    "ANSI_QUOTES",
+    "IGNORE_SPACE",
+    "IGNORE_BAD_TABLE_OPTIONS",
+    "ONLY_FULL_GROUP_BY",
+    "NO_UNSIGNED_SUBTRACTION",
+    "NO_DIR_IN_CREATE",
+    "POSTGRESQL",
+    "ORACLE",
+    "MSSQL",
+    "DB2",
+    "MAXDB",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
+    "NO_FIELD_OPTIONS",
+    "MYSQL323",
+    "MYSQL40",
+    "ANSI",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_BACKSLASH_ESCAPES",
+    "STRICT_TRANS_TABLES",
+    "STRICT_ALL_TABLES",
+    "NO_ZERO_IN_DATE",
+    "NO_ZERO_DATE",
+    "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "TRADITIONAL",
+    "NO_AUTO_CREATE_USER",
+    "HIGH_NOT_PRECEDENCE",
+    "NO_ENGINE_SUBSTITUTION",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "EMPTY_STRING_IS_NULL",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "TIME_ROUND_FRACTIONAL",
+];
+const SQL_MODE_DEFAULT: u64 = 1 << 21 | 1 << 26 | 1 << 28 | 1 << 30;
+pub(crate) const CHARSETS: &[&str] = &["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"];
+pub(crate) const COLLATIONS: &[&str] = &[
+    "utf8mb4_general_ci",
+    "utf8mb4_bin",
+    "utf8mb3_general_ci",
+    "utf8mb3_bin",
+    "latin1_swedish_ci",
+    "latin1_bin",
+    "ascii_general_ci",
+    "ascii_bin",
+    "binary",
+    "utf8mb4_unicode_ci",
+    "utf8mb4_general_nopad_ci",
+    "utf8mb4_nopad_bin",
+    "utf8mb4_unicode_520_ci",
+    "utf8mb3_unicode_ci",
+    "latin1_general_ci",
+    "latin1_general_cs",
+];
+const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+const CHECKSUMS: &[&str] = &["NONE", "CRC32"];
+const LOCALES: &[&str] = &["en_US"];
+const ON_OFF_DEMAND: &[&str] = &["OFF", "ON", "DEMAND"];
+const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
+
+const INNODB: &str = "there is no InnoDB buffer pool or redo log here; see the storage engine's own settings";
+const MYISAM: &str = "there are no MyISAM or Aria tables here";
+const QUERY_CACHE: &str = "there is no query cache here";
+const NO_TLS: &str = "connections are not encrypted yet";
+const BUFFERS: &str = "memory is taken as a statement needs it";
+const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
+const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
+const REPLICA: &str = "this server is not a replica yet";
+const LOG_FILES: &str = "statements are not logged to a file yet";
+
+settings! {
+    // --- The durable commit path ------------------------------------------------------------------------------
+    SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32))
+        .doc("1: a commit is answered after it is on disk. 0 or more than 1: it is answered at once and flushed in the background. MariaDB's default is 0.")
+        .may_lose_data("below or above 1 together with flush_log_at_trx_commit: the last second of acknowledged transactions is lost when the machine or the server fails");
+    FlushLogAtTrxCommit = Setting::global("flush_log_at_trx_commit", num(1, 0, 3))
+        .doc("1 or 3: a commit is answered after its one log record is on disk. 2: after it is written to the operating system. 0: at once.")
+        .may_lose_data("0 or 2: acknowledged transactions since the last flush are lost when the machine fails");
+    InnodbFlushLogAtTrxCommit = Setting::global("innodb_flush_log_at_trx_commit", num(1, 0, 3))
+        .doc("MariaDB's name for flush_log_at_trx_commit.").alias(VarId::FlushLogAtTrxCommit);
+    EarlyLockRelease = Setting::global("early_lock_release", flag(true))
+        .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
+    LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
+        .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
+    LogBufferSize = Setting::global("log_buffer_size", blocks(16 << 20, 1 << 20, 1 << 30, 4096)).read_only()
+        .doc("Memory for log records that are not written yet.").unit("bytes");
+    CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
+        .doc("Log beyond this size starts a checkpoint.").unit("bytes");
+    AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
+        .doc("The leader of a flush group waits for members that are about to return, when that pays.");
+    BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX))
+        .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");
+    BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX))
+        .doc("The longest wait of binlog_commit_wait_count.").unit("microseconds");
+
+    // --- Binary log -------------------------------------------------------------------------------------------
+    LogBin = Setting::fact("log_bin", flag(true)).doc("Whether there is a binary log. The options are --log-bin[=NAME] and --skip-log-bin; on by default, other than in MariaDB.");
+    LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
+    LogBinIndex = Setting::global("log_bin_index", Kind::Path { default: None }).read_only().doc("The file that lists the binary log files.");
+    LogBinCompress = Setting::inert("log_bin_compress", flag(false), "compressed events are not written").doc("Compress binary log events.");
+    LogBinCompressMinLen = Setting::inert("log_bin_compress_min_len", num(256, 10, 1024), "compressed events are not written").doc("Shortest event to compress.");
+    LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").doc("Allow CREATE FUNCTION without SUPER.");
+    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).doc("Only ROW is written; MariaDB's default is MIXED.");
+    BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL", "FULL_NODUP"])).doc("Which columns row events carry.");
+    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.");
+    BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event.");
+    BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
+    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(32768, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit.").unit("bytes");
+    BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").doc("Cache for statements on non-transactional tables.").unit("bytes");
+    BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").doc("Read buffer for binary log files.").unit("bytes");
+    MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
+    MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).doc("A transaction whose events need more fails with error 1197.").unit("bytes");
+    ExpireLogsDays = Setting::global("expire_logs_days", real(0.0, 0.0, 99.0)).doc("Binary log files older than this are removed; 0 keeps them.").unit("days");
+    BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(0, 0, 8_553_600)).doc("The same, finer.").unit("seconds");
+    BinlogDirectNonTransactionalUpdates = Setting::both("binlog_direct_non_transactional_updates", flag(false)).no_effect("all engines here are transactional").doc("Write changes of non-transactional tables at once.");
+    BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
+    BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
+    MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.");
+    SqlLogBin = Setting::both("sql_log_bin", flag(true)).no_option().doc("Off: the session's changes are not written to the binary log.");
+    EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
+    ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).doc("KiB per second a replica reads.");
+
+    // --- Replication identity and GTIDs -----------------------------------------------------------------------
+    ServerId = Setting::both("server_id", num(1, 1, U32)).doc("Number of this server in replication; stands in every event.");
+    ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
+    GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
+    GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).doc("Sequence number of the next transaction; 0 counts on.");
+    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.");
+    GtidBinlogPos = Setting::fact("gtid_binlog_pos", text("")).computed().doc("Last GTID of each domain in the binary log.");
+    GtidBinlogState = Setting::global("gtid_binlog_state", text("")).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
+    GtidCurrentPos = Setting::fact("gtid_current_pos", text("")).computed().doc("gtid_binlog_pos and gtid_slave_pos together.");
+    GtidSlavePos = Setting::global("gtid_slave_pos", text("")).no_option().computed().doc("Last GTID of each domain that was applied as a replica.");
+    GtidIgnoreDuplicates = Setting::inert("gtid_ignore_duplicates", flag(false), REPLICA).doc("Skip GTIDs that another source delivered.");
+    GtidPosAutoEngines = Setting::inert("gtid_pos_auto_engines", text(""), "the position is kept in the commit record").no_option().doc("Engines with their own position table.");
+    GtidCleanupBatchSize = Setting::inert("gtid_cleanup_batch_size", num(64, 0, i32::MAX as u64), "the position is kept in the commit record").doc("Rows to clean at once in the position table.");
+    LastGtid = Setting::session("last_gtid", text("")).read_only().computed().doc("GTID of the session's last transaction.");
+    RplSemiSyncMasterEnabled = Setting::inert("rpl_semi_sync_master_enabled", flag(false), "semi-synchronous replication is not there yet").doc("Wait for a replica's acknowledgement before a commit is published.");
+    RplSemiSyncMasterTimeout = Setting::inert("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX), "semi-synchronous replication is not there yet").doc("The longest such wait.").unit("milliseconds");
+    RplSemiSyncMasterWaitPoint = Setting::inert("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"]), "semi-synchronous replication is not there yet").doc("Where a commit waits.");
+    RplSemiSyncMasterWaitNoSlave = Setting::inert("rpl_semi_sync_master_wait_no_slave", flag(true), "semi-synchronous replication is not there yet").doc("Wait even when no replica is connected.");
+    RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).doc("Acknowledge to the source.");
+    SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).doc("Threads that apply transactions in parallel.");
+    SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).doc("What may be applied in parallel.");
+    SlaveNetTimeout = Setting::inert("slave_net_timeout", num(60, 1, YEAR), REPLICA).doc("Silence of the source after which a replica reconnects.").unit("seconds");
+    SlaveMaxAllowedPacket = Setting::inert("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024), REPLICA).doc("Largest event a replica takes.").unit("bytes");
+    SlaveExecMode = Setting::inert("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"]), REPLICA).doc("Whether missing or duplicate rows stop a replica.");
+    SlaveSkipErrors = Setting::inert("slave_skip_errors", text("OFF"), REPLICA).read_only().doc("Errors that do not stop a replica.");
+    LogSlaveUpdates = Setting::inert("log_slave_updates", flag(false), REPLICA).read_only().doc("Write replicated changes to the own binary log.");
+    RelayLog = Setting::inert("relay_log", path(""), REPLICA).read_only().doc("Base name of relay log files.");
+    RelayLogRecovery = Setting::inert("relay_log_recovery", flag(false), REPLICA).doc("Fetch relay logs again after a crash.");
+    SyncRelayLog = Setting::inert("sync_relay_log", num(10_000, 0, U32), REPLICA).doc("Events between flushes of the relay log.");
+    SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).doc("Events between flushes of master.info.");
+    ReplicateAnnotateRowEvents = Setting::inert("replicate_annotate_row_events", flag(true), REPLICA).read_only().doc("Ask the source for statement texts.");
+    ReportHost = Setting::inert("report_host", path(""), REPLICA).read_only().doc("Host name to report to a source.");
+    SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.");
+    SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.");
+    PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.");
+
+    // --- Storage ----------------------------------------------------------------------------------------------
+    DefaultStorageEngine = Setting::both("default_storage_engine", text("ROCKSDB")).doc("Engine of CREATE TABLE without ENGINE. MariaDB's default is InnoDB.");
+    StorageEngine = Setting::both("storage_engine", text("ROCKSDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
+    DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
+    EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
+    RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(64 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files. MariaDB's default is 512M.").unit("bytes");
+    RocksdbWriteBufferSize = Setting::global("rocksdb_write_buffer_size", blocks(64 << 20, 1 << 20, 1 << 40, 1024)).read_only().doc("Changes in memory that start a checkpoint of the engine.").unit("bytes");
+    RocksdbMaxBackgroundJobs = Setting::global("rocksdb_max_background_jobs", num(2, 1, 64)).read_only().doc("Threads that flush and compact.");
+    InnodbLockWaitTimeout = Setting::both("innodb_lock_wait_timeout", num(50, 0, 100_000_000)).doc("Wait for a row lock before error 1205.").unit("seconds");
+    LockWaitTimeout = Setting::both("lock_wait_timeout", num(86_400, 0, YEAR)).doc("Wait for a metadata lock before error 1205.").unit("seconds");
+    InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
+    InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
+    InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).no_effect("locking reads return the newest row").doc("Locking reads fail on rows newer than the read view.");
+    InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
+    InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
+    InnodbBufferPoolSize = Setting::inert("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20), INNODB).doc("Size of InnoDB's page cache.").unit("bytes");
+    InnodbBufferPoolInstances = Setting::inert("innodb_buffer_pool_instances", num(1, 0, 64), INNODB).read_only().hidden().doc("Parts of InnoDB's page cache.");
+    InnodbBufferPoolChunkSize = Setting::inert("innodb_buffer_pool_chunk_size", num(0, 0, u64::MAX), INNODB).read_only().hidden().doc("Unit of resizing InnoDB's page cache.");
+    InnodbBufferPoolDumpAtShutdown = Setting::inert("innodb_buffer_pool_dump_at_shutdown", flag(true), INNODB).hidden().doc("Remember InnoDB's cached pages.");
+    InnodbBufferPoolLoadAtStartup = Setting::inert("innodb_buffer_pool_load_at_startup", flag(true), INNODB).read_only().hidden().doc("Load InnoDB's cached pages.");
+    InnodbLogFileSize = Setting::inert("innodb_log_file_size", blocks(96 << 20, 1 << 20, u64::MAX, 4096), INNODB).doc("Size of InnoDB's redo log.").unit("bytes");
+    InnodbLogFilesInGroup = Setting::inert("innodb_log_files_in_group", num(1, 1, 100), INNODB).read_only().hidden().doc("Files of InnoDB's redo log.");
+    InnodbLogBufferSize = Setting::inert("innodb_log_buffer_size", blocks(16 << 20, 1 << 18, 1 << 31, 4096), INNODB).read_only().doc("InnoDB's log buffer.").unit("bytes");
+    InnodbLogGroupHomeDir = Setting::inert("innodb_log_group_home_dir", path("./"), INNODB).read_only().doc("Directory of InnoDB's redo log.");
+    InnodbDataHomeDir = Setting::inert("innodb_data_home_dir", path(""), INNODB).read_only().doc("Directory of InnoDB's system tablespace.");
+    InnodbDataFilePath = Setting::inert("innodb_data_file_path", text("ibdata1:12M:autoextend"), INNODB).read_only().doc("Files of InnoDB's system tablespace.");
+    InnodbFlushMethod = Setting::inert("innodb_flush_method", word(0, &["O_DIRECT", "fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT_NO_FSYNC"]), INNODB).read_only().doc("How InnoDB writes files.");
+    InnodbFlushNeighbors = Setting::inert("innodb_flush_neighbors", num(1, 0, 2), INNODB).doc("Write neighbouring pages together.");
+    InnodbFlushLogAtTimeout = Setting::inert("innodb_flush_log_at_timeout", num(1, 0, 2700), INNODB).doc("Seconds between background flushes.").unit("seconds");
+    InnodbIoCapacity = Setting::inert("innodb_io_capacity", num(200, 100, U32), INNODB).doc("Page writes per second in the background.");
+    InnodbIoCapacityMax = Setting::inert("innodb_io_capacity_max", num(U32, 100, U32), INNODB).doc("Page writes per second under pressure.");
+    InnodbReadIoThreads = Setting::inert("innodb_read_io_threads", num(4, 1, 64), INNODB).doc("Threads for page reads.");
+    InnodbWriteIoThreads = Setting::inert("innodb_write_io_threads", num(4, 1, 64), INNODB).doc("Threads for page writes.");
+    InnodbPurgeThreads = Setting::inert("innodb_purge_threads", num(4, 1, 32), INNODB).doc("Threads for purge.");
+    InnodbThreadConcurrency = Setting::inert("innodb_thread_concurrency", num(0, 0, 1000), INNODB).hidden().doc("Threads inside InnoDB.");
+    InnodbDoublewrite = Setting::inert("innodb_doublewrite", flag(true), INNODB).read_only().doc("Torn page protection of InnoDB.");
+    InnodbPageSize = Setting::inert("innodb_page_size", num(16_384, 4096, 65_536), INNODB).read_only().doc("InnoDB's page size.").unit("bytes");
+    InnodbOpenFiles = Setting::inert("innodb_open_files", num(2000, 0, i64::MAX as u64), INNODB).read_only().doc("Open files of InnoDB.");
+    InnodbPrintAllDeadlocks = Setting::inert("innodb_print_all_deadlocks", flag(false), INNODB).doc("Deadlocks to the error log.");
+    InnodbAdaptiveHashIndex = Setting::inert("innodb_adaptive_hash_index", flag(false), INNODB).doc("Hash index on hot pages.");
+    InnodbStatsOnMetadata = Setting::inert("innodb_stats_on_metadata", flag(false), INNODB).doc("Refresh statistics when metadata is read.");
+    InnodbDefaultRowFormat = Setting::inert("innodb_default_row_format", word(2, &["redundant", "compact", "dynamic"]), INNODB).doc("Row format of InnoDB tables.");
+    InnodbFileFormat = Setting::inert("innodb_file_format", text("Barracuda"), INNODB).hidden().doc("File format of InnoDB tables.");
+    InnodbLargePrefix = Setting::inert("innodb_large_prefix", flag(true), INNODB).hidden().doc("Long index prefixes in InnoDB.");
+    InnodbUndoTablespaces = Setting::inert("innodb_undo_tablespaces", num(0, 0, 127), INNODB).read_only().doc("InnoDB undo files.");
+    InnodbTempDataFilePath = Setting::inert("innodb_temp_data_file_path", text("ibtmp1:12M:autoextend"), INNODB).read_only().doc("InnoDB's temporary tablespace.");
+    InnodbSortBufferSize = Setting::inert("innodb_sort_buffer_size", num(1 << 20, 65_536, 64 << 20), INNODB).read_only().doc("Buffer of InnoDB index creation.").unit("bytes");
+    InnodbVersion = Setting::fact("innodb_version", text("10.11.99")).doc("What tools ask to recognise the server.");
+    KeyBufferSize = Setting::inert("key_buffer_size", blocks(128 << 20, 0, u64::MAX, 4096), MYISAM).doc("MyISAM's index cache.").unit("bytes");
+    MyisamSortBufferSize = Setting::inert("myisam_sort_buffer_size", num(134_216_704, 4096, u64::MAX), MYISAM).doc("Buffer of MyISAM index creation.").unit("bytes");
+    MyisamRecoverOptions = Setting::inert("myisam_recover_options", text("BACKUP,QUICK"), MYISAM).doc("Repair of MyISAM tables.");
+    AriaPagecacheBufferSize = Setting::inert("aria_pagecache_buffer_size", num(128 << 20, 0, u64::MAX), MYISAM).read_only().doc("Aria's page cache.").unit("bytes");
+    ConcurrentInsert = Setting::inert("concurrent_insert", word(1, &["NEVER", "AUTO", "ALWAYS"]), MYISAM).doc("MyISAM inserts beside reads.");
+    DelayKeyWrite = Setting::inert("delay_key_write", word(0, &["ON", "OFF", "ALL"]), MYISAM).doc("MyISAM index writes.");
+    BulkInsertBufferSize = Setting::both("bulk_insert_buffer_size", num(8 << 20, 0, u64::MAX)).no_effect(MYISAM).doc("Buffer of MyISAM bulk inserts.").unit("bytes");
+    ForeignKeyChecks = Setting::both("foreign_key_checks", flag(true)).no_option().doc("Check foreign keys.");
+    UniqueChecks = Setting::both("unique_checks", flag(true)).no_option().no_effect("unique keys are always checked").doc("Check unique keys of secondary indexes.");
+    CheckConstraintChecks = Setting::both("check_constraint_checks", flag(true)).no_option().doc("Check CHECK constraints.");
+    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the SUPER or READ ONLY ADMIN privilege.");
+    TransactionIsolation = Setting::both("transaction_isolation", word(2, ISOLATION)).doc("Isolation level of new transactions.");
+    TxIsolation = Setting::both("tx_isolation", word(2, ISOLATION)).no_option().alias(VarId::TransactionIsolation).doc("Old name of transaction_isolation.");
+    TransactionReadOnly = Setting::both("transaction_read_only", flag(false)).doc("New transactions may not write.");
+    TxReadOnly = Setting::both("tx_read_only", flag(false)).no_option().alias(VarId::TransactionReadOnly).doc("Old name of transaction_read_only.");
+    CompletionType = Setting::both("completion_type", word(0, &["NO_CHAIN", "CHAIN", "RELEASE"])).doc("What COMMIT and ROLLBACK do beside.");
+    Autocommit = Setting::both("autocommit", flag(true)).doc("Each statement is a transaction.");
+    InTransaction = Setting::session("in_transaction", num(0, 0, 1)).read_only().computed().doc("Whether the session is in a transaction.");
+    TransactionAllocBlockSize = Setting::both("transaction_alloc_block_size", num(8192, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory unit of a transaction.").unit("bytes");
+    TransactionPreallocSize = Setting::both("transaction_prealloc_size", num(4096, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory of a transaction.").unit("bytes");
+    PerformanceSchema = Setting::inert("performance_schema", flag(false), "there is no performance schema").read_only().doc("Collect the performance schema.");
+
+    // --- SQL --------------------------------------------------------------------------------------------------
+    SqlMode = Setting::both("sql_mode", set(SQL_MODE_DEFAULT, SQL_MODES)).doc("How strict and in which dialect statements are read.");
+    OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.");
+    SqlNotes = Setting::both("sql_notes", flag(true)).no_option().doc("Notes count as warnings.");
+    SqlWarnings = Setting::both("sql_warnings", flag(false)).no_option().doc("Single-row INSERT says when there are warnings.");
+    SqlSafeUpdates = Setting::both("sql_safe_updates", flag(false)).doc("UPDATE and DELETE need a key in WHERE or a LIMIT.");
+    SqlAutoIsNull = Setting::both("sql_auto_is_null", flag(false)).no_option().no_effect("`IS NULL` never finds the last row").doc("`WHERE auto_increment IS NULL` finds the last row.");
+    SqlBigSelects = Setting::both("sql_big_selects", flag(true)).no_option().no_effect("statements are not refused for their size").doc("Allow SELECTs that read more than max_join_size rows.");
+    SqlBufferResult = Setting::both("sql_buffer_result", flag(false)).no_option().no_effect(BUFFERS).doc("Put results into temporary tables.");
+    SqlIfExists = Setting::both("sql_if_exists", flag(false)).no_option().no_effect("IF EXISTS must be written").doc("ALTER, RENAME and DROP imply IF EXISTS.");
+    SqlLogOff = Setting::both("sql_log_off", flag(false)).no_option().no_effect(LOG_FILES).doc("Leave the session out of the general log.");
+    SqlQuoteShowCreate = Setting::both("sql_quote_show_create", flag(true)).no_option().doc("Quote names in SHOW CREATE.");
+    SqlSelectLimit = Setting::both("sql_select_limit", num(u64::MAX, 0, u64::MAX)).no_option().doc("Rows a SELECT without LIMIT returns.");
+    MaxJoinSize = Setting::both("max_join_size", num(u64::MAX, 1, u64::MAX)).no_effect("statements are not refused for their size").doc("Rows a SELECT may read.");
+    AutoIncrementIncrement = Setting::both("auto_increment_increment", num(1, 1, 65_535)).doc("Step of AUTO_INCREMENT values.");
+    AutoIncrementOffset = Setting::both("auto_increment_offset", num(1, 1, 65_535)).doc("First AUTO_INCREMENT value.");
+    LastInsertId = Setting::session("last_insert_id", num(0, 0, u64::MAX)).computed().doc("First AUTO_INCREMENT value of the last INSERT.");
+    Identity = Setting::session("identity", num(0, 0, u64::MAX)).computed().alias(VarId::LastInsertId).doc("The same.");
+    InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).doc("AUTO_INCREMENT value of the next INSERT.");
+    Timestamp = Setting::session("timestamp", real(0.0, 0.0, 2_147_483_647.0)).computed().doc("The session's clock; 0 is the real one.").unit("seconds");
+    PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).computed().doc("Connection number to write into events.");
+    RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().");
+    RandSeed2 = Setting::session("rand_seed2", num(0, 0, u64::MAX)).doc("State of RAND().");
+    ErrorCount = Setting::session("error_count", num(0, 0, u64::MAX)).read_only().computed().doc("Errors of the last statement.");
+    WarningCount = Setting::session("warning_count", num(0, 0, u64::MAX)).read_only().computed().doc("Conditions of the last statement.");
+    MaxErrorCount = Setting::both("max_error_count", num(64, 0, 65_535)).doc("Conditions that are kept for SHOW WARNINGS.");
+    NoteVerbosity = Setting::both("note_verbosity", set(5, &["basic", "unusable_keys", "explain"])).no_effect("all notes are sent").doc("Which notes are sent.");
+    GroupConcatMaxLen = Setting::both("group_concat_max_len", num(1 << 20, 4, 1 << 30)).doc("Longest result of GROUP_CONCAT.").unit("bytes");
+    DivPrecisionIncrement = Setting::both("div_precision_increment", num(4, 0, 38)).doc("Digits that `/` adds.");
+    DefaultWeekFormat = Setting::both("default_week_format", num(0, 0, 7)).doc("Mode of WEEK().");
+    MaxStatementTime = Setting::both("max_statement_time", real(0.0, 0.0, YEAR as f64)).doc("A statement that runs longer is ended; 0 is no limit.").unit("seconds");
+    MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
+    MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
+    MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
+    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; 0 is no limit.");
+    MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).doc("Prepared statements of all sessions.");
+    MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
+    ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.");
+    TimeZone = Setting::both("time_zone", text("SYSTEM")).no_option().doc("Time zone of the session. The option is --default-time-zone.");
+    SystemTimeZone = Setting::fact("system_time_zone", text("UTC")).doc("Time zone of the machine.");
+    LcTimeNames = Setting::both("lc_time_names", word(0, LOCALES)).doc("Language of names of days and months.");
+    LcMessages = Setting::both("lc_messages", word(0, LOCALES)).doc("Language of messages.");
+    LcMessagesDir = Setting::inert("lc_messages_dir", path(""), "messages are built in").read_only().doc("Directory of messages.");
+    CharacterSetServer = Setting::both("character_set_server", word(0, CHARSETS)).doc("Character set of new databases. MariaDB's default is latin1, Debian's utf8mb4.");
+    CollationServer = Setting::both("collation_server", word(0, COLLATIONS)).doc("Collation of new databases.");
+    CharacterSetClient = Setting::both("character_set_client", word(0, CHARSETS)).no_option().doc("Character set of statements.");
+    CharacterSetConnection = Setting::both("character_set_connection", word(0, CHARSETS)).no_option().doc("Character set of literals.");
+    CharacterSetResults = Setting::both("character_set_results", Kind::Text { default: Some("utf8mb4") }).no_option().doc("Character set of results; NULL sends them as they are.");
+    CharacterSetDatabase = Setting::both("character_set_database", word(0, CHARSETS)).no_option().doc("Character set of the current database.");
+    CharacterSetFilesystem = Setting::both("character_set_filesystem", word(4, CHARSETS)).doc("Character set of file names.");
+    CharacterSetSystem = Setting::fact("character_set_system", word(1, CHARSETS)).doc("Character set of names.");
+    CharacterSetsDir = Setting::inert("character_sets_dir", path(""), "character sets are built in").read_only().doc("Directory of character sets.");
+    CollationConnection = Setting::both("collation_connection", word(0, COLLATIONS)).no_option().doc("Collation of literals.");
+    CollationDatabase = Setting::both("collation_database", word(0, COLLATIONS)).no_option().doc("Collation of the current database.");
+    LowerCaseTableNames = Setting::global("lower_case_table_names", num(0, 0, 0)).read_only().doc("Always 0: names of tables are as written.");
+    LowerCaseFileSystem = Setting::fact("lower_case_file_system", flag(false)).doc("Whether the file system ignores case.");
+    DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");
+    DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
+    TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
+    EventScheduler = Setting::inert("event_scheduler", word(0, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
+    AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
+    OldAlterTable = Setting::both("old_alter_table", word(0, ALTER)).no_effect("the cheapest way is taken").alias(VarId::AlterAlgorithm).doc("Old name of alter_algorithm.");
+    Profiling = Setting::both("profiling", flag(false)).no_option().no_effect("statements are not profiled").doc("Profile statements.");
+    ProfilingHistorySize = Setting::both("profiling_history_size", num(15, 0, 100)).no_effect("statements are not profiled").doc("Profiles that are kept.");
+    OptimizerSwitch = Setting::both("optimizer_switch", text("index_merge=off,index_condition_pushdown=on,mrr=off,derived_merge=on,semijoin=on,join_cache_hashed=on")).no_effect(OPTIMIZER).doc("Strategies of the optimizer.");
+    OptimizerSearchDepth = Setting::both("optimizer_search_depth", num(62, 0, 62)).no_effect(OPTIMIZER).doc("Tables whose order is searched at once.");
+    OptimizerPruneLevel = Setting::both("optimizer_prune_level", num(2, 0, 2)).no_effect(OPTIMIZER).doc("Leave out unlikely plans.");
+    OptimizerUseConditionSelectivity = Setting::both("optimizer_use_condition_selectivity", num(4, 1, 5)).no_effect(OPTIMIZER).doc("How conditions are estimated.");
+    UseStatTables = Setting::both("use_stat_tables", word(4, &["NEVER", "COMPLEMENTARY", "PREFERABLY", "COMPLEMENTARY_FOR_QUERIES", "PREFERABLY_FOR_QUERIES"])).no_effect(OPTIMIZER).doc("Use tables of statistics.");
+    EqRangeIndexDiveLimit = Setting::both("eq_range_index_dive_limit", num(200, 0, U32)).no_effect(OPTIMIZER).doc("Ranges that are estimated one by one.");
+    JoinBufferSize = Setting::both("join_buffer_size", num(262_144, 128, u64::MAX)).no_effect(BUFFERS).doc("Buffer of a join.").unit("bytes");
+    SortBufferSize = Setting::both("sort_buffer_size", num(2 << 20, 1024, u64::MAX)).no_effect(BUFFERS).doc("Buffer of a sort.").unit("bytes");
+    ReadBufferSize = Setting::both("read_buffer_size", num(131_072, 8192, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of a table scan.").unit("bytes");
+    ReadRndBufferSize = Setting::both("read_rnd_buffer_size", num(262_144, 1, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of reading rows after a sort.").unit("bytes");
+    TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).no_effect(BUFFERS).doc("Temporary results in memory.").unit("bytes");
+    MaxHeapTableSize = Setting::both("max_heap_table_size", num(16 << 20, 16_384, u64::MAX)).no_effect(BUFFERS).doc("Size of MEMORY tables.").unit("bytes");
+    QueryAllocBlockSize = Setting::both("query_alloc_block_size", num(32_768, 1024, U32)).no_effect(BUFFERS).doc("Memory unit of a statement.").unit("bytes");
+    QueryPreallocSize = Setting::both("query_prealloc_size", num(32_768, 1024, U32)).no_effect(BUFFERS).doc("Memory of a statement.").unit("bytes");
+    PreloadBufferSize = Setting::both("preload_buffer_size", num(32_768, 1024, 1 << 30)).no_effect(MYISAM).doc("Buffer of LOAD INDEX.").unit("bytes");
+    QueryCacheType = Setting::both("query_cache_type", word(0, ON_OFF_DEMAND)).no_effect(QUERY_CACHE).doc("Use of the query cache.");
+    QueryCacheSize = Setting::inert("query_cache_size", num(0, 0, u64::MAX), QUERY_CACHE).doc("Size of the query cache.").unit("bytes");
+    QueryCacheLimit = Setting::inert("query_cache_limit", num(1 << 20, 0, U32), QUERY_CACHE).doc("Largest cached result.").unit("bytes");
+    QueryCacheMinResUnit = Setting::inert("query_cache_min_res_unit", num(4096, 0, U32), QUERY_CACHE).doc("Unit of the query cache.").unit("bytes");
+    TableOpenCache = Setting::inert("table_open_cache", num(2000, 10, 1 << 20), "tables are shared by all sessions").doc("Open tables.");
+    TableDefinitionCache = Setting::inert("table_definition_cache", num(400, 400, 2 << 20), "all definitions are in memory").doc("Table definitions in memory.");
+    LocalInfile = Setting::global("local_infile", flag(false)).doc("Allow LOAD DATA LOCAL. MariaDB's default is ON.").no_effect("LOAD DATA is not there yet");
+    SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use.");
+    SlowQueryLog = Setting::both("slow_query_log", flag(false)).no_effect(LOG_FILES).doc("Log slow statements.");
+    LogSlowQuery = Setting::both("log_slow_query", flag(false)).no_effect(LOG_FILES).alias(VarId::SlowQueryLog).doc("The same.");
+    SlowQueryLogFile = Setting::inert("slow_query_log_file", path(""), LOG_FILES).doc("File of slow statements.");
+    LongQueryTime = Setting::both("long_query_time", real(10.0, 0.0, YEAR as f64)).doc("What counts as slow.").unit("seconds");
+    LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).no_effect(LOG_FILES).doc("Log statements without an index as slow.");
+    LogSlowVerbosity = Setting::both("log_slow_verbosity", text("")).no_effect(LOG_FILES).doc("What a slow statement's entry holds.");
+    GeneralLog = Setting::inert("general_log", flag(false), LOG_FILES).doc("Log all statements.");
+    GeneralLogFile = Setting::inert("general_log_file", path(""), LOG_FILES).doc("File of all statements.");
+    LogOutput = Setting::inert("log_output", text("FILE"), LOG_FILES).doc("Where logs go.");
+    LogWarnings = Setting::both("log_warnings", num(2, 0, U32)).doc("How much the error log holds.");
+    ProgressReportTime = Setting::both("progress_report_time", num(5, 0, U32)).no_effect("progress is in SHOW PROCESSLIST").doc("Seconds between progress reports to the client.").unit("seconds");
+
+    // --- Connections ------------------------------------------------------------------------------------------
+    Port = Setting::global("port", num(3306, 0, 65_535)).read_only().doc("TCP port.");
+    BindAddress = Setting::global("bind_address", Kind::Text { default: None }).read_only().doc("Addresses to listen on, separated by commas; unset or * is all.");
+    Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket; relative to the data directory.");
+    SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
+    SkipNameResolve = Setting::global("skip_name_resolve", flag(true)).read_only().doc("Host names of clients are never looked up; accounts match addresses.").no_effect("names are never looked up");
+    SkipGrantTables = Setting::global("skip_grant_tables", flag(false)).read_only().doc("Every user may do everything.");
+    BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
+    MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).doc("Connections at a time; one more is kept for root.");
+    MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").doc("Failures until a host is blocked.");
+    ConnectTimeout = Setting::global("connect_timeout", num(10, 2, YEAR)).doc("Time for a client to log in.").unit("seconds");
+    WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).doc("An idle connection is closed after this time.").unit("seconds");
+    InteractiveTimeout = Setting::both("interactive_timeout", num(28_800, 1, YEAR)).doc("wait_timeout of clients that call themselves interactive.").unit("seconds");
+    IdleTransactionTimeout = Setting::both("idle_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction is closed after this time; 0 is never.").unit("seconds");
+    IdleReadonlyTransactionTimeout = Setting::both("idle_readonly_transaction_timeout", num(0, 0, YEAR)).no_effect("see idle_transaction_timeout").doc("The same for transactions that only read.").unit("seconds");
+    IdleWriteTransactionTimeout = Setting::both("idle_write_transaction_timeout", num(0, 0, YEAR)).no_effect("see idle_transaction_timeout").doc("The same for transactions that write.").unit("seconds");
+    NetReadTimeout = Setting::both("net_read_timeout", num(30, 1, YEAR)).doc("Time for the rest of a packet to arrive.").unit("seconds");
+    NetWriteTimeout = Setting::both("net_write_timeout", num(60, 1, YEAR)).doc("Time for a client to take a block of a result.").unit("seconds");
+    NetBufferLength = Setting::both("net_buffer_length", blocks(16_384, 1024, 1 << 20, 1024)).session_read_only().no_effect(BUFFERS).doc("First size of a connection's buffers.").unit("bytes");
+    NetRetryCount = Setting::both("net_retry_count", num(10, 1, U32)).no_effect("reads are retried by epoll").doc("Retries of a read.");
+    MaxAllowedPacket = Setting::both("max_allowed_packet", blocks(16 << 20, 1024, 1 << 30, 1024)).session_read_only().doc("Largest statement or value.").unit("bytes");
+    TcpNodelay = Setting::both("tcp_nodelay", flag(true)).no_effect("always on").doc("Send without delay.");
+    TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds");
+    InitConnect = Setting::global("init_connect", text("")).doc("Statements every connection without SUPER runs first.").no_effect("not run yet");
+    InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
+    ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
+    ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
+    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for locks or the disk.");
+    ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).doc("A spare worker ends after this time.").unit("seconds");
+    ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");
+    ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("Stack of a worker. MariaDB's default is 292K.").unit("bytes");
+    ExtraPort = Setting::inert("extra_port", num(0, 0, 65_535), POOL).read_only().doc("Second port.");
+    ExtraMaxConnections = Setting::inert("extra_max_connections", num(1, 1, 100_000), POOL).doc("Connections of the second port.");
+    SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").doc("Refuse old passwords.");
+    OldPasswords = Setting::both("old_passwords", flag(false)).no_effect("old passwords do not exist here").doc("Make old passwords.");
+    DefaultAuthenticationPlugin = Setting::fact("default_authentication_plugin", text("mysql_native_password")).hidden().doc("How clients log in.");
+    RequireSecureTransport = Setting::inert("require_secure_transport", flag(false), NO_TLS).doc("Refuse unencrypted connections.");
+    SslCa = Setting::inert("ssl_ca", path(""), NO_TLS).read_only().doc("Authority file.");
+    SslCert = Setting::inert("ssl_cert", path(""), NO_TLS).read_only().doc("Certificate file.");
+    SslKey = Setting::inert("ssl_key", path(""), NO_TLS).read_only().doc("Key file.");
+    SslCipher = Setting::inert("ssl_cipher", text(""), NO_TLS).read_only().doc("Ciphers.");
+    TlsVersion = Setting::inert("tls_version", text("TLSv1.2,TLSv1.3"), NO_TLS).read_only().doc("TLS versions.");
+    SessionTrackSchema = Setting::both("session_track_schema", flag(true)).no_effect("session tracking is not offered to clients").doc("Tell clients the current database.");
+    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("session tracking is not offered to clients").doc("Tell clients that the session changed.");
+    SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).no_effect("session tracking is not offered to clients").doc("Tell clients these variables.");
+    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).no_effect("session tracking is not offered to clients").doc("Tell clients the transaction's state.");
+    ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");
+    ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
+
+    // --- Files and process ------------------------------------------------------------------------------------
+    Datadir = Setting::global("datadir", path("/var/lib/cohort/")).read_only().doc("Data directory.");
+    Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.");
+    Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files.");
+    PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
+    PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the process number.");
+    LogError = Setting::global("log_error", path("")).read_only().doc("File of the error log; empty is standard error.");
+    OpenFilesLimit = Setting::global("open_files_limit", num(0, 0, U32)).read_only().doc("Open files of the process; 0 is as many as allowed.");
+    CoreFile = Setting::inert("core_file", flag(false), "the system decides").read_only().doc("Write a core file.");
+    LargePages = Setting::inert("large_pages", flag(false), "memory is the allocator's").read_only().doc("Use large pages.");
+    LockedInMemory = Setting::fact("locked_in_memory", flag(false)).doc("Whether memory is locked.");
+    LargeFilesSupport = Setting::fact("large_files_support", flag(true)).doc("Always.");
+    SkipExternalLocking = Setting::inert("skip_external_locking", flag(true), MYISAM).read_only().doc("Do not lock MyISAM files.");
+    Hostname = Setting::fact("hostname", text("")).doc("Name of the machine.");
+    License = Setting::fact("license", text("Apache-2.0")).doc("Licence of the server.");
+    ProtocolVersion = Setting::fact("protocol_version", num(10, 10, 10)).doc("Protocol of clients.");
+    Version = Setting::fact("version", text(crate::VERSION)).doc("Version of the server.");
+    VersionComment = Setting::fact("version_comment", text("Cohort")).doc("Name of the server.");
+    VersionCompileMachine = Setting::fact("version_compile_machine", text(std::env::consts::ARCH)).doc("Processor.");
+    VersionCompileOs = Setting::fact("version_compile_os", text("Linux")).doc("Operating system.");
+    VersionSslLibrary = Setting::fact("version_ssl_library", text("")).doc("TLS library.");
+    VersionMallocLibrary = Setting::fact("version_malloc_library", text("jemalloc")).doc("Allocator.");
+    VersionSourceRevision = Setting::fact("version_source_revision", text("")).doc("Revision of the source.");
+    HaveCompress = Setting::fact("have_compress", text(WORDS_NO)).doc("Compressed protocol.");
+    HaveCrypt = Setting::fact("have_crypt", text(WORDS_NO)).doc("ENCRYPT().");
+    HaveDynamicLoading = Setting::fact("have_dynamic_loading", text(WORDS_NO)).doc("Plugins.");
+    HaveGeometry = Setting::fact("have_geometry", text(WORDS_NO)).doc("Geometry types.");
+    HaveOpenssl = Setting::fact("have_openssl", text(WORDS_NO)).doc("OpenSSL.");
+    HaveProfiling = Setting::fact("have_profiling", text(WORDS_NO)).doc("Profiling.");
+    HaveQueryCache = Setting::fact("have_query_cache", text(WORDS_NO)).doc("Query cache.");
+    HaveRtreeKeys = Setting::fact("have_rtree_keys", text(WORDS_NO)).doc("Spatial indexes.");
+    HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("Encrypted connections.");
+    HaveSymlink = Setting::fact("have_symlink", text(WORDS_YES)).doc("Symbolic links.");
+}

@@ -1,0 +1,152 @@
+//! What a client is told about a result column.
+
+use cohort_types::Collation;
+
+/// The type byte of a column on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TypeCode {
+    Decimal = 0,
+    Tiny = 1,
+    Short = 2,
+    Long = 3,
+    Float = 4,
+    Double = 5,
+    Null = 6,
+    Timestamp = 7,
+    LongLong = 8,
+    Int24 = 9,
+    Date = 10,
+    Time = 11,
+    DateTime = 12,
+    Year = 13,
+    NewDate = 14,
+    VarChar = 15,
+    Bit = 16,
+    NewDecimal = 246,
+    Enum = 247,
+    Set = 248,
+    TinyBlob = 249,
+    MediumBlob = 250,
+    LongBlob = 251,
+    Blob = 252,
+    VarString = 253,
+    String = 254,
+    Geometry = 255,
+}
+
+impl TypeCode {
+    /// The type of a byte that a client sent.
+    pub fn from_byte(byte: u8) -> Option<TypeCode> {
+        use TypeCode::*;
+        const ALL: [TypeCode; 27] = [
+            Decimal, Tiny, Short, Long, Float, Double, Null, Timestamp, LongLong, Int24, Date, Time,
+            DateTime, Year, NewDate, VarChar, Bit, NewDecimal, Enum, Set, TinyBlob, MediumBlob, LongBlob,
+            Blob, VarString, String, Geometry,
+        ];
+        ALL.into_iter().find(|code| *code as u8 == byte)
+    }
+}
+
+/// Bits of the flags field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnFlags(pub u16);
+
+impl ColumnFlags {
+    pub const NOT_NULL: ColumnFlags = ColumnFlags(1);
+    pub const PRI_KEY: ColumnFlags = ColumnFlags(2);
+    pub const UNIQUE_KEY: ColumnFlags = ColumnFlags(4);
+    pub const MULTIPLE_KEY: ColumnFlags = ColumnFlags(8);
+    pub const BLOB: ColumnFlags = ColumnFlags(16);
+    pub const UNSIGNED: ColumnFlags = ColumnFlags(32);
+    pub const ZEROFILL: ColumnFlags = ColumnFlags(64);
+    pub const BINARY: ColumnFlags = ColumnFlags(128);
+    pub const ENUM: ColumnFlags = ColumnFlags(256);
+    pub const AUTO_INCREMENT: ColumnFlags = ColumnFlags(512);
+    pub const TIMESTAMP: ColumnFlags = ColumnFlags(1024);
+    pub const SET: ColumnFlags = ColumnFlags(2048);
+    pub const NO_DEFAULT_VALUE: ColumnFlags = ColumnFlags(4096);
+    pub const ON_UPDATE_NOW: ColumnFlags = ColumnFlags(8192);
+    pub const PART_KEY: ColumnFlags = ColumnFlags(16384);
+    pub const NUM: ColumnFlags = ColumnFlags(32768);
+
+    /// Both sets of bits.
+    #[must_use]
+    pub const fn with(self, other: ColumnFlags) -> ColumnFlags {
+        ColumnFlags(self.0 | other.0)
+    }
+
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: ColumnFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A column definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMeta {
+    /// Database, empty for expressions.
+    pub schema: String,
+    /// Alias of the table.
+    pub table: String,
+    /// Name of the table.
+    pub org_table: String,
+    /// Alias of the column.
+    pub name: String,
+    /// Name of the column, empty for expressions.
+    pub org_name: String,
+    /// Character set of the values; binary for numbers and dates.
+    pub collation: Collation,
+    /// Longest value, in bytes of that character set (display width of numbers).
+    pub length: u32,
+    /// The type.
+    pub type_code: TypeCode,
+    /// NOT NULL, UNSIGNED, keys.
+    pub flags: ColumnFlags,
+    /// Digits after the point; 31 for floating point and expressions without a fixed number.
+    pub decimals: u8,
+}
+
+impl ColumnMeta {
+    /// An expression's column: no table.
+    pub fn expression(
+        name: impl Into<String>,
+        type_code: TypeCode,
+        length: u32,
+        collation: Collation,
+    ) -> ColumnMeta {
+        ColumnMeta {
+            schema: String::new(),
+            table: String::new(),
+            org_table: String::new(),
+            name: name.into(),
+            org_name: String::new(),
+            collation,
+            length,
+            type_code,
+            flags: ColumnFlags::default(),
+            decimals: 0,
+        }
+    }
+
+    /// A text column of SHOW statements: `characters` of utf8mb4.
+    pub fn text(name: impl Into<String>, characters: u32) -> ColumnMeta {
+        ColumnMeta {
+            decimals: 31,
+            ..ColumnMeta::expression(
+                name,
+                TypeCode::VarString,
+                characters.saturating_mul(4),
+                Collation::UTF8MB4_GENERAL_CI,
+            )
+        }
+    }
+
+    /// A BIGINT column of SHOW statements.
+    pub fn integer(name: impl Into<String>, digits: u32) -> ColumnMeta {
+        ColumnMeta {
+            flags: ColumnFlags::BINARY.with(ColumnFlags::NUM),
+            ..ColumnMeta::expression(name, TypeCode::LongLong, digits, Collation::BINARY)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Where a statement's results go: the seam between executor and connection.
+//!
+//! One command yields one or more results, each either
+//!
+//! - `start`, any number of `row`, `finish`: a result set; or
+//! - `ok`: a statement without rows; or
+//! - `error`, also in the middle of a result set; nothing may follow it.
+//!
+//! If another result follows in the same command, the status of the one before carries `MORE_RESULTS`. The sink knows
+//! whether the command wants text or binary rows; the executor need not.
+
+use cohort_types::{SqlError, Value};
+
+use crate::column_meta::ColumnMeta;
+
+/// State of the session and of the statement, told with every result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusFlags(pub u16);
+
+impl StatusFlags {
+    pub const IN_TRANS: StatusFlags = StatusFlags(0x0001);
+    pub const AUTOCOMMIT: StatusFlags = StatusFlags(0x0002);
+    pub const MORE_RESULTS: StatusFlags = StatusFlags(0x0008);
+    pub const NO_GOOD_INDEX_USED: StatusFlags = StatusFlags(0x0010);
+    pub const NO_INDEX_USED: StatusFlags = StatusFlags(0x0020);
+    pub const CURSOR_EXISTS: StatusFlags = StatusFlags(0x0040);
+    pub const LAST_ROW_SENT: StatusFlags = StatusFlags(0x0080);
+    pub const DB_DROPPED: StatusFlags = StatusFlags(0x0100);
+    pub const NO_BACKSLASH_ESCAPES: StatusFlags = StatusFlags(0x0200);
+    pub const METADATA_CHANGED: StatusFlags = StatusFlags(0x0400);
+    pub const IN_TRANS_READONLY: StatusFlags = StatusFlags(0x2000);
+
+    /// Both sets of bits.
+    #[must_use]
+    pub const fn with(self, other: StatusFlags) -> StatusFlags {
+        StatusFlags(self.0 | other.0)
+    }
+
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: StatusFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A statement's outcome without rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OkInfo<'a> {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub status: StatusFlags,
+    pub warnings: u16,
+    /// For people: `Rows matched: 1  Changed: 1  Warnings: 0`; usually empty.
+    pub info: &'a str,
+}
+
+/// Takes the results of one command. No method fails: a client that is gone is noticed by `is_dead`.
+pub trait ResultSink {
+    /// Begins a result set.
+    fn start(&mut self, columns: &[ColumnMeta]);
+
+    /// Adds a row: one value per column, in the session's time zone (no `Value::Timestamp`).
+    fn row(&mut self, values: &[Value]);
+
+    /// Ends a result set.
+    fn finish(&mut self, status: StatusFlags, warnings: u16);
+
+    /// A statement without rows.
+    fn ok(&mut self, ok: &OkInfo<'_>);
+
+    /// The statement failed; the command ends here.
+    fn error(&mut self, error: &SqlError);
+
+    /// Whether the rest of the rows is for nobody: the client is gone or the connection was killed.
+    fn is_dead(&self) -> bool;
+}
