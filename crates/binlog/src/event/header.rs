@@ -1,0 +1,171 @@
+//! The common header, the checksum and the frame of an event. Layout: see the module above.
+
+use cohort_base::{Reader, ServerId, Write};
+
+use super::{DecodeError, EventType};
+
+/// The first four bytes of a file.
+pub const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
+/// Length of the common header.
+pub const HEADER_LEN: usize = 19;
+/// Length of the checksum.
+pub const CHECKSUM_LEN: usize = 4;
+/// Longest event: the largest packet (1 GiB) twice, for before and after image, and some room.
+pub const EVENT_LEN_MAX: u32 = 0x8000_0000 + 0x10_0000;
+
+/// Flags of the common header.
+pub mod flags {
+    /// Of a format description: the file is being written, or was when the server died.
+    pub const IN_USE: u16 = 0x1;
+    /// The statement uses temporary tables of its session.
+    pub const THREAD_SPECIFIC: u16 = 0x4;
+    /// The statement does not depend on the current database.
+    pub const SUPPRESS_USE: u16 = 0x8;
+    /// Made up for a replica; not in the file.
+    pub const ARTIFICIAL: u16 = 0x20;
+    /// Written by a replica's receiver.
+    pub const RELAY_LOG: u16 = 0x40;
+    /// May be passed over by who does not know it.
+    pub const IGNORABLE: u16 = 0x80;
+    /// `@@skip_replication` was set.
+    pub const SKIP_REPLICATION: u16 = 0x8000;
+}
+
+/// Whether events carry a checksum. The number is that of the format description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Checksum {
+    /// `binlog_checksum=NONE`
+    None = 0,
+    /// `binlog_checksum=CRC32`
+    Crc32 = 1,
+}
+
+impl Checksum {
+    /// From the number in a format description.
+    pub fn from_u8(number: u8) -> Option<Checksum> {
+        match number {
+            0 => Some(Checksum::None),
+            1 => Some(Checksum::Crc32),
+            _ => None,
+        }
+    }
+
+    /// Bytes it takes behind an event.
+    pub fn len(self) -> usize {
+        match self {
+            Checksum::None => 0,
+            Checksum::Crc32 => CHECKSUM_LEN,
+        }
+    }
+
+    /// Whether it takes no bytes.
+    pub fn is_empty(self) -> bool {
+        self == Checksum::None
+    }
+}
+
+/// The common header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventHeader {
+    /// Seconds since 1970 when the statement started.
+    pub timestamp: u32,
+    /// Kind of event.
+    pub kind: EventType,
+    /// The server it was first logged on.
+    pub server_id: ServerId,
+    /// Length with header and checksum.
+    pub event_len: u32,
+    /// Position behind the event, modulo 2^32; 0 in made-up events.
+    pub log_pos: u32,
+    /// See [`flags`].
+    pub flags: u16,
+}
+
+impl EventHeader {
+    /// Reads the first [`HEADER_LEN`] bytes of an event. The length is checked against the possible range.
+    pub fn decode(bytes: &[u8]) -> Result<EventHeader, DecodeError> {
+        let mut r = Reader::new(bytes);
+        let header = EventHeader {
+            timestamp: r.u32()?,
+            kind: EventType(r.u8()?),
+            server_id: ServerId(r.u32()?),
+            event_len: r.u32()?,
+            log_pos: r.u32()?,
+            flags: r.u16()?,
+        };
+        if (header.event_len as usize) < HEADER_LEN || header.event_len > EVENT_LEN_MAX {
+            return Err(DecodeError::BadLength(header.event_len));
+        }
+        Ok(header)
+    }
+
+    /// Appends the header.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0..4].copy_from_slice(&self.timestamp.to_le_bytes());
+        bytes[4] = self.kind.0;
+        bytes[5..9].copy_from_slice(&self.server_id.0.to_le_bytes());
+        bytes[9..13].copy_from_slice(&self.event_len.to_le_bytes());
+        bytes[13..17].copy_from_slice(&self.log_pos.to_le_bytes());
+        bytes[17..19].copy_from_slice(&self.flags.to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+}
+
+/// Appends a header whose length and position [`finish_event`] fills in; answers where it starts.
+pub fn begin_event(
+    out: &mut Vec<u8>,
+    kind: EventType,
+    timestamp: u32,
+    server_id: ServerId,
+    flags: u16,
+) -> usize {
+    let start = out.len();
+    EventHeader { timestamp, kind, server_id, event_len: 0, log_pos: 0, flags }.encode(out);
+    start
+}
+
+/// Completes the event that starts at `start` and is to end up at `file_offset`: length, end position, checksum.
+/// Answers the offset behind it.
+pub fn finish_event(out: &mut Vec<u8>, start: usize, file_offset: u64, checksum: Checksum) -> u64 {
+    let len = (out.len() - start + checksum.len()) as u32;
+    let end = file_offset + u64::from(len);
+    out[start + 9..start + 13].copy_from_slice(&len.to_le_bytes());
+    out[start + 13..start + 17].copy_from_slice(&(end as u32).to_le_bytes());
+    if checksum == Checksum::Crc32 {
+        let crc = crc_of_event(&out[start..]);
+        out.put_u32(crc);
+    }
+    end
+}
+
+/// The checksum of header and body.
+pub fn crc_of_event(event: &[u8]) -> u32 {
+    if event[4] == EventType::FORMAT_DESCRIPTION.0 && event[17] & (flags::IN_USE as u8) != 0 {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&event[..17]);
+        crc.update(&[event[17] & !(flags::IN_USE as u8)]);
+        crc.update(&event[18..]);
+        return crc.finalize();
+    }
+    crc32fast::hash(event)
+}
+
+/// Splits a whole event into header and body, and verifies its length and checksum.
+pub fn split_event(event: &[u8], checksum: Checksum) -> Result<(EventHeader, &[u8]), DecodeError> {
+    let header = EventHeader::decode(event)?;
+    let len = header.event_len as usize;
+    if len < HEADER_LEN + checksum.len() {
+        return Err(DecodeError::BadLength(header.event_len));
+    }
+    let event = event.get(..len).ok_or(DecodeError::Truncated)?;
+    let (covered, stored) = event.split_at(len - checksum.len());
+    if let Ok(stored) = stored.try_into().map(u32::from_le_bytes) {
+        let computed = crc_of_event(covered);
+        if stored != computed {
+            return Err(DecodeError::BadChecksum { stored, computed });
+        }
+    }
+    Ok((header, &covered[HEADER_LEN..]))
+}

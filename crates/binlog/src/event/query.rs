@@ -1,0 +1,90 @@
+//! QUERY (2) and QUERY_COMPRESSED (165): an SQL statement and the session state it needs.
+//!
+//! ```text
+//! thread_id u32 | exec_time u32 | db_len u8 | error u16 | status_len u16 |
+//! status variables | db | 0 | statement to the end
+//! ```
+//!
+//! In the compressed kind the statement is packed as `compressed` draws it.
+
+use std::borrow::Cow;
+
+use cohort_base::{Reader, Write};
+
+use super::{DecodeError, Packing, StatusVars, inflate};
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryEvent {
+    /// Connection id; names the temporary tables of its session.
+    pub thread_id: u32,
+    /// Seconds it ran.
+    pub exec_time: u32,
+    /// Error it ended with on the source; replicas expect the same.
+    pub error: u16,
+    /// Status variables as they stand, see [`StatusVars`].
+    pub status: Vec<u8>,
+    /// Current database, or empty; at most 255 bytes.
+    pub db: Vec<u8>,
+    /// Whether `sql` is compressed.
+    pub packing: Packing,
+    /// The statement.
+    pub sql: Vec<u8>,
+}
+
+impl QueryEvent {
+    /// A statement that ended well.
+    pub fn new(thread_id: u32, status: &StatusVars, db: &[u8], sql: &[u8]) -> QueryEvent {
+        let mut event = QueryEvent {
+            thread_id,
+            exec_time: 0,
+            error: 0,
+            status: Vec::new(),
+            db: db.to_vec(),
+            packing: Packing::Plain,
+            sql: sql.to_vec(),
+        };
+        status.encode(&mut event.status);
+        event
+    }
+
+    /// The status variables, decoded.
+    pub fn status_vars(&self) -> Result<StatusVars, DecodeError> {
+        StatusVars::decode(&self.status)
+    }
+
+    /// The statement, decompressed.
+    pub fn plain_sql(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        match self.packing {
+            Packing::Plain => Ok(Cow::Borrowed(&self.sql)),
+            Packing::Compressed => Ok(Cow::Owned(inflate(&self.sql)?)),
+        }
+    }
+
+    pub(super) fn decode(r: &mut Reader<'_>, packing: Packing) -> Result<QueryEvent, DecodeError> {
+        let (thread_id, exec_time, db_len, error) = (r.u32()?, r.u32()?, r.u8()?, r.u16()?);
+        let status_len = r.u16()?;
+        let status = r.bytes(usize::from(status_len))?.to_vec();
+        let db = r.bytes(usize::from(db_len))?.to_vec();
+        if r.u8()? != 0 {
+            return Err(DecodeError::BadValue(
+                "database name of a query event does not end with a zero byte",
+            ));
+        }
+        let sql = r.bytes(r.remaining())?.to_vec();
+        Ok(QueryEvent { thread_id, exec_time, error, status, db, packing, sql })
+    }
+
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.thread_id);
+        out.put_u32(self.exec_time);
+        out.put_u8(self.db.len() as u8);
+        out.put_u16(self.error);
+        out.put_u16(self.status.len() as u16);
+        out.extend_from_slice(&self.status);
+        out.extend_from_slice(&self.db);
+        out.put_u8(0);
+        out.extend_from_slice(&self.sql);
+    }
+}

@@ -1,0 +1,154 @@
+//! WRITE, UPDATE and DELETE ROWS, version 1 (23, 24, 25) and compressed (166, 167, 168).
+//!
+//! ```text
+//! table id u48 | flags u16 | width lenenc | present columns bitmap |
+//! [present columns of the after image, bitmap]   of an update
+//! rows to the end: { null bitmap over the present columns | values } once, or before and after of an update
+//! ```
+//!
+//! Bitmaps take (columns + 7) / 8 bytes, least significant bit first. In the compressed kinds the rows are packed as
+//! `compressed` draws it. How values look depends on the table map; see `cohort-types::binlog_image`.
+
+use std::borrow::Cow;
+
+use cohort_base::{Reader, Write};
+
+use super::{DecodeError, EventType, inflate};
+
+/// Most columns a table has.
+const WIDTH_MAX: u64 = 4096;
+
+/// Bits of the flags field.
+pub mod flags {
+    /// Last row event of a statement.
+    pub const STMT_END: u16 = 1;
+    /// `@@foreign_key_checks=0`
+    pub const NO_FOREIGN_KEY_CHECKS: u16 = 2;
+    /// `@@unique_checks=0`
+    pub const RELAXED_UNIQUE_CHECKS: u16 = 4;
+    /// Rows hold all columns.
+    pub const COMPLETE_ROWS: u16 = 8;
+}
+
+/// What happened to the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsKind {
+    /// One image per row.
+    Write,
+    /// Before and after image.
+    Update,
+    /// One image per row.
+    Delete,
+}
+
+/// Whether the large part of an event is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As it is.
+    Plain,
+    /// `log_bin_compress=ON`
+    Compressed,
+}
+
+impl RowsKind {
+    /// Kind and packing of an event type; `None` if it is no row event of version 1.
+    pub fn of(kind: EventType) -> Option<(RowsKind, Packing)> {
+        Some(match kind {
+            EventType::WRITE_ROWS_V1 => (RowsKind::Write, Packing::Plain),
+            EventType::UPDATE_ROWS_V1 => (RowsKind::Update, Packing::Plain),
+            EventType::DELETE_ROWS_V1 => (RowsKind::Delete, Packing::Plain),
+            EventType::WRITE_ROWS_COMPRESSED_V1 => (RowsKind::Write, Packing::Compressed),
+            EventType::UPDATE_ROWS_COMPRESSED_V1 => (RowsKind::Update, Packing::Compressed),
+            EventType::DELETE_ROWS_COMPRESSED_V1 => (RowsKind::Delete, Packing::Compressed),
+            _ => return None,
+        })
+    }
+
+    /// The type number.
+    pub fn event_type(self, packing: Packing) -> EventType {
+        match (self, packing) {
+            (RowsKind::Write, Packing::Plain) => EventType::WRITE_ROWS_V1,
+            (RowsKind::Update, Packing::Plain) => EventType::UPDATE_ROWS_V1,
+            (RowsKind::Delete, Packing::Plain) => EventType::DELETE_ROWS_V1,
+            (RowsKind::Write, Packing::Compressed) => EventType::WRITE_ROWS_COMPRESSED_V1,
+            (RowsKind::Update, Packing::Compressed) => EventType::UPDATE_ROWS_COMPRESSED_V1,
+            (RowsKind::Delete, Packing::Compressed) => EventType::DELETE_ROWS_COMPRESSED_V1,
+        }
+    }
+}
+
+/// Rows of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsEvent {
+    /// What happened.
+    pub kind: RowsKind,
+    /// Whether `rows` is compressed.
+    pub packing: Packing,
+    /// The number of the table map.
+    pub table_id: u64,
+    /// See [`flags`].
+    pub flags: u16,
+    /// Number of columns of the table.
+    pub width: u32,
+    /// Columns in the (before) image, one bit each.
+    pub present: Vec<u8>,
+    /// Columns in the after image of an update; else empty.
+    pub present_after: Vec<u8>,
+    /// The images.
+    pub rows: Vec<u8>,
+}
+
+impl RowsEvent {
+    /// The images, decompressed.
+    pub fn plain_rows(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        match self.packing {
+            Packing::Plain => Ok(Cow::Borrowed(&self.rows)),
+            Packing::Compressed => Ok(Cow::Owned(inflate(&self.rows)?)),
+        }
+    }
+
+    /// Whether this is the last row event of its statement.
+    pub fn ends_statement(&self) -> bool {
+        self.flags & flags::STMT_END != 0
+    }
+
+    pub(super) fn decode(
+        r: &mut Reader<'_>,
+        kind: RowsKind,
+        packing: Packing,
+    ) -> Result<RowsEvent, DecodeError> {
+        let (table_id, flags, width) = (r.u48()?, r.u16()?, r.lenenc()?);
+        if width > WIDTH_MAX {
+            return Err(DecodeError::BadValue("a row event of more than 4096 columns"));
+        }
+        let bitmap_len = (width as usize).div_ceil(8);
+        let present = r.bytes(bitmap_len)?.to_vec();
+        let present_after = match kind {
+            RowsKind::Update => r.bytes(bitmap_len)?.to_vec(),
+            RowsKind::Write | RowsKind::Delete => Vec::new(),
+        };
+        let rows = r.bytes(r.remaining())?.to_vec();
+        Ok(RowsEvent { kind, packing, table_id, flags, width: width as u32, present, present_after, rows })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        encode_rows_head(out, self.table_id, self.flags, self.width, &self.present, &self.present_after);
+        out.extend_from_slice(&self.rows);
+    }
+}
+
+/// Appends everything before the first image.
+pub(crate) fn encode_rows_head(
+    out: &mut Vec<u8>,
+    table_id: u64,
+    flags: u16,
+    width: u32,
+    present: &[u8],
+    present_after: &[u8],
+) {
+    out.put_u48(table_id);
+    out.put_u16(flags);
+    out.put_lenenc(u64::from(width));
+    out.extend_from_slice(present);
+    out.extend_from_slice(present_after);
+}

@@ -1,0 +1,118 @@
+//! The GTID state of a binlog: the newest sequence number per domain and server, and which server was last in each
+//! domain.
+//!
+//! Written by the leader of a flush group (in the [`crate::Stream`]); `gtid_binlog_pos`, `gtid_binlog_state` and the
+//! GTID_LIST event of a new file are views of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cohort_base::{DomainId, Gtid, ServerId};
+
+/// The state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GtidState {
+    domains: BTreeMap<DomainId, Domain>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Domain {
+    last_server: ServerId,
+    /// The largest number seen, of whatever server; the next own one is greater.
+    seq_no_max: u64,
+    servers: BTreeMap<ServerId, u64>,
+}
+
+impl GtidState {
+    /// From a GTID list: of the entries of a domain the last is the newest.
+    pub fn from_list(gtids: &[Gtid]) -> GtidState {
+        let mut state = GtidState::default();
+        gtids.iter().for_each(|&gtid| state.update(gtid));
+        state
+    }
+
+    /// Notes a transaction.
+    pub fn update(&mut self, gtid: Gtid) {
+        let domain = self.domains.entry(gtid.domain).or_default();
+        domain.last_server = gtid.server;
+        domain.seq_no_max = domain.seq_no_max.max(gtid.seq_no);
+        domain.servers.insert(gtid.server, gtid.seq_no);
+    }
+
+    /// The GTID that a transaction of this server gets next in this domain. [`GtidState::update`] takes it.
+    pub fn next(&self, domain: DomainId, server: ServerId) -> Gtid {
+        let seq_no = self.domains.get(&domain).map_or(0, |d| d.seq_no_max) + 1;
+        Gtid { domain, server, seq_no }
+    }
+
+    /// The newest GTID of every domain, by domain: `gtid_binlog_pos`.
+    pub fn position(&self) -> Vec<Gtid> {
+        self.domains
+            .iter()
+            .map(|(&domain, d)| {
+                let seq_no = d.servers.get(&d.last_server).copied().unwrap_or(d.seq_no_max);
+                Gtid { domain, server: d.last_server, seq_no }
+            })
+            .collect()
+    }
+
+    /// The newest GTID of every domain and server, the newest of a domain last: GTID_LIST, `gtid_binlog_state`.
+    pub fn list(&self) -> Vec<Gtid> {
+        let mut gtids = Vec::new();
+        for (&domain, d) in &self.domains {
+            let others = d.servers.iter().filter(|&(&server, _)| server != d.last_server);
+            let last = d.servers.get_key_value(&d.last_server);
+            gtids.extend(others.chain(last).map(|(&server, &seq_no)| Gtid { domain, server, seq_no }));
+        }
+        gtids
+    }
+
+    /// The newest sequence number of a server in a domain.
+    pub fn seq_no(&self, domain: DomainId, server: ServerId) -> Option<u64> {
+        self.domains.get(&domain)?.servers.get(&server).copied()
+    }
+
+    /// `gtid_binlog_pos` as text.
+    pub fn position_text(&self) -> String {
+        join(&self.position())
+    }
+
+    /// Whether nothing has been logged yet.
+    pub fn is_empty(&self) -> bool {
+        self.domains.is_empty()
+    }
+}
+
+/// `gtid_binlog_state` as text.
+impl fmt::Display for GtidState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&join(&self.list()))
+    }
+}
+
+fn join(gtids: &[Gtid]) -> String {
+    gtids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gtid(text: &str) -> Gtid {
+        text.parse().expect("valid")
+    }
+
+    #[test]
+    fn position_is_the_last_of_each_domain_and_the_list_holds_all_servers() {
+        let mut state = GtidState::default();
+        for text in ["0-1-1", "0-2-2", "3-1-1", "0-1-3", "0-2-4"] {
+            state.update(gtid(text));
+        }
+        assert_eq!(state.position_text(), "0-2-4,3-1-1");
+        assert_eq!(state.to_string(), "0-1-3,0-2-4,3-1-1");
+        assert_eq!(GtidState::from_list(&state.list()), state);
+        assert_eq!(state.next(DomainId(0), ServerId(1)), gtid("0-1-5"));
+        assert_eq!(state.next(DomainId(9), ServerId(1)), gtid("9-1-1"));
+        assert_eq!(state.seq_no(DomainId(0), ServerId(1)), Some(3));
+    }
+}
