@@ -9,6 +9,7 @@
 //! | `collation` | [`Collation`]: character sets and orders |
 //! | `error` | [`SqlError`], [`ErrorCode`]: the one table of error numbers, SQLSTATEs and texts |
 //! | `sql_mode` | [`SqlMode`]: the switches of the language |
+//! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
@@ -20,6 +21,7 @@ mod collation;
 mod column;
 mod decimal;
 mod error;
+mod error_text;
 mod key;
 mod row;
 mod sql_mode;
@@ -31,6 +33,7 @@ pub use collation::{Charset, Collation};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
+pub use error_text::{clip, printable};
 pub use key::{KeyError, KeyPart, prefix_end, successor};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;

@@ -1,6 +1,16 @@
-//! Exact numbers of up to 65 digits, 38 after the point.
+//! Exact numbers of up to 65 digits.
+//!
+//! A number is a sign, a binary mantissa below 10^65 and a scale. MariaDB computes with groups of nine digits
+//! instead; where that shows (quotients carry whole groups after the point), the same digits come out here.
+//! Mantissas that fit 128 bits, nearly all, take a short way.
+
+mod packed;
+mod text;
+mod wide;
 
 use std::cmp::Ordering;
+
+use wide::Wide;
 
 /// An exact decimal number: a magnitude below 10^65, a sign, and how many of its digits stand after the point.
 /// `1.50` and `1.5` compare equal and print differently.
@@ -8,6 +18,7 @@ use std::cmp::Ordering;
 pub struct Decimal {
     /// The digits as one number, least significant first.
     limbs: [u32; 7],
+    /// Never set on zero.
     negative: bool,
     scale: u8,
 }
@@ -29,6 +40,15 @@ pub enum Lost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
+/// How dropped digits count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    /// Not at all.
+    Cut,
+    /// Half away from zero.
+    HalfUp,
+}
+
 impl Decimal {
     /// Most digits.
     pub const MAX_PRECISION: u8 = 65;
@@ -37,134 +57,316 @@ impl Decimal {
     /// 0.
     pub const ZERO: Decimal = Decimal { limbs: [0; 7], negative: false, scale: 0 };
 
-    /// The number at the start of a text, as MariaDB reads it: leading spaces, sign, digits, point, exponent.
-    /// [`Lost::Fraction`]: something that is not a space follows it, or it had more digits than fit.
-    pub fn parse(text: &[u8]) -> (Decimal, Lost) {
-        todo!()
-    }
-    /// `mantissa / 10^scale`.
+    /// `mantissa / 10^scale`; scales above 38 are rounded.
     pub fn from_i128(mantissa: i128, scale: u8) -> Decimal {
-        todo!()
+        let number = Decimal::small(mantissa.unsigned_abs(), mantissa < 0, scale);
+        if scale <= Decimal::MAX_SCALE {
+            return number;
+        }
+        let wide = scaled_down(number.wide(), usize::from(scale - Decimal::MAX_SCALE), Rounding::HalfUp);
+        Decimal::exact(wide, number.negative, Decimal::MAX_SCALE)
     }
+
     /// An integer.
     pub fn from_i64(v: i64) -> Decimal {
-        todo!()
+        Decimal::small(v.unsigned_abs().into(), v < 0, 0)
     }
+
     /// An unsigned integer.
     pub fn from_u64(v: u64) -> Decimal {
-        todo!()
+        Decimal::small(v.into(), false, 0)
     }
-    /// A double, by its shortest text (up to 17 digits) as MariaDB does it.
+
+    fn small(magnitude: u128, negative: bool, scale: u8) -> Decimal {
+        let mut limbs = [0; 7];
+        for (i, limb) in limbs.iter_mut().take(4).enumerate() {
+            *limb = (magnitude >> (32 * i)) as u32;
+        }
+        Decimal { limbs, negative: negative && magnitude != 0, scale }
+    }
+
+    /// The mantissa when it fits 128 bits.
+    fn as_small(&self) -> Option<u128> {
+        if self.limbs[4..] != [0; 3] {
+            return None;
+        }
+        Some(self.limbs[..4].iter().rev().fold(0, |v, &limb| v << 32 | u128::from(limb)))
+    }
+
+    fn wide(&self) -> Wide {
+        Wide::from_limbs(&self.limbs)
+    }
+
+    /// A mantissa known to be below 10^65.
+    fn exact(mantissa: Wide, negative: bool, scale: u8) -> Decimal {
+        Decimal { limbs: mantissa.to_limbs(), negative: negative && !mantissa.is_zero(), scale }
+    }
+
+    /// Brings a mantissa of any scale under the limits: too many digits after the point are rounded at 38, and cut
+    /// where the whole would have more than 65.
+    fn fit(mantissa: Wide, negative: bool, scale: usize) -> Result<Decimal, Overflow> {
+        let max_scale = usize::from(Decimal::MAX_SCALE);
+        let (mut mantissa, mut scale) = (mantissa, scale);
+        if scale > max_scale {
+            mantissa = scaled_down(mantissa, scale - max_scale, Rounding::HalfUp);
+            scale = max_scale;
+        }
+        let excess = mantissa.digits().saturating_sub(usize::from(Decimal::MAX_PRECISION));
+        if excess > scale {
+            return Err(Overflow);
+        }
+        if excess > 0 {
+            mantissa = scaled_down(mantissa, excess, Rounding::Cut);
+            scale -= excess;
+        }
+        Ok(Decimal::exact(mantissa, negative, scale as u8))
+    }
+
+    /// A double, by its shortest text as MariaDB does it.
     pub fn from_f64(v: f64) -> (Decimal, Lost) {
-        todo!()
+        if v.is_nan() {
+            return (Decimal::ZERO, Lost::All);
+        }
+        if v.is_infinite() {
+            let max = Decimal::max_of(Decimal::MAX_PRECISION, 0);
+            return (if v < 0.0 { max.neg() } else { max }, Lost::Range);
+        }
+        Decimal::parse(format!("{v:e}").as_bytes())
     }
+
     /// Rounded half away from zero.
     pub fn to_i64(&self) -> (i64, Lost) {
-        todo!()
+        let limit = if self.negative { i64::MIN } else { i64::MAX };
+        match self.to_integer() {
+            Some((magnitude, lost)) => {
+                let signed = if self.negative { -i128::from(magnitude) } else { magnitude.into() };
+                i64::try_from(signed).map_or((limit, Lost::Range), |v| (v, lost))
+            }
+            None => (limit, Lost::Range),
+        }
     }
+
     /// Rounded half away from zero; negative numbers give 0 and [`Lost::Range`].
     pub fn to_u64(&self) -> (u64, Lost) {
-        todo!()
+        match self.to_integer() {
+            Some((0, lost)) => (0, lost),
+            _ if self.negative => (0, Lost::Range),
+            Some(result) => result,
+            None => (u64::MAX, Lost::Range),
+        }
     }
+
+    /// The rounded magnitude when it fits.
+    fn to_integer(self) -> Option<(u64, Lost)> {
+        let rounded = self.round(0).ok()?;
+        let lost = if rounded == self { Lost::Nothing } else { Lost::Fraction };
+        Some((u64::try_from(rounded.as_small()?).ok()?, lost))
+    }
+
     /// The nearest double.
     pub fn to_f64(&self) -> f64 {
-        todo!()
+        if let (Some(small), 0..=22) = (self.as_small(), self.scale)
+            && small < 1 << 53
+        {
+            // Both operands are exact doubles, so the quotient is correctly rounded.
+            let v = small as f64 / 10f64.powi(i32::from(self.scale));
+            return if self.negative { -v } else { v };
+        }
+        let mut text = Vec::with_capacity(72);
+        self.write_text(&mut text);
+        std::str::from_utf8(&text).ok().and_then(|t| t.parse().ok()).expect("a decimal's text is a number")
     }
+
     /// Digits after the point.
     pub fn scale(&self) -> u8 {
         self.scale
     }
+
     /// Digits before the point; 0 for numbers below 1.
     pub fn int_digits(&self) -> u8 {
-        todo!()
+        (self.wide().digits() as u8).saturating_sub(self.scale)
     }
+
     /// Digits in all, at least 1.
     pub fn precision(&self) -> u8 {
-        todo!()
+        (self.int_digits() + self.scale).max(1)
     }
+
     /// Whether this is 0.
     pub fn is_zero(&self) -> bool {
         self.limbs == [0; 7]
     }
+
     /// Whether this is below 0.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
+
     /// Sum; scale is the larger one.
     pub fn add(&self, other: &Decimal) -> Result<Decimal, Overflow> {
-        todo!()
+        if let (true, Some(a), Some(b)) = (self.scale == other.scale, self.as_small(), other.as_small()) {
+            const HEADROOM: u128 = 1 << 126;
+            if a < HEADROOM && b < HEADROOM {
+                let signed = |v: u128, negative| if negative { -(v as i128) } else { v as i128 };
+                let sum = signed(a, self.negative) + signed(b, other.negative);
+                return Ok(Decimal::small(sum.unsigned_abs(), sum < 0, self.scale));
+            }
+        }
+        let scale = self.scale.max(other.scale);
+        let a = self.wide().mul_pow10(usize::from(scale - self.scale));
+        let b = other.wide().mul_pow10(usize::from(scale - other.scale));
+        let (magnitude, negative) = match (self.negative == other.negative, a >= b) {
+            (true, _) => (a.add(&b), self.negative),
+            (false, true) => (a.sub(&b), self.negative),
+            (false, false) => (b.sub(&a), other.negative),
+        };
+        Decimal::fit(magnitude, negative, scale.into())
     }
+
     /// Difference; scale is the larger one.
     pub fn sub(&self, other: &Decimal) -> Result<Decimal, Overflow> {
-        todo!()
+        self.add(&other.neg())
     }
+
     /// Product; scale is the sum of both, at most 38.
     pub fn mul(&self, other: &Decimal) -> Result<Decimal, Overflow> {
-        todo!()
+        let negative = self.negative != other.negative;
+        let scale = usize::from(self.scale) + usize::from(other.scale);
+        if let (true, Some(a), Some(b)) =
+            (scale <= usize::from(Decimal::MAX_SCALE), self.as_small(), other.as_small())
+            && let Some(product) = a.checked_mul(b)
+        {
+            return Ok(Decimal::small(product, negative, scale as u8));
+        }
+        Decimal::fit(self.wide().mul(&other.wide()), negative, scale)
     }
+
     /// Quotient, `None` when `other` is 0. It carries at least `increment` (div_precision_increment) more digits
     /// after the point than `self`, in whole groups of nine as MariaDB computes it, cut, not rounded: the caller
     /// rounds to [`Decimal::div_scale`] where a result leaves the expression.
     pub fn div(&self, other: &Decimal, increment: u8) -> Option<Result<Decimal, Overflow>> {
-        todo!()
+        if other.is_zero() {
+            return None;
+        }
+        let groups = |digits: u8| digits.div_ceil(9) * 9;
+        let (fa, fb) = (groups(self.scale), groups(other.scale));
+        let increment = increment.saturating_sub(fa - self.scale + fb - other.scale);
+        let scale = usize::from(fa + fb).saturating_add(increment.into()).div_ceil(9) * 9;
+        let scale = scale.min(45);
+        // self.scale <= 38 <= 45; a larger dividend scale than the result's cannot be, groups only grow.
+        let shift = scale + usize::from(other.scale) - usize::from(self.scale);
+        let quotient = self.wide().mul_pow10(shift).div_rem(&other.wide()).0;
+        let (quotient, scale) = match scale.checked_sub(usize::from(Decimal::MAX_SCALE)) {
+            Some(over) if over > 0 => (scaled_down(quotient, over, Rounding::Cut), scale - over),
+            _ => (quotient, scale),
+        };
+        Some(Decimal::fit(quotient, self.negative != other.negative, scale))
     }
+
     /// Digits after the point that a quotient's column shows.
     pub fn div_scale(dividend_scale: u8, increment: u8) -> u8 {
         dividend_scale.saturating_add(increment).min(Decimal::MAX_SCALE)
     }
+
     /// The integer quotient, cut; `None` when `other` is 0.
-    pub fn div_int(&self, other: &Decimal) -> Option<Decimal> {
-        todo!()
+    pub fn div_int(&self, other: &Decimal) -> Option<Result<Decimal, Overflow>> {
+        let (a, b) = self.aligned(other)?;
+        Some(Decimal::fit(a.div_rem(&b).0, self.negative != other.negative, 0))
     }
+
     /// Remainder with the sign of `self`; `None` when `other` is 0.
     pub fn rem(&self, other: &Decimal) -> Option<Decimal> {
-        todo!()
+        let (a, b) = self.aligned(other)?;
+        let rest = Decimal::fit(a.div_rem(&b).1, self.negative, self.scale.max(other.scale).into());
+        Some(rest.expect("a remainder has no more digits before the point than the divisor"))
     }
+
+    /// Both mantissas at the larger scale; `None` when `other` is 0.
+    fn aligned(&self, other: &Decimal) -> Option<(Wide, Wide)> {
+        if other.is_zero() {
+            return None;
+        }
+        let scale = self.scale.max(other.scale);
+        let a = self.wide().mul_pow10(usize::from(scale - self.scale));
+        Some((a, other.wide().mul_pow10(usize::from(scale - other.scale))))
+    }
+
     /// Negated.
     pub fn neg(&self) -> Decimal {
-        todo!()
+        Decimal { negative: !self.negative && !self.is_zero(), ..*self }
     }
+
     /// Without sign.
     pub fn abs(&self) -> Decimal {
-        todo!()
+        Decimal { negative: false, ..*self }
     }
+
     /// Rounded half away from zero to `scale` digits after the point, padded with zeros when it had fewer;
     /// a negative scale rounds before the point.
     pub fn round(&self, scale: i32) -> Result<Decimal, Overflow> {
-        todo!()
+        self.rescaled(scale, Rounding::HalfUp)
     }
+
     /// The same, digits cut.
     pub fn truncate(&self, scale: i32) -> Decimal {
-        todo!()
+        let cut = scale.min(i32::from(self.scale));
+        self.rescaled(cut, Rounding::Cut).expect("cutting digits makes no number larger")
     }
+
+    fn rescaled(&self, scale: i32, rounding: Rounding) -> Result<Decimal, Overflow> {
+        let scale = scale.clamp(-i32::from(Decimal::MAX_PRECISION) - 1, Decimal::MAX_SCALE.into());
+        let drop = i32::from(self.scale) - scale;
+        if drop == 0 {
+            return Ok(*self);
+        }
+        if drop < 0 {
+            let by = drop.unsigned_abs();
+            if let Some(small) = self.as_small()
+                && let Some(scaled) = 10u128.checked_pow(by).and_then(|p| small.checked_mul(p))
+            {
+                return Ok(Decimal::small(scaled, self.negative, scale as u8));
+            }
+            let scaled = self.wide().mul_pow10(by as usize);
+            if scaled.digits() > usize::from(Decimal::MAX_PRECISION) {
+                return Err(Overflow);
+            }
+            return Ok(Decimal::exact(scaled, self.negative, scale as u8));
+        }
+        let cut = scaled_down(self.wide(), drop as usize, rounding);
+        let zeros = (-scale).max(0) as usize;
+        Decimal::fit(cut.mul_pow10(zeros), self.negative, scale.max(0) as usize)
+    }
+
     /// The smallest integer not below.
     pub fn ceil(&self) -> Result<Decimal, Overflow> {
-        todo!()
+        let cut = self.truncate(0);
+        if cut == *self || self.negative { Ok(cut) } else { cut.add(&Decimal::from_i64(1)) }
     }
+
     /// The largest integer not above.
     pub fn floor(&self) -> Result<Decimal, Overflow> {
-        todo!()
+        let cut = self.truncate(0);
+        if cut == *self || !self.negative { Ok(cut) } else { cut.sub(&Decimal::from_i64(1)) }
     }
+
     /// The largest number of DECIMAL(precision, scale).
     pub fn max_of(precision: u8, scale: u8) -> Decimal {
-        todo!()
+        let one = Wide::pow10(0);
+        Decimal::exact(Wide::pow10(precision.min(Decimal::MAX_PRECISION).into()).sub(one), false, scale)
     }
-    /// Appends `-123.450`.
-    pub fn write_text(&self, out: &mut Vec<u8>) {
-        todo!()
+}
+
+/// Without the last `digits` digits.
+fn scaled_down(mantissa: Wide, digits: usize, rounding: Rounding) -> Wide {
+    if digits == 0 {
+        return mantissa;
     }
-    /// Bytes of the packed form of DECIMAL(precision, scale).
-    pub fn packed_len(precision: u8, scale: u8) -> usize {
-        todo!()
-    }
-    /// Appends the packed form; the number must fit DECIMAL(precision, scale) (see [`Decimal::round`]), digits
-    /// that do not are cut.
-    pub fn write_packed(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
-        todo!()
-    }
-    /// Reads [`Decimal::packed_len`] bytes; `None` when they are too short or hold no such number.
-    pub fn read_packed(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
-        todo!()
+    let divisor = Wide::pow10(digits);
+    let (quotient, rest) = mantissa.div_rem(divisor);
+    if rounding == Rounding::HalfUp && rest.add(&rest) >= *divisor {
+        quotient.add(Wide::pow10(0))
+    } else {
+        quotient
     }
 }
 
@@ -173,24 +375,125 @@ impl PartialEq for Decimal {
         self.cmp(other) == Ordering::Equal
     }
 }
+
 impl Eq for Decimal {}
+
 impl PartialOrd for Decimal {
     fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
+
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        todo!()
+        if self.negative != other.negative {
+            return other.negative.cmp(&self.negative);
+        }
+        let magnitudes = if self.scale == other.scale {
+            self.limbs.iter().rev().cmp(other.limbs.iter().rev())
+        } else {
+            let scale = self.scale.max(other.scale);
+            let a = self.wide().mul_pow10(usize::from(scale - self.scale));
+            a.cmp(&other.wide().mul_pow10(usize::from(scale - other.scale)))
+        };
+        if self.negative { magnitudes.reverse() } else { magnitudes }
     }
 }
+
 impl std::hash::Hash for Decimal {
+    /// Without trailing zeros of the fraction: 1.50 and 1.5 are one value.
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        todo!()
+        let (mut mantissa, mut scale) = (self.wide(), self.scale);
+        while scale > 0 && !mantissa.is_odd() {
+            let mut shorter = mantissa;
+            if shorter.div_small(10) != 0 {
+                break;
+            }
+            mantissa = shorter;
+            scale -= 1;
+        }
+        (mantissa.to_limbs(), self.negative, if self.is_zero() { 0 } else { scale }).hash(state);
     }
 }
-impl std::fmt::Display for Decimal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        todo!()
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn d(text: &str) -> Decimal {
+        let (number, lost) = Decimal::parse(text.as_bytes());
+        assert_eq!(lost, Lost::Nothing, "{text}");
+        number
+    }
+
+    #[test]
+    fn sums_and_products_have_the_scale_of_mariadb() {
+        assert_eq!(d("1.5").add(&d("2.25")).map(|v| v.to_string()), Ok("3.75".into()));
+        assert_eq!(d("1.5").sub(&d("1.50")).map(|v| v.to_string()), Ok("0.00".into()));
+        assert_eq!(d("-1.5").mul(&d("2.25")).map(|v| v.to_string()), Ok("-3.375".into()));
+        let nines = "9".repeat(65);
+        assert_eq!(d(&nines).add(&d("1")), Err(Overflow));
+        assert_eq!(d(&nines).mul(&d("-1")), Ok(d(&nines).neg()));
+    }
+
+    #[test]
+    fn quotients_carry_groups_of_nine_digits() {
+        let third = d("1").div(&d("3"), 4).expect("not by zero").expect("fits");
+        assert_eq!(third.to_string(), "0.333333333");
+        let one = third.mul(&d("3")).and_then(|v| v.round(4)).expect("fits");
+        assert_eq!(one.to_string(), "1.0000", "as SELECT (1/3)*3 answers");
+        assert!(d("1").div(&Decimal::ZERO, 4).is_none());
+        assert_eq!(d("-7.5").rem(&d("2")).map(|v| v.to_string()), Some("-1.5".into()));
+        assert_eq!(d("-7.5").div_int(&d("2")).and_then(Result::ok).map(|v| v.to_string()), Some("-3".into()));
+        let big = d(&"8".repeat(65)).div(&d("0.00000000000000000000000000000000000007"), 4);
+        assert_eq!(big, Some(Err(Overflow)));
+    }
+
+    #[test]
+    fn rounding_goes_away_from_zero() {
+        for (text, scale, rounded, cut) in [
+            ("2.5", 0, "3", "2"),
+            ("-2.5", 0, "-3", "-2"),
+            ("2.449", 1, "2.4", "2.4"),
+            ("155", -1, "160", "150"),
+            ("99.99", 1, "100.0", "99.9"),
+            ("-0.04", 1, "0.0", "0.0"),
+            ("5", -1, "10", "0"),
+        ] {
+            assert_eq!(d(text).round(scale).map(|v| v.to_string()), Ok(rounded.into()), "{text}");
+            assert_eq!(d(text).truncate(scale).to_string(), cut, "{text}");
+        }
+        assert_eq!(d("1.2").ceil().map(|v| v.to_string()), Ok("2".into()));
+        assert_eq!(d("-1.2").floor().map(|v| v.to_string()), Ok("-2".into()));
+        assert_eq!(d("1.2").round(3).map(|v| v.to_string()), Ok("1.200".into()));
+    }
+
+    #[test]
+    fn integers_and_doubles() {
+        assert_eq!(d("9223372036854775807.4").to_i64(), (i64::MAX, Lost::Fraction));
+        assert_eq!(d("9223372036854775807.5").to_i64(), (i64::MAX, Lost::Range));
+        assert_eq!(d("-9223372036854775808").to_i64(), (i64::MIN, Lost::Nothing));
+        assert_eq!(d("-0.4").to_u64(), (0, Lost::Fraction));
+        assert_eq!(d("-1").to_u64(), (0, Lost::Range));
+        assert_eq!(d("18446744073709551615").to_u64(), (u64::MAX, Lost::Nothing));
+        assert_eq!(d("0.1").to_f64(), 0.1);
+        assert_eq!(d("123456789012345678901234.5").to_f64(), 123456789012345678901234.5);
+        assert_eq!(Decimal::from_f64(1e-5).0.to_string(), "0.00001");
+        assert_eq!(Decimal::from_f64(-1234.5).0.to_string(), "-1234.5");
+        assert_eq!(Decimal::from_f64(1e70).1, Lost::Range);
+    }
+
+    #[test]
+    fn equal_numbers_of_different_scale_are_one() {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let hash = |v: Decimal| {
+            let mut state = DefaultHasher::new();
+            v.hash(&mut state);
+            state.finish()
+        };
+        assert_eq!(d("1.50"), d("1.5"));
+        assert_eq!(hash(d("1.50")), hash(d("1.5")));
+        assert_eq!(hash(d("0.00")), hash(d("0")));
+        assert!(d("-2") < d("-1.5") && d("-1.5") < d("0.1") && d("0.1") < d("0.11"));
     }
 }

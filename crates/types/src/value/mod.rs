@@ -3,6 +3,10 @@
 //! Text is UTF-8 while it is in memory, whatever its column's character set; rows, keys and results convert at
 //! the edge. A string of the `binary` collation is any bytes.
 
+mod compare;
+mod convert;
+pub(crate) mod number;
+
 use crate::{Collation, Date, DateTime, Decimal, Time};
 
 /// A string with the collation it compares by.
@@ -108,34 +112,6 @@ impl Value {
         Value::Int(i64::from(v))
     }
 
-    /// The class that decides how this compares.
-    pub fn class(&self) -> Class {
-        todo!()
-    }
-
-    /// Order of two values of one class, NULL first; strings by the collation of `self`. Values of different
-    /// classes are ordered by class, which no statement shows: coerce them first.
-    pub fn compare(&self, other: &Value) -> std::cmp::Ordering {
-        todo!()
-    }
-
-    /// Hashes so that values of one class that compare equal have equal hashes.
-    pub fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        todo!()
-    }
-
-    /// Appends the text of the value as the text protocol sends it, in UTF-8; NULL appends nothing. `decimals`:
-    /// fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled columns print
-    /// through [`crate::ColumnType::write_text`].
-    pub fn write_text(&self, decimals: u8, out: &mut Vec<u8>) {
-        todo!()
-    }
-
-    /// [`Value::write_text`] as a string with [`DECIMALS_NOT_FIXED`]; bytes that are no UTF-8 are replaced.
-    pub fn to_text(&self) -> String {
-        todo!()
-    }
-
     /// The bytes of a string, enum label or set label.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
@@ -144,25 +120,12 @@ impl Value {
         }
     }
 
-    /// As a double; `None` for NULL. Bad text warns 1292 "Truncated incorrect DOUBLE value: 'abc'".
-    pub fn to_f64(&self, sink: &mut dyn crate::WarningSink) -> Option<f64> {
-        todo!()
-    }
-
-    /// As an exact number; `None` for NULL. Bad text warns 1292 "Truncated incorrect DECIMAL value: 'abc'".
-    pub fn to_decimal(&self, sink: &mut dyn crate::WarningSink) -> Option<Decimal> {
-        todo!()
-    }
-
-    /// As an integer, rounded; `None` for NULL. [`IntValue`] tells the sign that both 64 bit types together need.
-    /// Bad text warns 1292 "Truncated incorrect INTEGER value: 'abc'".
-    pub fn to_int(&self, sink: &mut dyn crate::WarningSink) -> Option<IntValue> {
-        todo!()
-    }
-
-    /// Whether it counts as true; `None` for NULL.
-    pub fn to_bool(&self, sink: &mut dyn crate::WarningSink) -> Option<bool> {
-        todo!()
+    /// The collation of a string, enum or set.
+    pub fn collation(&self) -> Option<Collation> {
+        match self {
+            Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Some(s.collation),
+            _ => None,
+        }
     }
 }
 

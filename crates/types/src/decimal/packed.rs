@@ -1,0 +1,120 @@
+//! Decimals as row events and rows hold them.
+//!
+//! DECIMAL(p,s) is `p-s` digits before the point and `s` after it, in big-endian groups of nine digits counted from
+//! the point; the outermost group on either side may be shorter:
+//!
+//! ```text
+//! | leading digits | 9 digits | .. || 9 digits | .. | trailing digits |
+//! | 0..4 bytes     | 4 bytes  |    || 4 bytes  |    | 0..4 bytes      |    1-2: 1, 3-4: 2, 5-6: 3, 7-9: 4 bytes
+//! ```
+//!
+//! The highest bit of the first byte is flipped, then all bits when the number is negative. So byte order is
+//! number order, and the form is a key too.
+
+use super::text::DIGITS;
+use super::wide::Wide;
+use super::{Decimal, Rounding};
+
+/// Bytes of a group of n digits.
+const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+
+/// Digit counts of the groups of DECIMAL(precision, scale), left to right.
+fn groups(precision: u8, scale: u8) -> impl Iterator<Item = usize> {
+    let (int, fraction) = (usize::from(precision.saturating_sub(scale)), usize::from(scale));
+    let before = std::iter::once(int % 9).chain(std::iter::repeat_n(9, int / 9));
+    let after = std::iter::repeat_n(9, fraction / 9).chain(std::iter::once(fraction % 9));
+    before.chain(after).filter(|&n| n > 0)
+}
+
+impl Decimal {
+    /// Bytes of the packed form of DECIMAL(precision, scale).
+    pub fn packed_len(precision: u8, scale: u8) -> usize {
+        groups(precision, scale).map(|n| GROUP_BYTES[n]).sum()
+    }
+
+    /// Appends the packed form. Digits after the point that DECIMAL(precision, scale) lacks are cut; a number too
+    /// large for it becomes its limit.
+    pub fn write_packed(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
+        let limit = || Decimal { negative: self.negative, ..Decimal::max_of(precision, scale) };
+        let mut number = self.rescaled(scale.into(), Rounding::Cut).unwrap_or_else(|_| limit());
+        let mut buffer = [0; DIGITS];
+        if number.digits(&mut buffer).len() > usize::from(precision) {
+            number = limit();
+        }
+        let used = number.digits(&mut buffer).len();
+        buffer[..DIGITS - used].fill(b'0');
+        let mut digits = &buffer[DIGITS - usize::from(precision)..];
+        let start = out.len();
+        for n in groups(precision, scale) {
+            let (group, rest) = digits.split_at(n);
+            digits = rest;
+            let value = group.iter().fold(0u32, |v, b| v * 10 + u32::from(b - b'0'));
+            out.extend_from_slice(&value.to_be_bytes()[4 - GROUP_BYTES[n]..]);
+        }
+        if number.negative {
+            out[start..].iter_mut().for_each(|b| *b = !*b);
+        }
+        if let Some(first) = out.get_mut(start) {
+            *first ^= 0x80;
+        }
+    }
+
+    /// Reads [`Decimal::packed_len`] bytes; `None` when they are too short or hold no such number.
+    pub fn read_packed(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
+        if precision > Decimal::MAX_PRECISION || scale > Decimal::MAX_SCALE.min(precision) {
+            return None;
+        }
+        let negative = bytes.first()? & 0x80 == 0;
+        let mut rest = bytes;
+        let mut first = 0x80;
+        let (mut small, mut wide) = (0u128, Wide::ZERO);
+        let fits = precision <= 38;
+        for n in groups(precision, scale) {
+            let (group, tail) = rest.split_at_checked(GROUP_BYTES[n])?;
+            rest = tail;
+            let mask = if negative { 0xff } else { 0 };
+            let value = group.iter().fold(0u32, |v, b| {
+                let byte = b ^ mask ^ std::mem::take(&mut first);
+                v << 8 | u32::from(byte)
+            });
+            let power = 10u32.pow(n as u32);
+            if value >= power {
+                return None;
+            }
+            if fits {
+                small = small * u128::from(power) + u128::from(value);
+            } else {
+                wide.mul_add_small(power, value);
+            }
+        }
+        if fits {
+            Some(Decimal::small(small, negative, scale))
+        } else {
+            Some(Decimal::exact(wide, negative, scale))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manuals_example_to_the_byte() {
+        let mut bytes = Vec::new();
+        Decimal::parse(b"1234567890.1234").0.write_packed(14, 4, &mut bytes);
+        assert_eq!(bytes, [0x81, 0x0d, 0xfb, 0x38, 0xd2, 0x04, 0xd2]);
+        bytes.clear();
+        Decimal::parse(b"-1234567890.1234").0.write_packed(14, 4, &mut bytes);
+        assert_eq!(bytes, [0x7e, 0xf2, 0x04, 0xc7, 0x2d, 0xfb, 0x2d]);
+        assert_eq!(Decimal::packed_len(65, 38), 29);
+    }
+
+    #[test]
+    fn bytes_that_are_no_number_are_refused() {
+        assert_eq!(Decimal::read_packed(14, 4, &[0x81, 0x0d]), None);
+        assert_eq!(Decimal::read_packed(9, 0, &[0xff; 4]), None);
+        assert_eq!(Decimal::read_packed(99, 50, &[0x80; 60]), None);
+        assert_eq!(Decimal::read_packed(9, 0, &[]), None);
+    }
+}

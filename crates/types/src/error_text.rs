@@ -1,0 +1,270 @@
+//! The texts of the common errors, as MariaDB 10.11 words them.
+
+use std::fmt::Display;
+
+use crate::{ErrorCode, Level, SqlError, Warning};
+
+/// A value as an error text shows it: what is no text, and control characters, as `\xHH`.
+pub fn printable(value: &[u8]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for chunk in value.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_ascii_control() {
+                text.push_str(&format!("\\x{:02X}", c as u32));
+            } else {
+                text.push(c);
+            }
+        }
+        chunk.invalid().iter().for_each(|b| text.push_str(&format!("\\x{b:02X}")));
+    }
+    text
+}
+
+/// At most `bytes` bytes, the last three being dots when something was cut.
+pub fn clip(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_string();
+    }
+    let mut end = bytes.saturating_sub(3);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", &text[..end])
+}
+
+/// A value clipped as most texts clip it.
+fn clipped(value: &[u8]) -> String {
+    clip(&printable(value), 128)
+}
+
+impl Warning {
+    /// A warning.
+    pub fn warning(error: SqlError) -> Warning {
+        Warning { level: Level::Warning, error }
+    }
+
+    /// A note.
+    pub fn note(error: SqlError) -> Warning {
+        Warning { level: Level::Note, error }
+    }
+}
+
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) = $code:ident, $($text:expr),+;)*) => {
+        impl SqlError {
+            $(
+                $(#[$doc])*
+                #[doc = concat!("Error `", stringify!($code), "`.")]
+                pub fn $name($($arg: $ty),*) -> SqlError {
+                    SqlError::new(ErrorCode::$code, format!($($text),+))
+                }
+            )*
+        }
+    };
+}
+
+// Values.
+texts! {
+    out_of_range(column: &str, row: u64) = WarnDataOutOfRange,
+        "Out of range value for column '{column}' at row {row}";
+    data_truncated(column: &str, row: u64) = WarnDataTruncated, "Data truncated for column '{column}' at row {row}";
+    data_too_long(column: &str, row: u64) = DataTooLong, "Data too long for column '{column}' at row {row}";
+    /// "Incorrect datetime value: 'x' for column `db`.`t`.`c` at row 1".
+    incorrect_value_for_column(kind: &str, value: &[u8], db: &str, table: &str, column: &str, row: u64)
+        = TruncatedWrongValueForField,
+        "Incorrect {kind} value: '{}' for column `{db}`.`{table}`.`{column}` at row {row}", clipped(value);
+    /// The warning of expressions: "Truncated incorrect DOUBLE value: 'x'".
+    truncated_incorrect(kind: &str, value: &[u8]) = TruncatedWrongValue,
+        "Truncated incorrect {kind} value: '{}'", clipped(value);
+    /// The warning of temporal expressions: "Incorrect datetime value: 'x'".
+    incorrect_value(kind: &str, value: &[u8]) = TruncatedWrongValue,
+        "Incorrect {kind} value: '{}'", clipped(value);
+    /// As an error of CONVERT and the like, number 1525.
+    wrong_value(kind: &str, value: &[u8]) = WrongValue, "Incorrect {kind} value: '{}'", clipped(value);
+    wrong_value_for_function(kind: &str, value: &[u8], function: &str) = WrongValueForType,
+        "Incorrect {kind} value: '{}' for function {function}", clipped(value);
+    /// "BIGINT value is out of range in '(1 + 2)'".
+    result_out_of_range(kind: &str, expression: &str) = DataOutOfRange,
+        "{kind} value is out of range in '{expression}'";
+    division_by_zero() = DivisionByZero, "Division by 0";
+    datetime_overflow(function: &str) = DatetimeFunctionOverflow, "Datetime function: {function} field overflow";
+    bad_null(column: &str) = BadNull, "Column '{column}' cannot be null";
+    null_to_not_null(column: &str, row: u64) = WarnNullToNotnull,
+        "Column set to default value; NULL supplied to NOT NULL column '{column}' at row {row}";
+    no_default(column: &str) = NoDefaultForField, "Field '{column}' doesn't have a default value";
+    /// `value`: the key's columns joined by `-`.
+    dup_entry(value: &[u8], key: &str) = DupEntry,
+        "Duplicate entry '{}' for key '{key}'", clip(&printable(value), 64);
+    value_count(row: u64) = WrongValueCountOnRow, "Column count doesn't match value count at row {row}";
+    constraint_failed(constraint: &str, db: &str, table: &str) = ConstraintFailed,
+        "CONSTRAINT `{constraint}` failed for `{db}`.`{table}`";
+    autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
+    invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,
+        "Invalid {charset} character string: '{}'", clip(&printable(bytes), 64);
+}
+
+// Names.
+texts! {
+    unknown_database(db: &str) = BadDb, "Unknown database '{db}'";
+    no_database_selected() = NoDb, "No database selected";
+    database_exists(db: &str) = DbCreateExists, "Can't create database '{db}'; database exists";
+    database_missing(db: &str) = DbDropExists, "Can't drop database '{db}'; database doesn't exist";
+    no_such_table(db: &str, table: &str) = NoSuchTable, "Table '{db}.{table}' doesn't exist";
+    table_exists(table: &str) = TableExists, "Table '{table}' already exists";
+    /// Of DROP TABLE; `tables`: `db.t1,db.t2`.
+    unknown_table(tables: &str) = BadTable, "Unknown table '{}'", clip(tables, 100);
+    /// "Unknown table 't' in field list".
+    unknown_table_in(table: &str, place: &str) = UnknownTable, "Unknown table '{table}' in {place}";
+    /// `place`: `field list`, `where clause`, `order clause`, `group statement`, `on clause`, `having clause`.
+    unknown_column(column: &str, place: &str) = BadField, "Unknown column '{column}' in '{place}'";
+    ambiguous_column(column: &str, place: &str) = NonUniq, "Column '{column}' in {place} is ambiguous";
+    non_unique_table(name: &str) = NonUniqTable, "Not unique table/alias: '{name}'";
+    column_specified_twice(column: &str) = FieldSpecifiedTwice, "Column '{column}' specified twice";
+    not_in_group_by(column: &str) = WrongFieldWithGroup, "'{column}' isn't in GROUP BY";
+    invalid_group_function() = InvalidGroupFuncUse, "Invalid use of group function";
+    mix_of_group_columns() = MixOfGroupFuncAndFields,
+        "Mixing of GROUP columns (MIN(),MAX(),COUNT(),...) with no GROUP columns is illegal if there is no GROUP BY \
+         clause";
+    unknown_function(db: &str, name: &str) = SpDoesNotExist, "FUNCTION {db}.{name} does not exist";
+    wrong_param_count(function: &str) = WrongParamcountToNativeFct,
+        "Incorrect parameter count in the call to native function '{function}'";
+    unknown_charset(name: &str) = UnknownCharacterSet, "Unknown character set: '{name}'";
+    unknown_collation(name: &str) = UnknownCollation, "Unknown collation: '{name}'";
+    collation_mismatch(collation: &str, charset: &str) = CollationCharsetMismatch,
+        "COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'";
+    unknown_engine(name: &str) = UnknownStorageEngine, "Unknown storage engine '{name}'";
+    unknown_key(key: &str, table: &str) = KeyDoesNotExists, "Key '{key}' doesn't exist in table '{table}'";
+    too_long_identifier(name: &str) = TooLongIdent, "Identifier name '{}' is too long", clip(name, 100);
+    wrong_database_name(name: &str) = WrongDbName, "Incorrect database name '{}'", clip(name, 100);
+    wrong_table_name(name: &str) = WrongTableName, "Incorrect table name '{name}'";
+    wrong_column_name(name: &str) = WrongColumnName, "Incorrect column name '{name}'";
+    wrong_index_name(name: &str) = WrongNameForIndex, "Incorrect index name '{name}'";
+}
+
+// Definitions.
+texts! {
+    duplicate_column(column: &str) = DupFieldName, "Duplicate column name '{column}'";
+    duplicate_key_name(key: &str) = DupKeyName, "Duplicate key name '{key}'";
+    invalid_default(column: &str) = InvalidDefault, "Invalid default value for '{column}'";
+    wrong_column_spec(column: &str) = WrongFieldSpec, "Incorrect column specifier for column '{column}'";
+    multiple_primary_key() = MultiplePriKey, "Multiple primary key defined";
+    key_too_long(bytes_max: u32) = TooLongKey, "Specified key was too long; max key length is {bytes_max} bytes";
+    too_many_keys(max: u32) = TooManyKeys, "Too many keys specified; max {max} keys allowed";
+    too_many_key_parts(max: u32) = TooManyKeyParts, "Too many key parts specified; max {max} parts allowed";
+    key_column_missing(column: &str) = KeyColumnDoesNotExist, "Key column '{column}' doesn't exist in table";
+    blob_key_without_length(column: &str) = BlobKeyWithoutLength,
+        "BLOB/TEXT column '{column}' used in key specification without a key length";
+    primary_cannot_be_null() = PrimaryCantHaveNull,
+        "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    wrong_auto_key() = WrongAutoKey,
+        "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    column_too_long(column: &str, max: u32) = TooBigFieldLength,
+        "Column length too big for column '{column}' (max = {max}); use BLOB or TEXT instead";
+    too_big_scale(column: &str, max: u8) = TooBigScale,
+        "Too big scale specified for '{column}'. Maximum is {max}";
+    too_big_precision(column: &str, max: u8) = TooBigPrecision,
+        "Too big precision specified for '{column}'. Maximum is {max}";
+    scale_above_precision(column: &str) = MBiggerThanD,
+        "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')";
+    display_width(column: &str, max: u32) = TooBigDisplaywidth,
+        "Display width out of range for '{column}' (max = {max})";
+    duplicated_member(column: &str, value: &str, kind: &str) = DuplicatedValueInType,
+        "Column '{column}' has duplicated value '{value}' in {kind}";
+    cannot_drop(kind: &str, name: &str) = CantDropFieldOrKey, "Can't DROP {kind} `{name}`; check that it exists";
+    cannot_drop_all_columns() = CantRemoveAllFields,
+        "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+    table_without_columns() = TableMustHaveColumns, "A table must have at least 1 column";
+    too_many_columns() = TooManyFields, "Too many columns";
+    row_too_big(bytes_max: u32) = TooBigRowsize,
+        "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {bytes_max}. This \
+         includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    using_other_engine(engine: &str, table: &str) = WarnUsingOtherHandler,
+        "Using storage engine {engine} for table '{table}'";
+    invalid_on_update(column: &str) = InvalidOnUpdate, "Invalid ON UPDATE clause for '{column}' column";
+}
+
+// Statements, transactions, sessions.
+texts! {
+    /// `near`: the text from the offending token on.
+    parse_error(near: &str, line: usize) = Parse,
+        "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for \
+         the right syntax to use near '{}' at line {line}", clip(near, 80);
+    empty_query() = EmptyQuery, "Query was empty";
+    not_supported(what: &str) = NotSupportedYet, "This version of MariaDB doesn't yet support '{what}'";
+    wrong_usage(a: &str, b: &str) = WrongUsage, "Incorrect usage of {a} and {b}";
+    wrong_arguments(function: &str) = WrongArguments, "Incorrect arguments to {function}";
+    deadlock() = LockDeadlock, "Deadlock found when trying to get lock; try restarting transaction";
+    lock_wait_timeout() = LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction";
+    lock_table_full() = LockTableFull, "The total number of locks exceeds the lock table size";
+    read_only_transaction() = CantExecuteInReadOnlyTransaction,
+        "Cannot execute statement in a READ ONLY transaction";
+    transaction_in_progress() = CantChangeTxCharacteristics,
+        "Transaction characteristics can't be changed while a transaction is in progress";
+    /// "SAVEPOINT s does not exist".
+    does_not_exist(kind: &str, name: &str) = SpDoesNotExist, "{kind} {name} does not exist";
+    interrupted() = QueryInterrupted, "Query execution was interrupted";
+    statement_timeout() = StatementTimeout, "Query execution was interrupted (max_statement_time exceeded)";
+    connection_killed() = ConnectionKilled, "Connection was killed";
+    server_shutdown() = ServerShutdown, "Server shutdown in progress";
+    too_many_connections() = ConCount, "Too many connections";
+    unknown_thread(id: u64) = NoSuchThread, "Unknown thread id: {id}";
+    not_owner_of_thread(id: u64) = KillDenied, "You are not owner of thread {id}";
+    unknown_command() = UnknownCommand, "Unknown command";
+    packet_too_large() = NetPacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes";
+    unknown_statement(id: &str, call: &str) = UnknownStmtHandler,
+        "Unknown prepared statement handler ({id}) given to {call}";
+    too_many_parameters() = PsManyParam, "Prepared statement contains too many placeholders";
+    too_many_statements(max: u64) = MaxPreparedStmtCountReached,
+        "Can't create more than max_prepared_stmt_count statements (current value: {max})";
+    not_in_prepared_protocol() = UnsupportedPs, "This command is not supported in the prepared statement protocol yet";
+    access_denied(user: &str, host: &str, password: &str) = AccessDenied,
+        "Access denied for user '{user}'@'{host}' (using password: {password})";
+    database_access_denied(user: &str, host: &str, db: &str) = DbAccessDenied,
+        "Access denied for user '{user}'@'{host}' to database '{db}'";
+    privilege_needed(privilege: &str) = SpecificAccessDenied,
+        "Access denied; you need (at least one of) the {privilege} privilege(s) for this operation";
+    table_access_denied(command: &str, user: &str, host: &str, db: &str, table: &str) = TableaccessDenied,
+        "{command} command denied to user '{user}'@'{host}' for table `{db}`.`{table}`";
+    user_operation_failed(operation: &str, user: &str) = CannotUser, "Operation {operation} failed for {user}";
+    unknown_variable(name: &str) = UnknownSystemVariable, "Unknown system variable '{name}'";
+    /// `value`: NULL is written so.
+    wrong_variable_value(name: &str, value: &str) = WrongValueForVar,
+        "Variable '{name}' can't be set to the value of '{}'", clip(value, 200);
+    wrong_variable_type(name: &str) = WrongTypeForVar, "Incorrect argument type to variable '{name}'";
+    /// `kind`: `read only`, `SESSION`, `GLOBAL`.
+    variable_is(name: &str, kind: &str) = IncorrectGlobalLocalVar, "Variable '{name}' is a {kind} variable";
+    variable_is_global(name: &str) = GlobalVariable,
+        "Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL";
+    variable_is_session(name: &str) = LocalVariable,
+        "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL";
+    prevented_by_option(option: &str) = OptionPreventsStatement,
+        "The MariaDB server is running with the {option} option so it cannot execute this statement";
+    storage_error(number: i32, what: &str, engine: &str) = GetErrno,
+        "Got error {number} \"{what}\" from storage engine {engine}";
+    disk_full(path: impl Display, errno: i32) = DiskFull,
+        "Disk full ({path}); waiting for someone to free some space... (errno: {errno} \"No space left on device\")";
+    transaction_too_large() = TransactionTooLarge,
+        "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this \
+         mariadbd variable and try again";
+    no_binary_logging() = NoBinaryLogging, "You are not using binary logging";
+    unknown_binlog() = UnknownTargetBinlog, "Target log not found in binlog index";
+    subquery_returned_rows() = SubqueryNo1Row, "Subquery returns more than 1 row";
+    operand_columns(columns: usize) = OperandColumns, "Operand should contain {columns} column(s)";
+    derived_without_alias() = DerivedMustHaveAlias, "Every derived table must have its own alias";
+    slave_conversion_failed(column: usize, db: &str, table: &str, from: &str, to: &str) = SlaveConversionFailed,
+        "Column {column} of table '{db}.{table}' cannot be converted from type '{from}' to type '{to}'";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_and_odd_values_are_shown_as_mariadb_shows_them() {
+        let long = format!("{}{}", "ä".repeat(120), "b".repeat(100));
+        let text = SqlError::truncated_incorrect("INTEGER", long.as_bytes()).message;
+        assert_eq!(text, format!("Truncated incorrect INTEGER value: '{}...'", "ä".repeat(62)));
+        let text = SqlError::truncated_incorrect("DOUBLE", b"a\n\0\xff").message;
+        assert_eq!(text, r"Truncated incorrect DOUBLE value: 'a\x0A\x00\xFF'");
+    }
+}
