@@ -31,6 +31,8 @@ pub enum LogError {
     Corrupt { file: PathBuf, offset: u64, what: &'static str, cure: &'static str },
     /// Refuse to start: the file was written by another version of the program.
     Version { file: PathBuf, found: u32, known: u32 },
+    /// Refuse to start: another process has the log open.
+    InUse { file: PathBuf },
     /// Refuse to start: the operating system refused an operation while the log was being opened.
     Io { file: PathBuf, op: &'static str, source: Arc<io::Error> },
 }
@@ -68,6 +70,7 @@ impl fmt::Display for LogError {
             LogError::Version { file, found, known } => {
                 write!(f, "{} has format version {found}; this program knows version {known}", file.display())
             }
+            LogError::InUse { file } => write!(f, "{} is in use by another process", file.display()),
             LogError::Io { file, op, source } => write!(f, "{op} of {} failed: {source}", file.display()),
         }
     }

@@ -6,15 +6,34 @@
 //! ```text
 //! Recovery::open -> next, next, ... -> finish -> Log: reserve -> append -> flush -> (checkpoint) -> close
 //! ```
+//!
+//! | file | concept |
+//! |---|---|
+//! | `record.rs` | format of a record |
+//! | `segment.rs`, `segments.rs` | format and making of a segment; the stream over all of them |
+//! | `control.rs` | the control file |
+//! | `tail.rs` | what is appended and not hardened |
+//! | `space.rs` | reservations, segments made ready ahead |
+//! | `log.rs` | append, flush, checkpoint, close |
+//! | `scan.rs` | reading; where the log ends, and what is damage |
+//! | `recovery.rs`, `reader.rs` | reading at start, and while the log goes on |
 
+mod control;
 mod error;
 mod log;
 mod options;
+mod reader;
 mod record;
 mod recovery;
+mod scan;
+mod segment;
+mod segments;
+mod space;
+mod tail;
 
 pub use error::{FullCause, LogError};
-pub use log::{Claim, Log, LogReader, Room, Span};
+pub use log::{Claim, Log, Room, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
+pub use reader::LogReader;
 pub use record::{Record, RecordKind};
 pub use recovery::{Opened, Recovery};

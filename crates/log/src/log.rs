@@ -1,8 +1,41 @@
-//! Appending and flushing.
+//! Appending, flushing, checkpoints.
+//!
+//! # Concepts
+//! - A *room* ([`Log::reserve`]) promises that a record fits; whatever can fail has failed by then.
+//! - A record gets its place under the tail lock and is copied into memory there; large payloads are copied in pieces, so
+//!   that nobody waits long for the lock.
+//! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros, and syncs once. The file's
+//!   metadata do not change, so the sync costs one disk flush.
+//!
+//! # Marks, each never going back
+//! `retained <= hardened <= appended <= promised <= ready_end`
+//!
+//! # Lock order
+//! `flusher`, then `tail`. `control`, then `making` (space.rs), then `tail`.
+//!
+//! # On failure
+//! A failed write or sync poisons the log: every later call that could promise something answers `Poisoned`. Nothing is tried again, because the kernel
+//! may have dropped the dirty pages and a second sync would say yes to nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
 use cohort_base::Lsn;
+use cohort_vfs::World;
+use parking_lot::{Condvar, Mutex};
 
-use crate::{LogError, LogStats, Record, RecordKind};
+use crate::control::{self, Control};
+use crate::options::Preallocation;
+use crate::record::{HEADER_BYTES, Header, padding, payload_crc, record_bytes};
+use crate::scan::Generations;
+use crate::segments::Segments;
+use crate::space::{self, Space};
+use crate::tail::{Batch, Tail};
+use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
+
+/// A claim is filled in pieces of this size, each under the tail lock.
+const COPY_BYTES: usize = 256 << 10;
 
 /// The bytes a record occupies in the log, header and padding included: `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,55 +46,239 @@ pub struct Span {
     pub end: Lsn,
 }
 
-/// A promise that one record of up to the asked size fits. Given back when dropped.
-pub struct Room {}
+/// What all handles of a log share.
+pub(crate) struct Shared {
+    pub world: World,
+    pub options: LogOptions,
+    pub segments: Arc<Segments>,
+    pub generations: Generations,
+    pub space: Space,
+    /// Written by the flusher.
+    pub hardened: AtomicU64,
+    /// Copy of the tail's end; written under the tail lock.
+    appended: AtomicU64,
+    tail: Mutex<Tail>,
+    /// A claim was filled.
+    filled: Condvar,
+    flusher: Mutex<Flusher>,
+    control: Mutex<Control>,
+    poison: OnceLock<Arc<str>>,
+}
 
-/// A place in the log, given but not filled yet.
-pub struct Claim {}
+/// Who holds it flushes.
+#[derive(Default)]
+struct Flusher {
+    spare: Vec<u8>,
+    flushes: u64,
+    syncs: u64,
+    written_bytes: u64,
+    sync_ns_total: u64,
+    sync_ns_max: u64,
+    sync_ns_last: u64,
+}
+
+/// What recovery hands over.
+pub(crate) struct Start {
+    pub world: World,
+    pub options: LogOptions,
+    pub control: Control,
+    pub segments: Arc<Segments>,
+    pub released: Vec<u64>,
+    pub end: u64,
+    /// The last block up to `end`.
+    pub block: Vec<u8>,
+}
+
+impl Shared {
+    pub(crate) fn check_poison(&self) -> Result<(), LogError> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
+        }
+    }
+
+    /// Stops the log. The first cause stays.
+    pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) -> LogError {
+        let cause = self.poison.get_or_init(|| cause.to_string().into()).clone();
+        // Taken once, so that a flusher between its check and its sleep does not miss the news.
+        drop(self.tail.lock());
+        self.filled.notify_all();
+        LogError::Poisoned { cause }
+    }
+
+    fn header(&self, lsn: u64, kind: RecordKind, payload_bytes: u64, payload_crc: u32) -> Header {
+        let generation = self.generations.current;
+        let mark = self.hardened.load(Ordering::Acquire);
+        Header { payload_bytes: payload_bytes as u32, lsn, payload_crc, generation, kind, mark }
+    }
+
+    fn salt(&self) -> u32 {
+        self.segments.geometry.salt
+    }
+}
+
+/// A promise that one record of up to the asked size fits. Given back when dropped.
+pub struct Room {
+    shared: Arc<Shared>,
+    bytes: u64,
+}
+
+impl Room {
+    /// Gives back what the record does not use, and uses the rest.
+    fn spend(mut self, payload_bytes: u64) {
+        let used = record_bytes(payload_bytes);
+        assert!(used <= self.bytes, "a record is larger than the room reserved for it");
+        self.bytes -= used;
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.shared.space.give_back(self.bytes);
+    }
+}
+
+/// A place in the log, given but not filled yet. Dropping it stops the log: its place can neither be filled nor left out.
+pub struct Claim {
+    shared: Arc<Shared>,
+    kind: RecordKind,
+    payload_bytes: u64,
+    span: Span,
+    filled: bool,
+}
 
 impl Claim {
     /// Where the record stands.
     pub fn span(&self) -> Span {
-        todo!()
+        self.span
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.filled {
+            self.shared.poison(&"a place in the log was claimed and never filled");
+        }
     }
 }
 
 /// The log, open for appending. All methods may be called from any thread.
-pub struct Log {}
+pub struct Log {
+    shared: Arc<Shared>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl Log {
+    pub(crate) fn start(start: Start) -> Log {
+        let Start { world, options, control, segments, released, end, block } = start;
+        let geometry = segments.geometry;
+        let retained = control.state.from;
+        let ready_end = segments.end().unwrap_or(geometry.start_of(geometry.segment_of(retained)));
+        let shared = Arc::new(Shared {
+            generations: Generations { current: control.state.generation, start: end },
+            space: Space::new(end, ready_end, retained, released),
+            hardened: AtomicU64::new(end),
+            appended: AtomicU64::new(end),
+            tail: Mutex::new(Tail::new(end, block)),
+            filled: Condvar::new(),
+            flusher: Mutex::default(),
+            control: Mutex::new(control),
+            poison: OnceLock::new(),
+            world,
+            options,
+            segments,
+        });
+        let threaded = shared.options.preallocation == Preallocation::Thread;
+        let worker = threaded.then(|| {
+            let shared = shared.clone();
+            std::thread::Builder::new()
+                .name("log-prealloc".into())
+                .spawn(move || space::preallocate(&shared))
+                .expect("the system starts a thread while the server starts")
+        });
+        Log { shared, worker: Mutex::new(worker) }
+    }
+
     /// Makes sure that a record with this many payload bytes fits. May wait for a segment to be made ready.
-    pub fn reserve(&self, _payload_bytes: u64) -> Result<Room, LogError> {
-        todo!()
+    pub fn reserve(&self, payload_bytes: u64) -> Result<Room, LogError> {
+        let bytes_max = self.shared.options.record_bytes_max;
+        if payload_bytes > bytes_max {
+            return Err(LogError::RecordTooLarge { bytes: payload_bytes, bytes_max });
+        }
+        let bytes = record_bytes(payload_bytes);
+        self.shared.take_room(bytes)?;
+        Ok(Room { shared: self.shared.clone(), bytes })
     }
 
     /// Appends a record whose payload is the parts in a row. Never fails, never does I/O.
     ///
     /// # Panics
     /// When the parts are longer than the room.
-    pub fn append(&self, _room: Room, _kind: RecordKind, _parts: &[&[u8]]) -> Span {
-        todo!()
+    pub fn append(&self, room: Room, kind: RecordKind, parts: &[&[u8]]) -> Span {
+        let record = Prepared::new(self.shared.salt(), room, kind, parts);
+        self.append_prepared(&mut self.shared.tail.lock(), record)
     }
 
     /// [`Log::append`] for several records in a row, under one lock acquisition.
     pub fn append_all<'a>(
         &self,
-        _records: impl IntoIterator<Item = (Room, RecordKind, &'a [&'a [u8]])>,
+        records: impl IntoIterator<Item = (Room, RecordKind, &'a [&'a [u8]])>,
     ) -> Vec<Span> {
-        todo!()
+        let salt = self.shared.salt();
+        let prepared: Vec<_> =
+            records.into_iter().map(|(room, kind, parts)| Prepared::new(salt, room, kind, parts)).collect();
+        let mut tail = self.shared.tail.lock();
+        prepared.into_iter().map(|record| self.append_prepared(&mut tail, record)).collect()
+    }
+
+    fn append_prepared(&self, tail: &mut Tail, record: Prepared<'_>) -> Span {
+        let shared = &*self.shared;
+        record.room.spend(record.payload_bytes);
+        let start = tail.end();
+        let header = shared.header(start, record.kind, record.payload_bytes, record.payload_crc);
+        tail.append(&header, shared.salt(), record.parts);
+        shared.appended.store(tail.end(), Ordering::Release);
+        Span { start: Lsn(start), end: Lsn(tail.end()) }
     }
 
     /// Gives the next place in the log to a record of exactly this payload size, to be filled by [`Log::fill`]: the
-    /// order is decided here, in nanoseconds; the copying happens outside the caller's lock.
-    ///
-    /// A claim that is never filled stops the log for ever, so it must not be dropped (that panics).
-    pub fn claim(&self, _room: Room, _kind: RecordKind, _payload_bytes: u64) -> Claim {
-        todo!()
+    /// order is decided here, in nanoseconds; checksums and copying happen outside the caller's lock.
+    pub fn claim(&self, room: Room, kind: RecordKind, payload_bytes: u64) -> Claim {
+        let shared = self.shared.clone();
+        room.spend(payload_bytes);
+        let span = {
+            let mut tail = shared.tail.lock();
+            let start = Lsn(tail.claim(payload_bytes));
+            shared.appended.store(tail.end(), Ordering::Release);
+            Span { start, end: Lsn(tail.end()) }
+        };
+        Claim { shared, kind, payload_bytes, span, filled: false }
     }
 
     /// Fills a claim with its payload: the parts in a row.
-    pub fn fill(&self, _claim: Claim, _parts: &[&[u8]]) -> Span {
-        todo!()
+    ///
+    /// # Panics
+    /// When the parts are not as long as was claimed.
+    pub fn fill(&self, mut claim: Claim, parts: &[&[u8]]) -> Span {
+        let shared = &*self.shared;
+        let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();
+        assert_eq!(bytes, claim.payload_bytes, "a claim is filled exactly");
+        let crc = payload_crc(shared.salt(), parts);
+        let start = claim.span.start.0;
+        let mut at = start + HEADER_BYTES;
+        for piece in parts.iter().flat_map(|part| part.chunks(COPY_BYTES)) {
+            shared.tail.lock().copy_in(at, piece);
+            at += piece.len() as u64;
+        }
+        debug_assert_eq!(at + padding(bytes).len() as u64, claim.span.end.0);
+        let header = shared.header(start, claim.kind, bytes, crc).encode(shared.salt());
+        let mut tail = shared.tail.lock();
+        tail.copy_in(start, &header);
+        tail.filled(start);
+        drop(tail);
+        shared.filled.notify_all();
+        claim.filled = true;
+        claim.span
     }
 
     /// Hardens what was appended (and filled) before the call: one write, one sync. Answers up to where the log is
@@ -70,62 +287,177 @@ impl Log {
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {
-        todo!()
+        let shared = &*self.shared;
+        let wanted = shared.appended.load(Ordering::Acquire);
+        let mut flusher = shared.flusher.lock();
+        if let Some(batch) = self.take_batch(&mut flusher, wanted)? {
+            flusher.write(shared, &batch).map_err(|e| shared.poison(&e))?;
+            shared.hardened.store(batch.end, Ordering::Release);
+            flusher.spare = batch.into_spare();
+        }
+        Ok(self.hardened())
+    }
+
+    /// What there is to flush; nothing if all that is wanted is hardened. Waits while the very first record is not filled.
+    fn take_batch(&self, flusher: &mut Flusher, wanted: u64) -> Result<Option<Batch>, LogError> {
+        let shared = &*self.shared;
+        if shared.hardened.load(Ordering::Acquire) >= wanted {
+            return shared.check_poison().map(|()| None);
+        }
+        let mut tail = shared.tail.lock();
+        loop {
+            shared.check_poison()?;
+            match tail.take(std::mem::take(&mut flusher.spare), shared.salt()) {
+                Ok(batch) => return Ok(Some(batch)),
+                Err(spare) => flusher.spare = spare,
+            }
+            shared.filled.wait(&mut tail);
+        }
     }
 
     /// Up to here the log survives a crash.
     pub fn hardened(&self) -> Lsn {
-        todo!()
+        Lsn(self.shared.hardened.load(Ordering::Acquire))
     }
 
     /// Where the next record will stand.
     pub fn appended(&self) -> Lsn {
-        todo!()
+        Lsn(self.shared.appended.load(Ordering::Acquire))
     }
 
     /// Where the retained log starts: the `from` of the last checkpoint.
     pub fn retained(&self) -> Lsn {
-        todo!()
+        Lsn(self.shared.space.retained.load(Ordering::Acquire))
     }
 
     /// Whether a failure has stopped the log, and which.
     pub fn poisoned(&self) -> Option<LogError> {
-        todo!()
+        self.shared.check_poison().err()
     }
 
     /// Reads hardened records from `from`, which must be the start of one (or the end of the log).
-    pub fn read(&self, _from: Lsn) -> Result<LogReader, LogError> {
-        todo!()
+    pub fn read(&self, from: Lsn) -> Result<LogReader, LogError> {
+        LogReader::new(self.shared.clone(), from)
     }
 
     /// Makes durable that recovery starts at `from` with this payload; then releases the segments wholly below.
-    pub fn checkpoint(&self, _from: Lsn, _payload: &[u8]) -> Result<(), LogError> {
-        todo!()
+    /// `from` below an earlier checkpoint's counts as that one's.
+    ///
+    /// # Panics
+    /// When `from` is not hardened.
+    pub fn checkpoint(&self, from: Lsn, payload: &[u8]) -> Result<(), LogError> {
+        let shared = &*self.shared;
+        let hardened = self.hardened();
+        assert!(from <= hardened, "recovery cannot start behind what is hardened");
+        let (bytes, bytes_max) = (payload.len() as u64, control::PAYLOAD_BYTES_MAX);
+        if bytes > bytes_max {
+            return Err(LogError::RecordTooLarge { bytes, bytes_max });
+        }
+        let mut control = shared.control.lock();
+        shared.check_poison()?;
+        let from = from.0.max(control.state.from);
+        let updated = control.update(|state| {
+            state.from = from;
+            state.hardened = hardened.0;
+            state.payload = payload.to_vec();
+        });
+        updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
+        shared.space.retained.store(from, Ordering::Release);
+        let first = shared.segments.geometry.segment_of(from);
+        shared.reuse(shared.segments.release_below(first))
     }
 
     /// Flushes, and records where the log ends, so that any damage is found at the next start. No appends after.
     pub fn close(&self) -> Result<(), LogError> {
-        todo!()
+        let shared = &*self.shared;
+        self.stop_worker();
+        self.flush()?;
+        let hardened = self.hardened().0;
+        assert_eq!(hardened, self.appended().0, "nobody appends to a log that is being closed");
+        let mut control = shared.control.lock();
+        let updated = control.update(|state| {
+            state.hardened = hardened;
+            state.clean = true;
+        });
+        updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
+        shared.poison(&"it was closed");
+        Ok(())
     }
 
     /// Counters.
     pub fn stats(&self) -> LogStats {
-        todo!()
+        let shared = &*self.shared;
+        let space = &shared.space;
+        let mut stats = LogStats {
+            segments_created: space.created.load(Ordering::Relaxed),
+            segments_recycled: space.recycled.load(Ordering::Relaxed),
+            reserve_waits: space.waits.load(Ordering::Relaxed),
+            ..LogStats::default()
+        };
+        {
+            let tail = shared.tail.lock();
+            stats.records = tail.records;
+            stats.record_bytes = tail.record_bytes;
+        }
+        let flusher = shared.flusher.lock();
+        stats.flushes = flusher.flushes;
+        stats.syncs = flusher.syncs;
+        stats.written_bytes = flusher.written_bytes;
+        stats.sync_ns_total = flusher.sync_ns_total;
+        stats.sync_ns_max = flusher.sync_ns_max;
+        stats.sync_ns_last = flusher.sync_ns_last;
+        stats
+    }
+
+    fn stop_worker(&self) {
+        self.shared.space.stop();
+        if let Some(worker) = self.worker.lock().take() {
+            // It panics only where the process is broken; the log itself does not depend on it.
+            let _ = worker.join();
+        }
     }
 }
 
-/// Reads hardened records in order; goes on where it stopped when there are more.
-pub struct LogReader {}
-
-impl LogReader {
-    /// The next hardened record; none when all have been read (ask again later).
-    #[allow(clippy::should_implement_trait)] // the record borrows from self
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
-        todo!()
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.stop_worker();
     }
+}
 
-    /// Start of the record that `next` reads next.
-    pub fn position(&self) -> Lsn {
-        todo!()
+/// A record on its way in: all that needs no lock has been done.
+struct Prepared<'a> {
+    room: Room,
+    kind: RecordKind,
+    parts: &'a [&'a [u8]],
+    payload_bytes: u64,
+    payload_crc: u32,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(salt: u32, room: Room, kind: RecordKind, parts: &'a [&'a [u8]]) -> Prepared<'a> {
+        let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
+        Prepared { room, kind, parts, payload_bytes, payload_crc: payload_crc(salt, parts) }
+    }
+}
+
+impl Flusher {
+    fn write(&mut self, shared: &Shared, batch: &Batch) -> Result<(), LogError> {
+        let clock = &shared.world.clock;
+        let mut syncs = 0;
+        let mut sync_ns = 0;
+        shared.segments.write_and_sync(&batch.bytes, batch.base, |file| {
+            let before = clock.monotonic_ns();
+            file.sync_data()?;
+            sync_ns += clock.monotonic_ns() - before;
+            syncs += 1;
+            Ok(())
+        })?;
+        self.flushes += 1;
+        self.syncs += syncs;
+        self.written_bytes += batch.bytes.len() as u64;
+        self.sync_ns_total += sync_ns;
+        self.sync_ns_max = self.sync_ns_max.max(sync_ns);
+        self.sync_ns_last = sync_ns;
+        Ok(())
     }
 }

@@ -16,6 +16,8 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// Segments kept ready beyond the one being written.
     pub segments_ahead: usize,
+    /// Released segments kept for reuse; more are removed.
+    pub segments_spare_max: usize,
     /// Cap of the unreleased part of the log; [`crate::Log::reserve`] answers `Full(Cap)` beyond.
     pub bytes_max: u64,
     /// Largest payload of one record.
@@ -24,11 +26,22 @@ pub struct LogOptions {
     pub preallocation: Preallocation,
 }
 
+impl LogOptions {
+    pub(crate) fn check(&self) {
+        assert!(
+            self.segment_bytes.is_multiple_of(4096) && self.segment_bytes >= 8192,
+            "segment_bytes is a multiple of 4 KiB, and room for more than the header"
+        );
+        assert!(self.record_bytes_max <= 1 << 30, "a record's length has 32 bits");
+    }
+}
+
 impl Default for LogOptions {
     fn default() -> LogOptions {
         LogOptions {
             segment_bytes: 64 << 20,
             segments_ahead: 1,
+            segments_spare_max: 8,
             bytes_max: 4 << 30,
             record_bytes_max: 64 << 20,
             preallocation: Preallocation::Thread,

@@ -1,10 +1,25 @@
-//! Reading the log after a stop or a crash.
+//! Opening a log and reading it to its end.
+//!
+//! [`Recovery::open`] finds the control file and the segments, [`Recovery::next`] reads records from the last checkpoint on,
+//! [`Recovery::finish`] decides where the log ends and turns into a [`Log`]. Until `finish` nothing that recovery may need
+//! is changed, so that a refusal leaves everything as it was.
+//!
+//! `finish` first syncs what was read: a process that was killed may have left bytes that the kernel has not written yet, and
+//! from now on they count as hardened. Then it writes the new generation to the control file. Only then it may append: the torn tail
+//! needs no cutting, since its records are of an older generation and never believed again.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cohort_base::Lsn;
 use cohort_vfs::World;
 
+use crate::control::{self, Control};
+use crate::log::Start;
+use crate::record::GENERATION_END;
+use crate::scan::{Generations, Scanner};
+use crate::segment::{self, BLOCK_BYTES, Geometry};
+use crate::segments::Segments;
 use crate::{Log, LogError, LogOptions, Record};
 
 /// In which state the log was found.
@@ -19,34 +34,154 @@ pub enum Opened {
 }
 
 /// The log while it is read; becomes a [`Log`].
-pub struct Recovery {}
+pub struct Recovery {
+    world: World,
+    options: LogOptions,
+    opened: Opened,
+    control: Control,
+    segments: Arc<Segments>,
+    /// Segments below the checkpoint, to be recycled.
+    released: Vec<u64>,
+    scanner: Scanner,
+    /// Where the records that may be read end at the latest.
+    limit: u64,
+    at_end: bool,
+}
 
 impl Recovery {
     /// Opens the log in a directory, or makes it.
-    pub fn open(_world: &World, _dir: &Path, _options: LogOptions) -> Result<Recovery, LogError> {
-        todo!()
+    pub fn open(world: &World, dir: &Path, options: LogOptions) -> Result<Recovery, LogError> {
+        options.check();
+        let fs = &world.fs;
+        let exists = fs.exists(&dir.join(control::NAME));
+        let control = match exists {
+            true => Control::open(fs, dir)?,
+            false => create(world, dir, &options)?,
+        };
+        let state = &control.state;
+        let opened = match (exists, state.clean) {
+            (false, _) => Opened::Created,
+            (true, true) => Opened::Clean,
+            (true, false) => Opened::AfterCrash,
+        };
+        let geometry = Geometry { segment_bytes: state.segment_bytes, salt: state.salt };
+        let first = geometry.segment_of(state.from);
+        let (segments, released) = Segments::open(fs.clone(), dir.to_path_buf(), geometry, first)?;
+        let segments = Arc::new(segments);
+        let generations = Generations { current: state.generation, start: state.generation_start };
+        let scanner = Scanner::new(segments.clone(), generations, state.from);
+        let ready_end = segments.end().unwrap_or(geometry.start_of(first));
+        if ready_end < state.hardened {
+            let (file, offset) = segments.place_of(ready_end);
+            let what = "the segment is missing";
+            return Err(LogError::Corrupt { file, offset, what, cure: segment::RESTORE });
+        }
+        // After a clean stop the end is known; what follows is none of the log's.
+        let limit = if state.clean { state.hardened } else { ready_end };
+        let world = world.clone();
+        Ok(Recovery { world, options, opened, control, segments, released, scanner, limit, at_end: false })
     }
 
     /// In which state the log was found.
     pub fn opened(&self) -> Opened {
-        todo!()
+        self.opened
     }
 
     /// The last checkpoint: where [`Recovery::next`] starts, and the payload given to [`Log::checkpoint`] (empty
     /// if there was none).
     pub fn checkpoint(&self) -> (Lsn, &[u8]) {
-        todo!()
+        (Lsn(self.control.state.from), &self.control.state.payload)
     }
 
     /// The next record in log order; none at the end of the log. A torn tail ends the log, damage is an error.
     #[allow(clippy::should_implement_trait)] // the record borrows from self
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
-        todo!()
+        if self.at_end {
+            return Ok(None);
+        }
+        if let Err(what) = self.scanner.advance(self.limit)? {
+            self.scanner.judge(self.control.state.hardened, what)?;
+            self.at_end = true;
+            return Ok(None);
+        }
+        Ok(Some(self.scanner.last()))
     }
 
     /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called until
     /// it said none.
-    pub fn finish(self) -> Result<Log, LogError> {
-        todo!()
+    pub fn finish(mut self) -> Result<Log, LogError> {
+        while self.next()?.is_some() {}
+        let end = self.scanner.position();
+        self.sync_read(end)?;
+        let generation = self.control.state.generation + 1;
+        assert!(generation < GENERATION_END, "a log can be opened 16 million times");
+        let updated = self.control.update(|state| {
+            state.generation = generation;
+            state.generation_start = end;
+            state.hardened = end;
+            state.clean = false;
+        });
+        updated.map_err(|e| LogError::io(self.control.path(), "writing", e))?;
+        remove_unfinished(&self.world, &self.segments.dir)?;
+        let base = end - end % BLOCK_BYTES;
+        let mut block = vec![0; (end - base) as usize];
+        self.segments.read_at(&mut block, base)?;
+        let Recovery { world, options, control, segments, released, .. } = self;
+        Ok(Log::start(Start { world, options, control, segments, released, end, block }))
     }
+
+    /// Makes what was read durable, as far as it is not known to be.
+    fn sync_read(&self, end: u64) -> Result<(), LogError> {
+        let geometry = self.segments.geometry;
+        let hardened = self.control.state.hardened.max(self.control.state.from);
+        if hardened >= end {
+            return Ok(());
+        }
+        for number in geometry.segment_of(hardened)..=geometry.segment_of(end - 1) {
+            let file = self.segments.file(number).expect("it was read");
+            let path = || segment::path_of(&self.segments.dir, number);
+            file.sync_data().map_err(|e| LogError::io(&path(), "syncing", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the control file of a new log; its segments come when room is reserved.
+fn create(world: &World, dir: &Path, options: &LogOptions) -> Result<Control, LogError> {
+    let fs = &world.fs;
+    fs.create_dir_all(dir).map_err(|e| LogError::io(dir, "creation", e))?;
+    if let Some(parent) = dir.parent().filter(|p| fs.exists(p)) {
+        fs.sync_dir(parent).map_err(|e| LogError::io(parent, "syncing", e))?;
+    }
+    let names = fs.list(dir).map_err(|e| LogError::io(dir, "listing", e))?;
+    if names.iter().any(|name| segment::parse_name(name).is_some()) {
+        return Err(LogError::Corrupt {
+            file: dir.join(control::NAME),
+            offset: 0,
+            what: "the control file is missing, but there are segments",
+            cure: "put the file back from where it went, or restore the data directory from a backup or a replica",
+        });
+    }
+    let state = control::State {
+        sequence: 0,
+        segment_bytes: options.segment_bytes,
+        salt: world.rng.next_u64() as u32,
+        generation: 0,
+        generation_start: 0,
+        from: 0,
+        hardened: 0,
+        clean: false,
+        payload: Vec::new(),
+    };
+    Control::create(fs, dir, state)
+}
+
+fn remove_unfinished(world: &World, dir: &Path) -> Result<(), LogError> {
+    for name in [segment::UNFINISHED, control::UNFINISHED] {
+        let path = dir.join(name);
+        if world.fs.exists(&path) {
+            world.fs.remove(&path).map_err(|e| LogError::io(&path, "removing", e))?;
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,248 @@
+//! `log.control`: where recovery starts.
+//!
+//! Two copies of the same contents, at offset 0 and at [`COPY_BYTES`], written and synced one after the other. Whatever a crash or a flipped
+//! bit does to one of them, the other is whole; so the newest whole copy is never older than the last update that was
+//! finished, and a damaged copy is mended by the next update.
+//!
+//! ```text
+//!  0  u32  CRC-32C of bytes 4..80+n
+//!  4  [8]  "COHORTLC"
+//! 12  u32  format version, 1
+//! 16  u64  sequence number of this update
+//! 24  u64  segment_bytes
+//! 32  u32  salt of the log
+//! 36  u32  generation: which start of the log this is
+//! 40  u64  LSN where this generation started to write
+//! 48  u64  from: LSN where recovery starts; everything below is released
+//! 56  u64  hardened: an LSN known to be hardened
+//! 64  u64  1 if the log was closed and `hardened` is its end, else 0
+//! 72  u64  n
+//! 80  [n]  the coordinator's payload
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cohort_base::{Reader, Truncated, Write as _};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+
+use crate::LogError;
+use crate::segment::{BLOCK_BYTES, RESTORE};
+
+const MAGIC: &[u8; 8] = b"COHORTLC";
+const VERSION: u32 = 1;
+const COPY_BYTES: u64 = 512 << 10;
+const HEADER_BYTES: u64 = 80;
+/// Largest payload of a checkpoint.
+pub(crate) const PAYLOAD_BYTES_MAX: u64 = COPY_BYTES - HEADER_BYTES;
+/// Name of the file, and of the file while it is made.
+pub(crate) const NAME: &str = "log.control";
+pub(crate) const UNFINISHED: &str = "log.control.new";
+
+/// The contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub sequence: u64,
+    pub segment_bytes: u64,
+    pub salt: u32,
+    pub generation: u32,
+    pub generation_start: u64,
+    pub from: u64,
+    pub hardened: u64,
+    pub clean: bool,
+    pub payload: Vec<u8>,
+}
+
+impl State {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER_BYTES as usize + self.payload.len());
+        out.put_u32(0);
+        out.extend_from_slice(MAGIC);
+        out.put_u32(VERSION);
+        out.put_u64(self.sequence);
+        out.put_u64(self.segment_bytes);
+        out.put_u32(self.salt);
+        out.put_u32(self.generation);
+        out.put_u64(self.generation_start);
+        out.put_u64(self.from);
+        out.put_u64(self.hardened);
+        out.put_u64(u64::from(self.clean));
+        out.put_u64(self.payload.len() as u64);
+        out.extend_from_slice(&self.payload);
+        let crc = crc32c::crc32c(&out[4..]);
+        out[..4].copy_from_slice(&crc.to_le_bytes());
+        out.resize(out.len().next_multiple_of(BLOCK_BYTES as usize), 0);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Copy, Truncated> {
+        let mut r = Reader::new(bytes);
+        let crc = r.u32()?;
+        if r.array()? != *MAGIC {
+            return Ok(Copy::Damaged);
+        }
+        let version = r.u32()?;
+        if version != VERSION {
+            return Ok(Copy::Version(version));
+        }
+        let mut state = State {
+            sequence: r.u64()?,
+            segment_bytes: r.u64()?,
+            salt: r.u32()?,
+            generation: r.u32()?,
+            generation_start: r.u64()?,
+            from: r.u64()?,
+            hardened: r.u64()?,
+            clean: r.u64()? != 0,
+            payload: Vec::new(),
+        };
+        let payload_bytes = r.u64()?;
+        if payload_bytes > PAYLOAD_BYTES_MAX {
+            return Err(Truncated);
+        }
+        state.payload = r.bytes(payload_bytes as usize)?.to_vec();
+        let end = (HEADER_BYTES + payload_bytes) as usize;
+        Ok(if crc32c::crc32c(&bytes[4..end]) == crc { Copy::Whole(state) } else { Copy::Damaged })
+    }
+}
+
+/// What one of the two copies is.
+enum Copy {
+    Whole(State),
+    Version(u32),
+    Damaged,
+}
+
+/// The open file.
+pub(crate) struct Control {
+    file: SharedFile,
+    path: PathBuf,
+    pub state: State,
+}
+
+impl Control {
+    /// Makes the file, durable, under its name.
+    pub fn create(fs: &SharedFs, dir: &Path, state: State) -> Result<Control, LogError> {
+        let unfinished = dir.join(UNFINISHED);
+        let path = dir.join(NAME);
+        let err = |op| {
+            let path = path.clone();
+            move |e: io::Error| LogError::io(&path, op, e)
+        };
+        let file = fs.open(&unfinished, OpenMode::CreateOrOpen).map_err(err("creation"))?;
+        file.write_at(&vec![0; 2 * COPY_BYTES as usize], 0).map_err(err("writing"))?;
+        let mut control = Control { file, path: path.clone(), state };
+        control.write().map_err(err("writing"))?;
+        fs.rename(&unfinished, &path).map_err(err("renaming"))?;
+        fs.sync_dir(dir).map_err(err("syncing the directory"))?;
+        control.lock()?;
+        Ok(control)
+    }
+
+    /// Opens the file and reads the newest whole copy.
+    pub fn open(fs: &SharedFs, dir: &Path) -> Result<Control, LogError> {
+        let path = dir.join(NAME);
+        let file = fs.open(&path, OpenMode::Write).map_err(|e| LogError::io(&path, "opening", e))?;
+        let mut copies = Vec::new();
+        for offset in [0, COPY_BYTES] {
+            let mut bytes = vec![0; COPY_BYTES as usize];
+            file.read_at(&mut bytes, offset).map_err(|e| LogError::io(&path, "reading", e))?;
+            copies.push(State::decode(&bytes).unwrap_or(Copy::Damaged));
+        }
+        let whole = copies.iter().filter_map(|c| if let Copy::Whole(s) = c { Some(s) } else { None });
+        let state = match (whole.max_by_key(|s| s.sequence), &copies[..]) {
+            (Some(state), _) => state.clone(),
+            (None, [Copy::Version(a), Copy::Version(b)]) if a == b => {
+                return Err(LogError::Version { file: path, found: *a, known: VERSION });
+            }
+            (None, _) => {
+                let what = "both copies of the control file are damaged";
+                return Err(LogError::Corrupt { file: path, offset: 0, what, cure: RESTORE });
+            }
+        };
+        let control = Control { file, path, state };
+        control.lock()?;
+        Ok(control)
+    }
+
+    fn lock(&self) -> Result<(), LogError> {
+        match self.file.try_lock() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(LogError::InUse { file: self.path.clone() }),
+            Err(e) => Err(LogError::io(&self.path, "locking", e)),
+        }
+    }
+
+    /// Changes the contents, durably.
+    pub fn update(&mut self, change: impl FnOnce(&mut State)) -> io::Result<()> {
+        change(&mut self.state);
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.state.sequence += 1;
+        let bytes = self.state.encode();
+        for offset in [0, COPY_BYTES] {
+            self.file.write_at(&bytes, offset)?;
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    /// For messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cohort_vfs::MemFs;
+
+    use super::*;
+
+    fn state() -> State {
+        State {
+            sequence: 0,
+            segment_bytes: 16384,
+            salt: 9,
+            generation: 0,
+            generation_start: 0,
+            from: 0,
+            hardened: 0,
+            clean: false,
+            payload: b"payload".to_vec(),
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_in_one_copy_is_mended_by_the_other() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let dir = Path::new("/");
+        drop(Control::create(&fs, dir, state()).expect("create"));
+        let file = fs.open(&dir.join(NAME), OpenMode::Write).expect("open");
+        for at in (0..HEADER_BYTES + 7).flat_map(|i| [i, COPY_BYTES + i]) {
+            let mut byte = [0];
+            file.read_at(&mut byte, at).expect("read");
+            file.write_at(&[byte[0] ^ 4], at).expect("flip");
+            let control = Control::open(&fs, dir).expect("the other copy is whole");
+            assert_eq!(control.state, State { sequence: 1, ..state() });
+            file.write_at(&byte, at).expect("flip back");
+        }
+        for at in [20, COPY_BYTES + 20] {
+            file.write_at(&[0xff], at).expect("flip");
+        }
+        assert!(matches!(Control::open(&fs, dir), Err(LogError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let control = Control::create(&fs, Path::new("/"), state()).expect("create");
+        assert!(matches!(Control::open(&fs, Path::new("/")), Err(LogError::InUse { .. })));
+        drop(control);
+        assert!(Control::open(&fs, Path::new("/")).is_ok());
+    }
+}

@@ -1,0 +1,121 @@
+//! The open segments, and reading the stream across them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use cohort_vfs::{SharedFile, SharedFs};
+use parking_lot::RwLock;
+
+use crate::LogError;
+use crate::segment::{self, Geometry};
+
+/// The segments from the one where recovery starts to the last one that is ready; without a gap.
+pub(crate) struct Segments {
+    pub fs: SharedFs,
+    pub dir: PathBuf,
+    pub geometry: Geometry,
+    /// Written when a segment becomes ready or is released; read by flushes and readers.
+    files: RwLock<BTreeMap<u64, SharedFile>>,
+}
+
+impl Segments {
+    /// Opens and checks the segments at and above `first`; answers those below too: they are released.
+    pub fn open(
+        fs: SharedFs,
+        dir: PathBuf,
+        geometry: Geometry,
+        first: u64,
+    ) -> Result<(Segments, Vec<u64>), LogError> {
+        let names = fs.list(&dir).map_err(|e| LogError::io(&dir, "listing", e))?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|n| segment::parse_name(n)).collect();
+        numbers.sort_unstable();
+        let released = numbers.iter().copied().filter(|&n| n < first).collect();
+        let mut files = BTreeMap::new();
+        for (expected, &number) in (first..).zip(numbers.iter().filter(|&&n| n >= first)) {
+            if number != expected {
+                return Err(LogError::Corrupt {
+                    file: segment::path_of(&dir, expected),
+                    offset: 0,
+                    what: "the segment is missing",
+                    cure: segment::RESTORE,
+                });
+            }
+            files.insert(number, segment::open(&fs, &dir, geometry, number)?);
+        }
+        Ok((Segments { fs, dir, geometry, files: RwLock::new(files) }, released))
+    }
+
+    /// Adds a segment that has become ready.
+    pub fn insert(&self, number: u64, file: SharedFile) {
+        self.files.write().insert(number, file);
+    }
+
+    /// Forgets the segments below `first` and answers their numbers.
+    pub fn release_below(&self, first: u64) -> Vec<u64> {
+        let mut files = self.files.write();
+        let kept = files.split_off(&first);
+        std::mem::replace(&mut *files, kept).into_keys().collect()
+    }
+
+    /// LSN behind the last ready segment; `None` if there is no segment.
+    pub fn end(&self) -> Option<u64> {
+        let files = self.files.read();
+        files.last_key_value().map(|(&last, _)| self.geometry.start_of(last + 1))
+    }
+
+    /// The file of a segment.
+    pub fn file(&self, number: u64) -> Option<SharedFile> {
+        self.files.read().get(&number).cloned()
+    }
+
+    /// Where a byte of the stream is, for messages.
+    pub fn place_of(&self, lsn: u64) -> (PathBuf, u64) {
+        (segment::path_of(&self.dir, self.geometry.segment_of(lsn)), self.geometry.offset_of(lsn))
+    }
+
+    /// Reads stream bytes from `lsn`; fewer only where the ready segments end or begin.
+    pub fn read_at(&self, buf: &mut [u8], lsn: u64) -> Result<usize, LogError> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = lsn + done as u64;
+            let number = self.geometry.segment_of(at);
+            let Some(file) = self.file(number) else { break };
+            let left = self.geometry.start_of(number + 1) - at;
+            let n = (left.min((buf.len() - done) as u64)) as usize;
+            let read = file.read_at(&mut buf[done..done + n], self.geometry.offset_of(at));
+            let read = read.map_err(|e| LogError::io(&segment::path_of(&self.dir, number), "reading", e))?;
+            done += read;
+            if read < n {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes a run of whole blocks: one write per segment it touches, then one sync for each. Answers how many syncs.
+    pub fn write_and_sync(
+        &self,
+        bytes: &[u8],
+        lsn: u64,
+        mut on_sync: impl FnMut(&SharedFile) -> io::Result<()>,
+    ) -> Result<(), LogError> {
+        let (mut at, mut rest) = (lsn, bytes);
+        let mut written = Vec::with_capacity(2);
+        while !rest.is_empty() {
+            let number = self.geometry.segment_of(at);
+            let path = || segment::path_of(&self.dir, number);
+            let file = self.file(number).expect("room was reserved, so the segment is ready");
+            let n = (self.geometry.start_of(number + 1) - at).min(rest.len() as u64) as usize;
+            file.write_at(&rest[..n], self.geometry.offset_of(at))
+                .map_err(|e| LogError::io(&path(), "writing", e))?;
+            written.push((number, file));
+            at += n as u64;
+            rest = &rest[n..];
+        }
+        for (number, file) in &written {
+            on_sync(file).map_err(|e| LogError::io(&segment::path_of(&self.dir, *number), "syncing", e))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! Room in the log: promises against segments that are ready, and making segments ready.
+//!
+//! `promised` is the LSN that the log reaches when every room is used in full. A room is given by moving it forward, which succeeds
+//! while it stays below `ready_end` (the end of the last ready segment) and within the cap. So an append never finds its segment missing (I6).
+//!
+//! Segments are made ready one after the other under the `making` lock: a released one is renamed, or a new one is filled with zeros. A background thread
+//! does so ahead of need; without it (`Preallocation::Inline`) the thread that needs room does.
+//!
+//! On failure: "no space" is an answer (`Full`), tried again at the next `reserve`; anything else poisons the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::log::Shared;
+use crate::options::Preallocation;
+use crate::segment;
+use crate::{FullCause, LogError};
+
+/// Accounts of a log's room.
+pub(crate) struct Space {
+    /// Written by who reserves or gives back.
+    promised: AtomicU64,
+    /// Written under `making`.
+    ready_end: AtomicU64,
+    /// Start of what must be kept. Written by checkpoints.
+    pub retained: AtomicU64,
+    /// Released segments still under their old names.
+    making: Mutex<Vec<u64>>,
+    worker: Mutex<WorkerState>,
+    /// To the background thread: there is work, or stop.
+    work: Condvar,
+    /// To those in `reserve`: a segment is ready, or could not be made.
+    made: Condvar,
+    /// The background thread was told and has not looked yet.
+    told: AtomicBool,
+    pub created: AtomicU64,
+    pub recycled: AtomicU64,
+    pub waits: AtomicU64,
+}
+
+#[derive(Default)]
+struct WorkerState {
+    kicked: bool,
+    stop: bool,
+    /// Counts the attempts that found no space.
+    full_count: u64,
+}
+
+impl Space {
+    pub fn new(end: u64, ready_end: u64, retained: u64, released: Vec<u64>) -> Space {
+        Space {
+            promised: AtomicU64::new(end),
+            ready_end: AtomicU64::new(ready_end),
+            retained: AtomicU64::new(retained),
+            making: Mutex::new(released),
+            worker: Mutex::default(),
+            work: Condvar::new(),
+            made: Condvar::new(),
+            told: AtomicBool::new(false),
+            created: AtomicU64::new(0),
+            recycled: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+        }
+    }
+
+    pub fn give_back(&self, bytes: u64) {
+        self.promised.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    fn is_ready(&self, end: u64) -> bool {
+        end <= self.ready_end.load(Ordering::Acquire)
+    }
+
+    /// Ends the background thread, and whoever waits for it.
+    pub fn stop(&self) {
+        self.worker.lock().stop = true;
+        self.work.notify_all();
+        self.made.notify_all();
+    }
+
+    fn kick(&self) {
+        if !self.told.swap(true, Ordering::AcqRel) {
+            self.worker.lock().kicked = true;
+            self.work.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    /// Moves `promised` forward by this many bytes.
+    pub(crate) fn take_room(&self, bytes: u64) -> Result<(), LogError> {
+        loop {
+            self.check_poison()?;
+            let space = &self.space;
+            let promised = space.promised.load(Ordering::Acquire);
+            let end = promised + bytes;
+            if end - space.retained.load(Ordering::Acquire) > self.options.bytes_max {
+                return Err(LogError::Full(FullCause::Cap));
+            }
+            if !space.is_ready(end) {
+                self.wait_for_ready(end)?;
+                continue;
+            }
+            let moved =
+                space.promised.compare_exchange_weak(promised, end, Ordering::AcqRel, Ordering::Acquire);
+            if moved.is_ok() {
+                if !space.is_ready(self.wanted_end()) && self.options.preallocation == Preallocation::Thread {
+                    space.kick();
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Up to here segments should be ready.
+    fn wanted_end(&self) -> u64 {
+        let ahead = self.options.segments_ahead as u64 * self.segments.geometry.capacity();
+        self.space.promised.load(Ordering::Acquire) + ahead
+    }
+
+    fn wait_for_ready(&self, end: u64) -> Result<(), LogError> {
+        let space = &self.space;
+        space.waits.fetch_add(1, Ordering::Relaxed);
+        if self.options.preallocation == Preallocation::Inline {
+            while !space.is_ready(end) {
+                self.make_segment()?;
+            }
+            return Ok(());
+        }
+        let mut worker = space.worker.lock();
+        let full_count = worker.full_count;
+        worker.kicked = true;
+        space.work.notify_one();
+        while !space.is_ready(end) {
+            self.check_poison()?;
+            if worker.full_count != full_count {
+                return Err(LogError::Full(FullCause::Disk));
+            }
+            if worker.stop {
+                return Err(LogError::Poisoned { cause: "the log was closed".into() });
+            }
+            space.made.wait(&mut worker);
+        }
+        Ok(())
+    }
+
+    /// Makes the next segment ready.
+    pub(crate) fn make_segment(&self) -> Result<(), LogError> {
+        let (fs, dir, geometry) = (&self.segments.fs, &self.segments.dir, self.segments.geometry);
+        let mut released = self.space.making.lock();
+        let start = self.space.ready_end.load(Ordering::Acquire);
+        let number = geometry.segment_of(start);
+        let made = match released.pop() {
+            Some(old) => {
+                self.space.recycled.fetch_add(1, Ordering::Relaxed);
+                segment::recycle(fs, dir, geometry, old, number)
+            }
+            None if fs.free_bytes(dir).is_ok_and(|free| free < geometry.segment_bytes) => {
+                return Err(LogError::Full(FullCause::Disk));
+            }
+            None => {
+                self.space.created.fetch_add(1, Ordering::Relaxed);
+                segment::create(fs, dir, geometry, number)
+            }
+        };
+        match made {
+            Ok(file) => {
+                self.segments.insert(number, file);
+                self.space.ready_end.store(geometry.start_of(number + 1), Ordering::Release);
+                Ok(())
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => Err(LogError::Full(FullCause::Disk)),
+            Err(e) => Err(self.poison(&LogError::io(&segment::path_of(dir, number), "preallocation", e))),
+        }
+    }
+
+    /// Hands segments over for reuse; removes those that are too many.
+    pub(crate) fn reuse(&self, numbers: Vec<u64>) -> Result<(), LogError> {
+        let mut released = self.space.making.lock();
+        released.extend(numbers);
+        while released.len() > self.options.segments_spare_max {
+            let path = segment::path_of(&self.segments.dir, released.pop().expect("not empty"));
+            self.segments.fs.remove(&path).map_err(|e| self.poison(&LogError::io(&path, "removing", e)))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the background thread runs.
+pub(crate) fn preallocate(shared: &Arc<Shared>) {
+    let space = &shared.space;
+    loop {
+        space.told.store(false, Ordering::Release);
+        while !space.is_ready(shared.wanted_end()) && !space.worker.lock().stop {
+            let made = shared.make_segment();
+            let mut worker = space.worker.lock();
+            if made.is_err() {
+                worker.full_count += 1;
+            }
+            space.made.notify_all();
+            if made.is_err() {
+                break;
+            }
+        }
+        let mut worker = space.worker.lock();
+        while !worker.kicked && !worker.stop {
+            space.work.wait(&mut worker);
+        }
+        if worker.stop {
+            return;
+        }
+        worker.kicked = false;
+    }
+}

@@ -1,0 +1,221 @@
+//! Append, flush, read, close: what the calls promise without a crash.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::Lsn;
+use cohort_log::{FullCause, Log, LogError, LogOptions, Opened, Preallocation, RecordKind, Recovery};
+use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs, World};
+use support::{DIR, append, open, options, payload, read_hardened, recovery};
+
+fn mem() -> (MemFs, SharedFs) {
+    let mem = MemFs::new();
+    (mem.clone(), Arc::new(mem))
+}
+
+#[test]
+fn records_come_back_in_order_over_segments_and_restarts() {
+    let (_, fs) = mem();
+    let mut all = Vec::new();
+    for start in 0..3 {
+        let (log, found) = open(&fs).expect("opens");
+        assert_eq!(found, all);
+        for n in 0..50 {
+            let bytes = payload(start * 50 + n, (n * n * 7 % 3000) as usize);
+            append(&log, &bytes).expect("fits");
+            all.push(bytes);
+        }
+        assert!(log.hardened() < log.appended());
+        assert_eq!(log.flush().expect("flushes"), log.appended());
+        assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), all);
+        let stats = log.stats();
+        assert_eq!((stats.flushes, stats.records), (1, 50), "{stats:?}");
+        log.close().expect("closes");
+    }
+    assert_eq!(recovery(&fs).expect("opens").opened(), Opened::Clean);
+}
+
+#[test]
+fn a_flush_is_one_write_and_one_sync_and_only_when_there_is_something() {
+    let (_, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    append(&log, b"one").expect("fits");
+    append(&log, b"two").expect("fits");
+    log.flush().expect("flushes");
+    log.flush().expect("nothing to do");
+    assert_eq!((log.stats().flushes, log.stats().syncs, log.stats().written_bytes), (1, 1, 4096));
+}
+
+#[test]
+fn claims_keep_their_order_and_end_a_flush_until_filled() {
+    let (_, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    append(&log, b"first").expect("fits");
+    let claim = log.claim(log.reserve(100).expect("fits"), RecordKind(2), 6);
+    let later = append(&log, b"later").expect("fits");
+    assert_eq!(log.flush().expect("flushes"), claim.span().start, "cut at the claim");
+    assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), [b"first"]);
+    let span = log.fill(claim, &[b"sec", b"", b"ond"]);
+    assert_eq!(span.end, later.start);
+    log.flush().expect("flushes");
+    assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), [&b"first"[..], b"second", b"later"]);
+}
+
+#[test]
+fn a_flush_waits_for_the_claim_it_starts_with() {
+    let (_, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    let claim = log.claim(log.reserve(3).expect("fits"), RecordKind(2), 3);
+    std::thread::scope(|scope| {
+        let flusher = scope.spawn(|| log.flush());
+        std::thread::sleep(Duration::from_millis(20));
+        let span = log.fill(claim, &[b"abc"]);
+        assert_eq!(flusher.join().expect("no panic").expect("flushes"), span.end);
+    });
+    let claim = log.claim(log.reserve(3).expect("fits"), RecordKind(2), 3);
+    std::thread::scope(|scope| {
+        let flusher = scope.spawn(|| log.flush());
+        std::thread::sleep(Duration::from_millis(20));
+        drop(claim);
+        assert!(matches!(flusher.join().expect("no panic"), Err(LogError::Poisoned { .. })));
+    });
+}
+
+#[test]
+fn rooms_are_given_back() {
+    let (_, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    for _ in 0..1000 {
+        drop(log.reserve(10_000).expect("the last one was given back"));
+        append(&log, b"x").expect("fits");
+    }
+    assert!(matches!(log.reserve(65_537), Err(LogError::RecordTooLarge { .. })));
+}
+
+#[test]
+fn the_cap_refuses_until_a_checkpoint() {
+    let (_, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    let full = loop {
+        if let Err(e) = append(&log, &[1; 10_000]) {
+            break e;
+        }
+    };
+    assert!(matches!(full, LogError::Full(FullCause::Cap)), "{full}");
+    let at = log.flush().expect("flushes");
+    log.checkpoint(at, b"state").expect("checkpoint");
+    append(&log, b"room again").expect("fits");
+    log.flush().expect("flushes");
+    assert!(log.stats().segments_created < 100);
+    assert!(matches!(log.read(Lsn(0)), Err(LogError::Released { .. })));
+    drop(log);
+    let recovery = recovery(&fs).expect("opens");
+    assert_eq!(recovery.checkpoint(), (at, &b"state"[..]));
+    assert_eq!(recovery.opened(), Opened::AfterCrash);
+}
+
+#[test]
+fn segments_are_recycled() {
+    let (mem, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    for n in 0..200 {
+        append(&log, &payload(n, 2000)).expect("fits");
+        let at = log.flush().expect("flushes");
+        log.checkpoint(at, &[]).expect("checkpoint");
+    }
+    let stats = log.stats();
+    assert!(stats.segments_created <= 5 && stats.segments_recycled > 20, "{stats:?}");
+    assert!(cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len() <= 6);
+}
+
+#[test]
+fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
+    for preallocation in [Preallocation::Inline, Preallocation::Thread] {
+        let (mem, fs) = mem();
+        let world = World::sim(fs, 1);
+        let options = LogOptions { preallocation, ..options() };
+        let log = Recovery::open(&world, Path::new(DIR), options).expect("opens").finish().expect("starts");
+        mem.set_capacity_bytes((1 << 20) + 70_000);
+        let full = loop {
+            if let Err(e) = append(&log, &[1; 5000]) {
+                break e;
+            }
+        };
+        assert!(matches!(full, LogError::Full(FullCause::Disk)), "{full}");
+        log.flush().expect("what was promised is kept");
+        assert!(log.reserve(5000).is_err_and(|e| e.is_full()));
+        mem.set_capacity_bytes(u64::MAX);
+        append(&log, &[2; 5000]).expect("there is space");
+        log.close().expect("closes");
+    }
+}
+
+#[test]
+fn a_failed_sync_poisons_for_good() {
+    let (_, fs) = mem();
+    let faults = FaultFs::new(fs);
+    let fs: SharedFs = Arc::new(faults.clone());
+    let (log, _) = open(&fs).expect("opens");
+    append(&log, b"good").expect("fits");
+    let hardened = log.flush().expect("flushes");
+    append(&log, b"bad").expect("fits");
+    faults.set(Fault::ErrorAt(faults.ops() + 1, std::io::ErrorKind::Other));
+    assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })));
+    assert_eq!(log.hardened(), hardened);
+    assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })), "never retried");
+    assert!(log.reserve(1).is_err() && log.checkpoint(hardened, b"").is_err() && log.close().is_err());
+    assert!(log.poisoned().is_some());
+    assert_eq!(read_hardened(&log, Lsn(0)).expect("reading goes on"), [b"good"]);
+}
+
+#[test]
+fn threads_append_and_flush_together() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let world = World::real();
+    let options = LogOptions {
+        segment_bytes: 256 << 10,
+        bytes_max: 1 << 30,
+        preallocation: Preallocation::Thread,
+        ..options()
+    };
+    let open = || Recovery::open(&world, dir.path(), options.clone()).expect("opens");
+    let log = open().finish().expect("starts");
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let log = &log;
+            scope.spawn(move || appender(log, thread));
+        }
+    });
+    let stats = log.stats();
+    assert_eq!(stats.records, 4 * 300);
+    assert!(stats.flushes < stats.records, "flushes are shared: {stats:?}");
+    log.close().expect("closes");
+    drop(log);
+
+    let mut recovery = open();
+    let mut next = [0; 4];
+    while let Some(record) = recovery.next().expect("reads") {
+        let number = u64::from_le_bytes(record.payload[..8].try_into().expect("8 bytes"));
+        let thread = (number >> 32) as usize;
+        assert_eq!(number & 0xffff_ffff, next[thread], "each thread's records are in order");
+        next[thread] += 1;
+    }
+    assert_eq!(next, [300; 4]);
+}
+
+fn appender(log: &Log, thread: u64) {
+    for n in 0..300u64 {
+        let bytes = payload(thread << 32 | n, (n * 37 % 5000) as usize);
+        let room = log.reserve(bytes.len() as u64).expect("fits");
+        let span = match n % 2 {
+            0 => log.append(room, RecordKind(1), &[&bytes]),
+            _ => log.fill(log.claim(room, RecordKind(1), bytes.len() as u64), &[&bytes]),
+        };
+        while log.hardened() < span.end {
+            log.flush().expect("flushes");
+        }
+    }
+}
