@@ -10,6 +10,8 @@ use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
 
 use crate::process_list::ProcessList;
+use crate::table::TableRegistry;
+use crate::trx::{BinlogCache, TrxIds};
 
 /// The shared half of the server below the connections.
 pub struct Database {
@@ -27,6 +29,12 @@ pub struct Database {
     pub rng: SharedRng,
     /// The connections.
     pub processes: ProcessList,
+    /// Tables that statements have used: codecs and counters.
+    pub tables: TableRegistry,
+    /// The next transaction's number.
+    pub trx_ids: TrxIds,
+    /// Binlog events of running transactions.
+    pub binlog_cache: BinlogCache,
 }
 
 impl Database {

@@ -32,4 +32,6 @@ pub use database::Database;
 pub use process_list::{Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use session::{ConnectionInfo, Session};
 pub use statement::StatementContext;
+pub use table::TableRegistry;
+pub use trx::{BinlogCache, TrxIds};
 pub use virtual_table::{VirtualColumn, VirtualTable};

@@ -145,6 +145,8 @@ errors! {
     TransactionTooLarge = 1197, "HY000";
     LockOrActiveTransaction = 1192, "HY000";
     UnsupportedPs = 1295, "HY000";
+    GtidStrictOutOfOrder = 1950, "HY000";
+    AutoincRange = 167, "22003";
     NoBinlogCoordinate = 1220, "HY000";
     OperandColumns = 1241, "21000";
     CantAggregate2Collations = 1267, "HY000";

@@ -1,0 +1,361 @@
+//! [`TableCursor`]: the rows of one table, one after the other.
+//!
+//! # Snapshot reads
+//! Entries come in batches from the engine's snapshot. An entry of a secondary index leads to the clustered row in the
+//! same snapshot, which is there by construction.
+//!
+//! # Locking reads
+//! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again under the
+//! lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the scanned index is
+//! passed over (if it moved forward the scan meets it there, and must not change it twice). Then the caller's filter
+//! decides; a row that does not match is unlocked again under READ COMMITTED (and stays locked otherwise, which stands in
+//! for InnoDB's record locks).
+//!
+//! A point access by the whole clustered key locks first and reads once. The key stays locked when there is no row:
+//! nobody inserts it before this transaction ends.
+//!
+//! # Missing
+//! Gap locks: an insert into a range that was read with locks is not stopped.
+
+use std::sync::Arc;
+
+use cohort_catalog::{IndexKind, Table};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_locks::RowMode;
+use cohort_types::{SqlResult, Value, successor};
+
+use crate::table::access::{KeySpan, KeySpans};
+use crate::table::open_table::OpenTable;
+use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
+
+/// How rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMode {
+    /// From the statement's or transaction's read view.
+    Snapshot,
+    /// The newest row, locked so that nobody changes it: LOCK IN SHARE MODE.
+    LockShare(WaitPolicy),
+    /// The newest row, locked for a change: FOR UPDATE, UPDATE, DELETE.
+    LockExclusive(WaitPolicy),
+}
+
+/// Which columns the caller looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All.
+    All,
+    /// These ordinals; the others are NULL in the rows yielded.
+    Some(Arc<[usize]>),
+}
+
+/// How a cursor reads.
+#[derive(Clone, Debug)]
+pub struct CursorOptions {
+    pub mode: ReadMode,
+    pub columns: Columns,
+    /// Rows that the caller will hardly go beyond (LIMIT), to keep batches small.
+    pub rows_expected: Option<u64>,
+}
+
+/// The whole condition on a row, checked again under the lock.
+pub type RowFilter<'f> = dyn FnMut(&[Value]) -> SqlResult<bool> + 'f;
+
+/// Accepts every row.
+pub fn every_row(_: &[Value]) -> SqlResult<bool> {
+    Ok(true)
+}
+
+const BATCH_BYTES: usize = 1 << 20;
+const BATCH_ENTRIES_FIRST: usize = 128;
+const BATCH_ENTRIES_MAX: usize = 4096;
+
+/// An open scan. It borrows nothing: the transaction is given to each call.
+pub struct TableCursor {
+    table: Arc<OpenTable>,
+    options: CursorOptions,
+    view: Option<ReadView>,
+    spans: KeySpans,
+    span_next: usize,
+    /// What is left of the span being scanned.
+    range: Option<KeyRange>,
+    batch: Batch,
+    batch_at: usize,
+    batch_entries: usize,
+    /// Clustered key of the row yielded last (locking reads), or of the point that is read.
+    key: Vec<u8>,
+    /// Row bytes, when they do not lie in the batch.
+    value: Vec<u8>,
+    index_key: Vec<u8>,
+    some: Vec<Value>,
+}
+
+/// Where the next candidate lies.
+enum Candidate {
+    /// `batch_at - 1` of the batch.
+    Entry,
+    /// A point: the key is in `index_key`.
+    Point,
+}
+
+impl TableCursor {
+    /// Opens a scan of `spans`, which [`crate::table::Access::resolve`] made.
+    pub fn open(
+        trx: &mut SessionTrx,
+        table: &Arc<Table>,
+        spans: KeySpans,
+        options: CursorOptions,
+    ) -> SqlResult<TableCursor> {
+        let table = trx.open_table(table)?;
+        let view = match options.mode {
+            ReadMode::Snapshot => Some(trx.read_view()?),
+            _ => None,
+        };
+        let mut cursor = TableCursor {
+            table,
+            options,
+            view,
+            spans,
+            span_next: 0,
+            range: None,
+            batch: Batch::default(),
+            batch_at: 0,
+            batch_entries: 0,
+            key: Vec::new(),
+            value: Vec::new(),
+            index_key: Vec::new(),
+            some: Vec::new(),
+        };
+        cursor.batch_entries = cursor.first_batch_entries();
+        Ok(cursor)
+    }
+
+    /// Starts again with other spans: the inner table of a join.
+    pub fn reopen(&mut self, spans: KeySpans) {
+        self.spans = spans;
+        self.span_next = 0;
+        self.range = None;
+        self.batch.clear();
+        self.batch_at = 0;
+        self.batch_entries = self.first_batch_entries();
+    }
+
+    /// The next row that passes the filter: `row` gets a value per column of the table. False at the end.
+    pub fn next(
+        &mut self,
+        trx: &mut SessionTrx,
+        filter: &mut RowFilter<'_>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        while let Some(candidate) = self.candidate(trx)? {
+            let found = match self.options.mode {
+                ReadMode::Snapshot => self.read_snapshot(trx, candidate, row)? && filter(row)?,
+                ReadMode::LockShare(wait) => {
+                    self.read_locked(trx, candidate, RowMode::Shared, wait, filter, row)?
+                }
+                ReadMode::LockExclusive(wait) => {
+                    self.read_locked(trx, candidate, RowMode::Exclusive, wait, filter, row)?
+                }
+            };
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Clustered key of the row yielded last. Locking reads only.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> &Arc<OpenTable> {
+        &self.table
+    }
+
+    fn first_batch_entries(&self) -> usize {
+        let expected = self.options.rows_expected.map_or(BATCH_ENTRIES_FIRST, |rows| {
+            usize::try_from(rows).unwrap_or(BATCH_ENTRIES_MAX).saturating_add(1)
+        });
+        expected.clamp(1, self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX))
+    }
+
+    fn candidate(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<Candidate>> {
+        loop {
+            if self.batch_at < self.batch.len() {
+                self.batch_at += 1;
+                return Ok(Some(Candidate::Entry));
+            }
+            if let Some(range) = self.range.take() {
+                self.fill(trx, range)?;
+                continue;
+            }
+            let Some(span) = self.spans.spans.get_mut(self.span_next) else { return Ok(None) };
+            self.span_next += 1;
+            match span {
+                KeySpan::Point(key) => {
+                    self.index_key.clear();
+                    self.index_key.extend_from_slice(key);
+                    return Ok(Some(Candidate::Point));
+                }
+                KeySpan::Range(range) => self.range = Some(std::mem::take(range)),
+            }
+        }
+    }
+
+    /// Reads the next batch of `range` and keeps what is left of it.
+    fn fill(&mut self, trx: &mut SessionTrx, mut range: KeyRange) -> SqlResult<()> {
+        trx.check_killed()?;
+        let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
+        let index = self.table.indexes[self.spans.index].id;
+        self.batch.clear();
+        self.batch_at = 0;
+        let at = match &self.view {
+            Some(view) => ReadAt::View(view),
+            None => ReadAt::Latest,
+        };
+        let engine = trx.engine(self.table.engine);
+        let more = engine
+            .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
+            .map_err(engine_error)?;
+        self.table.note_entries(self.batch.size_bytes(), self.batch.len());
+        let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
+        self.batch_entries = (self.batch_entries * 4).min(room);
+        if more && !self.batch.is_empty() {
+            let last = self.batch.get(self.batch.len() - 1).0;
+            match direction {
+                Direction::Forward => range.start = Some(successor(last)),
+                Direction::Backward => range.end = Some(last.to_vec()),
+            }
+            self.range = Some(range);
+        }
+        Ok(())
+    }
+
+    fn read_snapshot(
+        &mut self,
+        trx: &mut SessionTrx,
+        candidate: Candidate,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let view = self.view.clone().expect("snapshot reads have a view");
+        let at = ReadAt::View(&view);
+        let is_clustered = self.spans.index == 0;
+        if let (Candidate::Entry, true) = (&candidate, is_clustered) {
+            let (_, value) = self.batch.get(self.batch_at - 1);
+            self.table.decode(value, &self.options.columns, &mut self.some, row)?;
+            return Ok(true);
+        }
+        if !self.find_clustered_key(trx, at, candidate)? {
+            return Ok(false);
+        }
+        let engine = trx.engine(self.table.engine);
+        let clustered = self.table.indexes[0].id;
+        if !engine.get(at, clustered, &self.key, &mut self.value).map_err(engine_error)? {
+            return Ok(false);
+        }
+        self.table.decode(&self.value, &self.options.columns, &mut self.some, row)?;
+        Ok(true)
+    }
+
+    /// Puts the candidate's clustered key into `key`; false if a point of a unique index has no entry.
+    fn find_clustered_key(
+        &mut self,
+        trx: &mut SessionTrx,
+        at: ReadAt<'_>,
+        candidate: Candidate,
+    ) -> SqlResult<bool> {
+        let index = self.spans.index;
+        match candidate {
+            Candidate::Entry => {
+                let (key, value) = self.batch.get(self.batch_at - 1);
+                let clustered = self.table.clustered_key_of(index, key, value)?;
+                self.key.clear();
+                self.key.extend_from_slice(clustered);
+                Ok(true)
+            }
+            Candidate::Point if index == 0 => {
+                std::mem::swap(&mut self.key, &mut self.index_key);
+                Ok(true)
+            }
+            Candidate::Point => {
+                debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
+                let engine = trx.engine(self.table.engine);
+                let id = self.table.indexes[index].id;
+                engine.get(at, id, &self.index_key, &mut self.key).map_err(engine_error)
+            }
+        }
+    }
+
+    fn read_locked(
+        &mut self,
+        trx: &mut SessionTrx,
+        candidate: Candidate,
+        mode: RowMode,
+        wait: WaitPolicy,
+        filter: &mut RowFilter<'_>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let entry = matches!(candidate, Candidate::Entry).then_some(self.batch_at.wrapping_sub(1));
+        if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
+            return Ok(false);
+        }
+        let clustered = self.table.indexes[0].id;
+        let lock = trx.lock_row(clustered, &self.key, mode, wait)?;
+        if lock == RowLock::Skipped {
+            return Ok(false);
+        }
+        let engine = trx.engine(self.table.engine);
+        let there =
+            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
+        let matches = there && {
+            self.table.decode(&self.value, &Columns::All, &mut self.some, row)?;
+            self.still_at(entry, row)? && filter(row)?
+        };
+        if !matches {
+            trx.unlock_unmatched(clustered, &self.key, lock);
+        }
+        Ok(matches)
+    }
+
+    /// Whether the row, read again under its lock, still has the index entry by which it was found.
+    fn still_at(&mut self, entry: Option<usize>, row: &[Value]) -> SqlResult<bool> {
+        if self.spans.index == 0 {
+            return Ok(true);
+        }
+        let found_by = match entry {
+            Some(n) => self.batch.get(n).0,
+            None => &self.index_key,
+        };
+        let mut now = std::mem::take(&mut self.value);
+        self.table.index_key(self.spans.index, row, &self.key, &mut now)?;
+        let same = now == found_by;
+        self.value = now;
+        Ok(same)
+    }
+}
+
+impl OpenTable {
+    /// Decodes row bytes into one value per column.
+    pub(crate) fn decode(
+        &self,
+        bytes: &[u8],
+        columns: &Columns,
+        some: &mut Vec<Value>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<()> {
+        row.clear();
+        match columns {
+            Columns::All => self.layout.decode(bytes, row).map_err(|e| self.row_error(e)),
+            Columns::Some(wanted) => {
+                some.clear();
+                self.layout.decode_some(bytes, wanted, some).map_err(|e| self.row_error(e))?;
+                row.resize(self.table.columns.len(), Value::Null);
+                for (&column, value) in wanted.iter().zip(some.drain(..)) {
+                    row[column] = value;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Index entries of a row.
+//!
+//! | index | key | value |
+//! |---|---|---|
+//! | PRIMARY | columns | row |
+//! | hidden row id | u64, big-endian | row |
+//! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
+//! | KEY | columns, clustered key | empty |
+
+use cohort_catalog::IndexKind;
+use cohort_types::{ErrorCode, KeyError, SqlError, SqlResult, Value};
+
+use crate::table::OpenTable;
+use crate::table::open_table::OpenIndex;
+
+impl OpenTable {
+    /// The clustered key of a row of a table with a primary key.
+    pub(crate) fn primary_key(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        debug_assert_eq!(self.indexes[0].kind, IndexKind::Primary);
+        out.clear();
+        self.indexes[0].encode_columns(row, out).map_err(|e| self.key_error(0, e))
+    }
+
+    /// The key of a row's entry in a secondary or unique index.
+    pub(crate) fn index_key(
+        &self,
+        index: usize,
+        row: &[Value],
+        clustered_key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        out.clear();
+        let open = &self.indexes[index];
+        open.encode_columns(row, out).map_err(|e| self.key_error(index, e))?;
+        if open.kind == IndexKind::Secondary || open.has_null(row) {
+            out.extend_from_slice(clustered_key);
+        }
+        Ok(())
+    }
+
+    /// The value of that entry.
+    pub(crate) fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
+        match self.indexes[index].kind {
+            IndexKind::Unique => clustered_key,
+            _ => &[],
+        }
+    }
+
+    /// The clustered key in an entry of any index.
+    pub(crate) fn clustered_key_of<'e>(
+        &self,
+        index: usize,
+        key: &'e [u8],
+        value: &'e [u8],
+    ) -> SqlResult<&'e [u8]> {
+        let open = &self.indexes[index];
+        match open.kind {
+            IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
+            IndexKind::Unique => Ok(value),
+            IndexKind::Secondary => {
+                let mut rest = key;
+                for (_, part) in &open.parts {
+                    part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
+                }
+                Ok(rest)
+            }
+        }
+    }
+
+    /// Whether an update of these columns changes the index's entries.
+    pub(crate) fn index_has_any(&self, index: usize, columns: &[usize]) -> bool {
+        self.indexes[index].parts.iter().any(|(column, _)| columns.contains(column))
+    }
+
+    /// `'a-1'` as error 1062 prints the key's values.
+    pub(crate) fn key_text(&self, index: usize, row: &[Value]) -> String {
+        let mut text = Vec::new();
+        for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
+            if n > 0 {
+                text.push(b'-');
+            }
+            match &row[*column] {
+                Value::Null => text.extend_from_slice(b"NULL"),
+                value => {
+                    let start = text.len();
+                    part.ty.write_text(value, &mut text);
+                    cut_to_prefix(&mut text, start, part.prefix);
+                }
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Error 1062.
+    pub(crate) fn duplicate_error(&self, index: usize, row: &[Value]) -> SqlError {
+        let (text, name) = (self.key_text(index, row), &self.table.indexes[index].name);
+        SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
+    }
+
+    pub(crate) fn key_error(&self, index: usize, error: KeyError) -> SqlError {
+        let name = &self.table.name;
+        SqlError::new(
+            ErrorCode::UnknownError,
+            format!("index {} of {}.{}: {error:?}", self.table.indexes[index].name, name.schema, name.table),
+        )
+    }
+
+    pub(crate) fn row_error(&self, error: cohort_types::RowError) -> SqlError {
+        let name = &self.table.name;
+        SqlError::new(ErrorCode::UnknownError, format!("row of {}.{}: {error:?}", name.schema, name.table))
+    }
+}
+
+impl OpenIndex {
+    /// Appends the key columns.
+    pub(crate) fn encode_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out))
+    }
+
+    /// Whether a key column is NULL: such rows never collide in a unique index.
+    pub(crate) fn has_null(&self, row: &[Value]) -> bool {
+        self.parts.iter().any(|(column, part)| part.nullable && row[*column].is_null())
+    }
+}
+
+fn cut_to_prefix(text: &mut Vec<u8>, start: usize, prefix: Option<u32>) {
+    let Some(prefix) = prefix else { return };
+    let chars = String::from_utf8_lossy(&text[start..]).chars().take(prefix as usize).collect::<String>();
+    text.truncate(start);
+    text.extend_from_slice(chars.as_bytes());
+}

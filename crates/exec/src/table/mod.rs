@@ -1,0 +1,30 @@
+//! Rows of a table: access by index, writes with index maintenance, row images.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `access` | [`Access`]: which part of which index is read; [`KeySpans`]: the same as bytes |
+//! | `resolve` | from one to the other: keys computed and converted to the columns' types |
+//! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
+//! | `open_table` | [`OpenTable`]: a table's codecs and counters, made once and shared |
+//! | `keys` | index entries of a row |
+//! | `image` | row images and table maps of the binlog |
+//! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
+//! | `auto_increment` | generated values and how they survive a restart |
+//! | `build` | filling a new index or a copied table |
+
+mod access;
+mod auto_increment;
+mod build;
+mod cursor;
+mod image;
+mod keys;
+mod open_table;
+mod resolve;
+mod write;
+
+pub use access::{Access, KeySpan, KeySpans, Span, Spans};
+pub(crate) use auto_increment::{AutoIncrement, Reserved, positive};
+pub use build::{Progress, build_index, copy_rows};
+pub use cursor::{Columns, CursorOptions, ReadMode, RowFilter, TableCursor, every_row};
+pub use open_table::{OpenTable, TableRegistry};
+pub(crate) use write::{Duplicate, TableWriter, Written};

@@ -1,0 +1,119 @@
+//! The active transaction: all that ends with COMMIT or ROLLBACK.
+
+use std::sync::Arc;
+
+use cohort_engine::{EngineTrx, ReadView, Savepoint};
+use cohort_locks::LockOwner;
+use cohort_types::SqlResult;
+
+use crate::table::OpenTable;
+use crate::trx::binlog::{LogMark, StatementLog};
+use crate::trx::savepoint::NamedSavepoint;
+use crate::trx::settings::{AccessMode, Isolation};
+
+/// What ends a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// COMMIT or ROLLBACK.
+    Explicitly,
+    /// The statement that began it.
+    WithStatement,
+}
+
+/// A session's running transaction.
+pub(crate) struct Active {
+    pub(crate) ends: Ends,
+    pub(crate) isolation: Isolation,
+    pub(crate) access_mode: AccessMode,
+    /// Taken at the first plain read; under READ COMMITTED forgotten after each statement.
+    pub(crate) view: Option<ReadView>,
+    /// By the engine's place in `Database::engines`.
+    pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
+    pub(crate) locks: LockOwner,
+    pub(crate) log: StatementLog,
+    pub(crate) savepoints: Vec<NamedSavepoint>,
+    /// Tables whose auto-increment counter this transaction must make durable.
+    pub(crate) counters: Vec<Arc<OpenTable>>,
+    /// Where the running statement began.
+    pub(crate) statement: Mark,
+}
+
+/// A place in the transaction to go back to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mark {
+    /// Per engine; an engine beyond the end, or None, had not begun.
+    engines: Vec<Option<Savepoint>>,
+    log: LogMark,
+}
+
+impl Active {
+    pub(crate) fn new(
+        ends: Ends,
+        isolation: Isolation,
+        access_mode: AccessMode,
+        engines: Vec<Option<Box<dyn EngineTrx>>>,
+        locks: LockOwner,
+        log: StatementLog,
+    ) -> Active {
+        Active {
+            ends,
+            isolation,
+            access_mode,
+            view: None,
+            engines,
+            locks,
+            log,
+            savepoints: Vec::new(),
+            counters: Vec::new(),
+            statement: Mark::default(),
+        }
+    }
+
+    /// Whether any engine holds a write.
+    pub(crate) fn has_writes(&self) -> bool {
+        self.engines.iter().flatten().any(|engine| !engine.is_read_only())
+    }
+
+    /// The place reached so far.
+    pub(crate) fn mark(&mut self) -> Mark {
+        let mut mark = Mark { engines: Vec::new(), log: self.log.mark() };
+        self.renew(&mut mark);
+        mark
+    }
+
+    /// Notes the beginning of a statement; reuses the memory of the one before.
+    pub(crate) fn mark_statement(&mut self) {
+        let mut mark = std::mem::take(&mut self.statement);
+        self.renew(&mut mark);
+        self.statement = mark;
+    }
+
+    fn renew(&mut self, mark: &mut Mark) {
+        mark.log = self.log.mark();
+        mark.engines.clear();
+        // A write set that is still empty needs no savepoint: dropping it undoes the same.
+        mark.engines.extend(self.engines.iter_mut().map(|engine| match engine {
+            Some(engine) if !engine.is_read_only() => Some(engine.savepoint()),
+            _ => None,
+        }));
+    }
+
+    /// Undoes what was written since the mark; locks stay.
+    pub(crate) fn rollback_to(&mut self, mark: &Mark) -> SqlResult<()> {
+        for (at, slot) in self.engines.iter_mut().enumerate() {
+            let Some(engine) = slot else { continue };
+            match mark.engines.get(at).copied().flatten() {
+                Some(savepoint) => engine.rollback_to(savepoint),
+                None if engine.is_read_only() => {}
+                None => *slot = None,
+            }
+        }
+        self.log.truncate(mark.log)
+    }
+
+    /// Undoes the running statement.
+    pub(crate) fn rollback_statement(&mut self) -> SqlResult<()> {
+        let mark = std::mem::take(&mut self.statement);
+        self.rollback_to(&mark)
+    }
+}

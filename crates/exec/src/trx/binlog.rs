@@ -1,0 +1,164 @@
+//! What the running transaction will write to the binlog: a thin layer over [`TrxCache`] that starts a statement's
+//! events with its first changed row, and goes back when the statement is undone.
+
+use std::sync::Arc;
+
+use cohort_base::ServerId;
+use cohort_binlog::event::{QueryEvent, RowsKind, TableMap};
+use cohort_binlog::{CacheError, CachePos, RowImage, Sealed, Stamp, TrxCache};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::trx::SessionTrx;
+
+/// A place to go back to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogMark(CachePos);
+
+/// Whether the running statement has written to the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statement {
+    /// Nothing yet.
+    Silent,
+    /// A row: the cache knows the statement.
+    Logged,
+}
+
+/// The transaction's events.
+pub(crate) struct StatementLog {
+    cache: TrxCache,
+    statement: Statement,
+    timestamp: u32,
+    /// Tables announced in this statement.
+    tables: Vec<u64>,
+}
+
+/// A changed row as the log wants it.
+pub(crate) struct LoggedRow<'r> {
+    pub(crate) map: &'r Arc<TableMap>,
+    pub(crate) image: RowImage<'r>,
+}
+
+impl StatementLog {
+    pub(crate) fn new(cache: TrxCache) -> StatementLog {
+        StatementLog { cache, statement: Statement::Silent, timestamp: 0, tables: Vec::new() }
+    }
+
+    pub(crate) fn mark(&self) -> LogMark {
+        LogMark(self.cache.position())
+    }
+
+    pub(crate) fn statement_begin(&mut self, timestamp: u32) {
+        self.statement = Statement::Silent;
+        self.timestamp = timestamp;
+        self.tables.clear();
+    }
+
+    pub(crate) fn statement_end(&mut self) -> SqlResult<()> {
+        match std::mem::replace(&mut self.statement, Statement::Silent) {
+            Statement::Silent => Ok(()),
+            Statement::Logged => self.cache.end_statement().map_err(cache_error),
+        }
+    }
+
+    /// Forgets what came behind the mark.
+    pub(crate) fn truncate(&mut self, mark: LogMark) -> SqlResult<()> {
+        self.statement = Statement::Silent;
+        self.tables.clear();
+        self.cache.truncate(mark.0).map_err(cache_error)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    pub(crate) fn seal(&mut self) -> SqlResult<Sealed> {
+        self.cache.seal().map_err(cache_error)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if !self.cache.is_empty() {
+            self.cache.reset();
+        }
+        self.tables.clear();
+        self.statement = Statement::Silent;
+    }
+
+    /// Adds a statement as text (DDL).
+    pub(crate) fn query(&mut self, server: ServerId, flags: u16, event: &QueryEvent) -> SqlResult<()> {
+        self.begin(server, None);
+        self.cache.query(flags, event).map_err(cache_error)
+    }
+
+    fn begin(&mut self, server: ServerId, annotation: Option<&[u8]>) {
+        let stamp = Stamp { timestamp: self.timestamp, server_id: server, flags: 0 };
+        self.cache.begin_statement(stamp, annotation);
+        self.statement = Statement::Logged;
+    }
+}
+
+impl SessionTrx {
+    /// Whether changed rows go to the binlog: otherwise their images need not be built.
+    pub(crate) fn logs_rows(&self) -> bool {
+        self.settings.binlog.on
+    }
+
+    /// The text that the running statement's row events are annotated with.
+    pub fn annotate(&mut self, text: &[u8]) {
+        self.annotation.clear();
+        if self.settings.binlog.on && self.settings.binlog.annotate {
+            self.annotation.extend_from_slice(text);
+        }
+    }
+
+    /// Adds a changed row.
+    pub(crate) fn log_row(&mut self, row: LoggedRow<'_>) -> SqlResult<()> {
+        let server = self.settings.binlog.server;
+        let annotation = std::mem::take(&mut self.annotation);
+        let log = &mut self.active_mut().log;
+        if log.statement == Statement::Silent {
+            log.begin(server, (!annotation.is_empty()).then_some(&*annotation));
+        }
+        let id = row.map.table_id;
+        let mut result = Ok(());
+        if !log.tables.contains(&id) {
+            log.tables.push(id);
+            result = log.cache.table_map(row.map);
+        }
+        let result = result.and_then(|()| log.cache.row(id, &row.image)).map_err(cache_error);
+        self.annotation = annotation;
+        result
+    }
+}
+
+/// All columns of a table, as a bitmap of row events.
+pub(crate) fn all_columns(width: usize) -> Vec<u8> {
+    let mut bits = vec![0xff; width.div_ceil(8)];
+    if let (Some(last), rest @ 1..) = (bits.last_mut(), width % 8) {
+        *last = (1 << rest) - 1;
+    }
+    bits
+}
+
+/// What an update's row event is, for readability at the call.
+pub(crate) fn image<'r>(kind: RowsKind, present: &'r [u8], bytes: &'r [u8]) -> RowImage<'r> {
+    let present_after = if kind == RowsKind::Update { present } else { &[] };
+    RowImage { kind, flags: 0, present, present_after, image: bytes }
+}
+
+fn cache_error(error: CacheError) -> SqlError {
+    match error {
+        CacheError::TooLarge { .. } => SqlError::new(
+            ErrorCode::TransactionTooLarge,
+            "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
+             increase this mysqld variable and try again",
+        ),
+        CacheError::Spill(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({e}); waiting for someone to free some space"),
+        ),
+        CacheError::Spill(e) => SqlError::new(
+            ErrorCode::UnknownError,
+            format!("Error writing the transaction's binlog cache: {e}"),
+        ),
+    }
+}

@@ -1,0 +1,164 @@
+//! COMMIT: from active to ordered. Everything that can fail does so before the coordinator's `order` (I6).
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, ParticipantId};
+use cohort_binlog::event::QueryEvent;
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind};
+use cohort_engine::Redo;
+use cohort_locks::RowMode;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::table::OpenTable;
+use crate::trx::active::Active;
+use crate::trx::locking::WaitPolicy;
+use crate::trx::{SessionTrx, engine_error};
+
+/// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
+pub(crate) const AUTO_INCREMENT_SPACE: IndexId = IndexId(1);
+
+/// What a DDL statement commits.
+#[derive(Debug, Default)]
+pub struct DdlCommit {
+    /// Redo of participants that are no engines: the catalog.
+    pub redo: Vec<(ParticipantId, Redo)>,
+    /// Its event, unless it is not to be logged.
+    pub event: Option<QueryEvent>,
+}
+
+impl SessionTrx {
+    /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held until
+    /// [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
+    pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
+        if self.active.is_none() {
+            return Ok(None);
+        }
+        let outcome = self.persist_counters();
+        let active = self.active.take().expect("looked at above");
+        let counters = match outcome {
+            Ok(counters) => counters,
+            Err(error) => {
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        if !active.has_writes() && active.log.is_empty() {
+            self.recycle(active);
+            return Ok(None);
+        }
+        let seq = self.commit_active(active, Vec::new(), GroupKind::Transaction)?;
+        counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
+        Ok(Some(seq))
+    }
+
+    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the statement
+    /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
+    pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
+        let server = self.settings.binlog.server;
+        let logged = self.settings.binlog.on;
+        let result = match &ddl.event {
+            Some(event) if logged => self.active_mut().log.query(server, 0, event),
+            _ => Ok(()),
+        };
+        self.active_mut();
+        let active = self.active.take().expect("begun above");
+        if let Err(error) = result {
+            self.recycle(active);
+            return Err(error);
+        }
+        self.commit_active(active, ddl.redo, GroupKind::Ddl)
+    }
+
+    fn commit_active(
+        &mut self,
+        mut active: Active,
+        mut redo: Vec<(ParticipantId, Redo)>,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
+        let parts = self.prepare_engines(&mut active, &mut redo).and_then(|()| self.seal(&mut active, kind));
+        let binlog = match parts {
+            Ok(binlog) => binlog,
+            Err(error) => {
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        let Active { locks, engines, log, .. } = active;
+        // What read only is as good as new; what wrote has given its writes away.
+        self.spare_engines = engines;
+        self.spare_engines.iter_mut().for_each(|slot| {
+            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
+                *slot = None;
+            }
+        });
+        self.spare_log = Some(log);
+        let prepared = match self.db.commit.prepare(CommitRequest { redo, binlog, locks }) {
+            Ok(prepared) => prepared,
+            // The request is dropped, and its locks with it: rolled back.
+            Err((error, _)) => return Err(commit_error(error)),
+        };
+        let seq = self.db.commit.order(prepared);
+        self.last_ordered = seq;
+        self.hold_until = self.hold_until.max(seq);
+        self.db.commit.lead();
+        Ok(seq)
+    }
+
+    fn prepare_engines(&self, active: &mut Active, redo: &mut Vec<(ParticipantId, Redo)>) -> SqlResult<()> {
+        for (at, slot) in active.engines.iter_mut().enumerate() {
+            let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
+            redo.push((self.db.engines[at].id(), engine.prepare().map_err(engine_error)?));
+            *slot = None;
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self, active: &mut Active, kind: GroupKind) -> SqlResult<Option<BinlogPart>> {
+        if active.log.is_empty() {
+            return Ok(None);
+        }
+        let events = active.log.seal()?;
+        let settings = &mut self.settings.binlog;
+        Ok(Some(BinlogPart {
+            events,
+            kind,
+            domain: settings.domain,
+            server: settings.server,
+            seq_no: settings.seq_no.take(),
+            connection: self.connection,
+            timestamp: self.statement_timestamp,
+        }))
+    }
+
+    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of all
+    /// and is held from here to the order stage only, so whoever has it waits for nobody; and it keeps an older value
+    /// from being ordered behind a newer one.
+    fn persist_counters(&mut self) -> SqlResult<Vec<(Arc<OpenTable>, u64)>> {
+        let tables = std::mem::take(&mut self.active_mut().counters);
+        let mut written = Vec::with_capacity(tables.len());
+        for table in tables {
+            let key = table.table().id.0.to_be_bytes();
+            self.lock_row(AUTO_INCREMENT_SPACE, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
+            let next = table.auto_increment.next();
+            let engine = self.engine(table.engine);
+            engine.put(AUTO_INCREMENT_SPACE, &key, &next.to_le_bytes()).map_err(engine_error)?;
+            written.push((table, next));
+        }
+        Ok(written)
+    }
+}
+
+/// The client's error for a commit that was refused.
+pub(crate) fn commit_error(error: CommitError) -> SqlError {
+    match error {
+        CommitError::DiskFull(what) => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({what}); waiting for someone to free some space"),
+        ),
+        CommitError::Io(e) => {
+            SqlError::new(ErrorCode::UnknownError, format!("Error writing the transaction's spill file: {e}"))
+        }
+        CommitError::Stopped => SqlError::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
+        CommitError::OutOfOrderGtid(what) => SqlError::new(ErrorCode::GtidStrictOutOfOrder, what),
+    }
+}

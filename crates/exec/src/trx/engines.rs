@@ -1,0 +1,70 @@
+//! The engines' part of the session's transaction.
+
+use cohort_engine::{EngineError, EngineTrx, ReadView};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::trx::SessionTrx;
+use crate::trx::active::Ends;
+use crate::trx::settings::{AccessMode, Isolation};
+
+/// An engine by its place in `Database::engines`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineNo(pub(crate) usize);
+
+impl SessionTrx {
+    /// The transaction in one engine, begun at the first touch.
+    pub(crate) fn engine(&mut self, no: EngineNo) -> &mut dyn EngineTrx {
+        let db = self.db.clone();
+        let engines = &mut self.active_mut().engines;
+        if engines.len() <= no.0 {
+            engines.resize_with(no.0 + 1, || None);
+        }
+        &mut **engines[no.0].get_or_insert_with(|| db.engines[no.0].begin())
+    }
+
+    /// What plain reads of the running statement see (I5).
+    pub fn read_view(&mut self) -> SqlResult<ReadView> {
+        if let Some(view) = &self.active_mut().view {
+            return Ok(view.clone());
+        }
+        // A client that sends its next statement before it has the reply to its commit must still find what it wrote.
+        if self.last_ordered > self.db.commit.published() {
+            self.db.commit.wait_published(self.last_ordered).map_err(super::commit::commit_error)?;
+        }
+        let view = self.db.commit.read_view();
+        self.active_mut().view = Some(view.clone());
+        Ok(view)
+    }
+
+    /// How a SELECT without FOR UPDATE or LOCK IN SHARE MODE reads.
+    pub fn plain_reads_lock(&mut self) -> bool {
+        let active = self.active_mut();
+        active.isolation == Isolation::Serializable && active.ends == Ends::Explicitly
+    }
+
+    /// Refuses writes of a read-only transaction; every statement that changes rows calls it first.
+    pub fn check_writable(&mut self) -> SqlResult<()> {
+        match self.active_mut().access_mode {
+            AccessMode::ReadWrite => Ok(()),
+            AccessMode::ReadOnly => Err(SqlError::new(
+                ErrorCode::CantExecuteInReadOnlyTransaction,
+                "Cannot execute statement in a READ ONLY transaction",
+            )),
+        }
+    }
+}
+
+/// The client's error for a failure in an engine.
+pub(crate) fn engine_error(error: EngineError) -> SqlError {
+    match error {
+        EngineError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({e}); waiting for someone to free some space"),
+        ),
+        EngineError::TooLarge { bytes_max } => SqlError::new(
+            ErrorCode::TransactionTooLarge,
+            format!("The transaction's changes exceed {bytes_max} bytes; use smaller transactions"),
+        ),
+        other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
+    }
+}

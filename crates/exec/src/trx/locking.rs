@@ -1,0 +1,98 @@
+//! Row and metadata locks of the session's transaction, and what their refusals mean to the client.
+
+use cohort_base::IndexId;
+use cohort_locks::{LockError, MetadataMode, NameKey, RowMode, WaitLimit};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::trx::SessionTrx;
+
+/// What to do about a row that somebody else has locked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Wait up to `innodb_lock_wait_timeout`.
+    #[default]
+    Wait,
+    /// NOWAIT: error 1205 at once.
+    NoWait,
+    /// SKIP LOCKED: the row is not there.
+    SkipLocked,
+}
+
+/// The answer of [`SessionTrx::lock_row`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowLock {
+    /// Held; it was not held before, so it may be given back.
+    New,
+    /// Held, and was before.
+    Held,
+    /// SKIP LOCKED, and somebody has it.
+    Skipped,
+}
+
+impl SessionTrx {
+    /// Locks the row that `key` names in `index`.
+    pub(crate) fn lock_row(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        mode: RowMode,
+        policy: WaitPolicy,
+    ) -> SqlResult<RowLock> {
+        let wait = match policy {
+            WaitPolicy::Wait => WaitLimit::For(self.settings.row_lock_wait),
+            WaitPolicy::NoWait | WaitPolicy::SkipLocked => WaitLimit::NoWait,
+        };
+        let (db, kill) = (self.db.clone(), self.kill.clone());
+        let active = self.active_mut();
+        let before = active.locks.row_locks();
+        match db.locks.lock_row(&mut active.locks, index, key, mode, wait, &kill) {
+            Ok(_) if active.locks.row_locks() > before => Ok(RowLock::New),
+            Ok(_) => Ok(RowLock::Held),
+            Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
+            Err(error) => Err(lock_error(error)),
+        }
+    }
+
+    /// Gives a row lock back under READ COMMITTED, where a row that does not match stays free.
+    pub(crate) fn unlock_unmatched(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        let db = self.db.clone();
+        let active = self.active_mut();
+        if lock == RowLock::New && !active.isolation.keeps_view() {
+            db.locks.unlock_row(&mut active.locks, index, key);
+        }
+    }
+
+    /// Locks a name until the transaction ends. Statements lock their tables before they use them.
+    pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        let wait = WaitLimit::For(self.settings.metadata_lock_wait);
+        let (db, kill) = (self.db.clone(), self.kill.clone());
+        let active = self.active_mut();
+        db.locks.lock_name(&mut active.locks, name, mode, wait, &kill).map_err(lock_error)
+    }
+
+    /// Fails when KILL has asked for it; long loops call it now and then.
+    pub fn check_killed(&self) -> SqlResult<()> {
+        match self.kill.killed() {
+            None => Ok(()),
+            Some(level) => Err(lock_error(LockError::Killed(level))),
+        }
+    }
+}
+
+/// The client's error for a lock that was not given.
+pub(crate) fn lock_error(error: LockError) -> SqlError {
+    use cohort_locks::KillLevel;
+    let (code, text) = match error {
+        LockError::Deadlock => {
+            (ErrorCode::LockDeadlock, "Deadlock found when trying to get lock; try restarting transaction")
+        }
+        LockError::Timeout | LockError::NoWait => {
+            (ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
+        }
+        LockError::Killed(KillLevel::Query) => {
+            (ErrorCode::QueryInterrupted, "Query execution was interrupted")
+        }
+        LockError::Killed(KillLevel::Connection) => (ErrorCode::ConnectionKilled, "Connection was killed"),
+    };
+    SqlError::new(code, text)
+}

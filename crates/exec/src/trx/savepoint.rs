@@ -1,0 +1,54 @@
+//! SAVEPOINT, ROLLBACK TO, RELEASE.
+
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::trx::SessionTrx;
+use crate::trx::active::Mark;
+
+/// A savepoint with its name; names compare case-insensitively.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedSavepoint {
+    name: String,
+    mark: Mark,
+}
+
+impl SessionTrx {
+    /// SAVEPOINT: an older one of the same name goes. Without a transaction that lasts, it has no effect.
+    pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
+        if !self.lasts() {
+            return Ok(());
+        }
+        let active = self.active_mut();
+        active.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
+        let mark = active.mark();
+        active.savepoints.push(NamedSavepoint { name: name.to_string(), mark });
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT: later savepoints go, this one and all locks stay.
+    pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.find(name)?;
+        let active = self.active_mut();
+        active.savepoints.truncate(at + 1);
+        let mark = active.savepoints[at].mark.clone();
+        active.rollback_to(&mark)?;
+        active.mark_statement();
+        Ok(())
+    }
+
+    /// RELEASE SAVEPOINT: it and all later ones go, their writes stay.
+    pub fn release(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.find(name)?;
+        self.active_mut().savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> SqlResult<usize> {
+        let found = self
+            .active()
+            .and_then(|active| active.savepoints.iter().position(|s| s.name.eq_ignore_ascii_case(name)));
+        found.ok_or_else(|| {
+            SqlError::new(ErrorCode::SpDoesNotExist, format!("SAVEPOINT {name} does not exist"))
+        })
+    }
+}

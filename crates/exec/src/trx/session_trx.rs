@@ -1,0 +1,252 @@
+//! [`SessionTrx`]: begin, statement, rollback.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, ConnectionId, TrxId};
+use cohort_binlog::{CacheOptions, SpillDir, TrxCache};
+use cohort_catalog::Table;
+use cohort_engine::EngineTrx;
+use cohort_locks::{KillFlag, LockOwner};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::database::Database;
+use crate::table::OpenTable;
+use crate::trx::active::{Active, Ends};
+use crate::trx::binlog::StatementLog;
+use crate::trx::settings::{AccessMode, TrxSettings};
+
+/// Hands out transaction ids, unique since the server's start.
+#[derive(Debug, Default)]
+pub struct TrxIds(AtomicU64);
+
+impl TrxIds {
+    fn next(&self) -> TrxId {
+        TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+/// How transactions keep their binlog events until they commit.
+#[derive(Clone, Default)]
+pub struct BinlogCache {
+    /// Sizes.
+    pub options: CacheOptions,
+    /// Where large ones go; without it they stay in memory.
+    pub spill: Option<Arc<SpillDir>>,
+}
+
+/// A session's transaction: the running one, or what the next one needs.
+pub struct SessionTrx {
+    pub(crate) db: Arc<Database>,
+    pub(crate) connection: ConnectionId,
+    pub(crate) kill: KillFlag,
+    /// What SET says.
+    pub settings: TrxSettings,
+    pub(super) active: Option<Active>,
+    pub(super) hold_until: CommitSeq,
+    /// The session's own newest ordered transaction.
+    pub(super) last_ordered: CommitSeq,
+    /// Seconds since 1970 of the running statement.
+    pub(super) statement_timestamp: u32,
+    /// Kept from read-only transactions: both cost allocations that a point select would feel.
+    pub(super) spare_locks: Option<LockOwner>,
+    pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
+    pub(super) spare_log: Option<StatementLog>,
+    /// Text of the running statement for its row events; empty for none.
+    pub(super) annotation: Vec<u8>,
+}
+
+/// How a transaction is started by BEGIN or START TRANSACTION.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BeginOptions {
+    /// READ ONLY or READ WRITE; None is what the session's variables say.
+    pub access_mode: Option<AccessMode>,
+    /// WITH CONSISTENT SNAPSHOT.
+    pub consistent_snapshot: bool,
+}
+
+impl SessionTrx {
+    /// No transaction yet.
+    pub fn new(db: Arc<Database>, connection: ConnectionId, kill: KillFlag) -> SessionTrx {
+        SessionTrx {
+            db,
+            connection,
+            kill,
+            settings: TrxSettings::default(),
+            active: None,
+            hold_until: CommitSeq(0),
+            last_ordered: CommitSeq(0),
+            statement_timestamp: 0,
+            spare_locks: None,
+            spare_engines: Vec::new(),
+            spare_log: None,
+            annotation: Vec::new(),
+        }
+    }
+
+    /// Replies produced so far may leave only when this position is published (I4, I5).
+    pub fn hold_until(&self) -> CommitSeq {
+        self.hold_until
+    }
+
+    /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.
+    pub fn in_transaction(&self) -> bool {
+        self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly)
+    }
+
+    /// `autocommit`.
+    pub fn autocommit(&self) -> bool {
+        self.settings.autocommit
+    }
+
+    /// SET autocommit: switching it on ends the transaction with a commit.
+    pub fn set_autocommit(&mut self, on: bool) -> SqlResult<()> {
+        if on && !self.settings.autocommit {
+            self.commit()?;
+        }
+        self.settings.autocommit = on;
+        Ok(())
+    }
+
+    /// BEGIN, START TRANSACTION: an open transaction is committed first.
+    pub fn begin(&mut self, options: BeginOptions) -> SqlResult<()> {
+        self.commit()?;
+        let mode = options.access_mode;
+        self.start(Ends::Explicitly, mode);
+        if options.consistent_snapshot && self.active_mut().isolation.keeps_view() {
+            self.read_view()?;
+        }
+        Ok(())
+    }
+
+    /// ROLLBACK. Nothing of the transaction is logged.
+    pub fn rollback(&mut self) {
+        if let Some(active) = self.active.take() {
+            self.recycle(active);
+        }
+    }
+
+    /// Before DDL and other statements that commit by themselves.
+    pub fn commit_implicitly(&mut self) -> SqlResult<()> {
+        self.commit().map(|_| ())
+    }
+
+    /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction itself, if there
+    /// is none, starts when the statement first needs it.
+    pub fn statement_begin(&mut self, timestamp: u32) {
+        self.kill.clear_query();
+        self.statement_timestamp = timestamp;
+        if let Some(active) = &mut self.active {
+            if !active.isolation.keeps_view() {
+                active.view = None;
+            }
+            active.log.statement_begin(timestamp);
+            active.mark_statement();
+        }
+    }
+
+    /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction after a deadlock.
+    pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
+        let Some(active) = &mut self.active else { return outcome };
+        match outcome {
+            Ok(value) => {
+                if let Err(error) = active.log.statement_end() {
+                    self.undo_failed(&error);
+                    return Err(error);
+                }
+                if active.ends == Ends::WithStatement {
+                    self.commit()?;
+                }
+                Ok(value)
+            }
+            Err(error) => {
+                self.reveal();
+                self.undo_failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn undo_failed(&mut self, error: &SqlError) {
+        let whole = match error.code {
+            ErrorCode::LockDeadlock => true,
+            ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
+            _ => false,
+        };
+        let undone = match &mut self.active {
+            Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
+            _ => return self.rollback(),
+        };
+        // The binlog cache cannot go back: what it would log is not what the engines hold.
+        if undone.is_err() {
+            self.rollback();
+        }
+    }
+
+    /// What the client learns now may come from rows that were not hardened when they were locked: the reply waits for
+    /// them (I5). Called by locking reads, by errors, and when a transaction ends without writes of its own.
+    pub(crate) fn reveal(&mut self) {
+        if let Some(active) = &self.active {
+            self.hold_until = self.hold_until.max(active.locks.depends_on());
+        }
+    }
+
+    /// The table's codecs and counters.
+    pub(crate) fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
+        self.db.tables.open(&self.db.engines, table)
+    }
+
+    /// A row was changed: the transaction weighs more when a deadlock wants a victim.
+    pub(crate) fn note_changed_row(&mut self) {
+        self.active_mut().locks.add_weight(1);
+    }
+
+    /// Whether the transaction, running or about to start, outlives the statement.
+    pub(super) fn lasts(&self) -> bool {
+        self.active.as_ref().map_or(!self.settings.autocommit, |a| a.ends == Ends::Explicitly)
+    }
+
+    pub(super) fn active(&self) -> Option<&Active> {
+        self.active.as_ref()
+    }
+
+    /// The running transaction; starts one if there is none.
+    pub(crate) fn active_mut(&mut self) -> &mut Active {
+        if self.active.is_none() {
+            let ends = if self.settings.autocommit { Ends::WithStatement } else { Ends::Explicitly };
+            self.start(ends, None);
+        }
+        self.active.as_mut().expect("started above")
+    }
+
+    fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
+        let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
+        let next_mode = self.settings.next_access_mode.take();
+        let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);
+        let locks = self.spare_locks.take().unwrap_or_else(|| self.db.locks.owner(self.db.trx_ids.next()));
+        let engines = std::mem::take(&mut self.spare_engines);
+        let mut log = self.spare_log.take().unwrap_or_else(|| {
+            StatementLog::new(TrxCache::new(self.db.binlog_cache.options, self.db.binlog_cache.spill.clone()))
+        });
+        log.statement_begin(self.statement_timestamp);
+        self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log));
+    }
+
+    /// Ends a transaction that leaves nothing behind, and keeps its memory.
+    pub(super) fn recycle(&mut self, mut active: Active) {
+        self.hold_until = self.hold_until.max(active.locks.depends_on());
+        self.db.locks.release_all(&mut active.locks);
+        // depends_on() belongs to one transaction: an owner that locked rows is not used again.
+        if active.locks.depends_on() == CommitSeq(0) {
+            self.spare_locks = Some(active.locks);
+        }
+        active.engines.iter_mut().for_each(|slot| {
+            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
+                *slot = None;
+            }
+        });
+        self.spare_engines = active.engines;
+        active.log.clear();
+        self.spare_log = Some(active.log);
+    }
+}
