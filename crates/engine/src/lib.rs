@@ -5,13 +5,19 @@
 //! SQL nor the binary log, takes no locks for its callers (`crates/locks` does) and never decides whether a
 //! transaction is committed: the commit record in the log does (I2).
 
+pub mod conformance;
 mod read_view;
+mod reference;
 mod traits;
+mod write_set;
 
 pub use read_view::{EngineSnapshot, ReadView};
+pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, Participant, ReadAt,
     Redo, Savepoint,
 };
 
-pub use cohort_base::{CommitSeq, ParticipantId, IndexId, Lsn};
+pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
+
+pub use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};

@@ -1,0 +1,224 @@
+//! What every engine must do, as one suite. An engine's own tests call [`run`] with a way to make it.
+//!
+//! The suite plays the coordinator's part: it orders transactions one after the other, takes views at the order stage and
+//! checkpoints there.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn};
+
+use crate::read_view::ReadView;
+use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt, Redo};
+
+const A: IndexId = IndexId(16);
+const B: IndexId = IndexId(17);
+
+/// An engine on storage that outlives it.
+pub trait Harness {
+    /// Opens the engine on what the last one left durable.
+    fn open(&self) -> Arc<dyn Engine>;
+}
+
+/// Runs all checks, each on storage of its own.
+pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
+    let checks: [(&str, fn(&dyn Harness)); 7] = [
+        ("reads see own writes, others do not", own_writes_are_private),
+        ("a view does not move", views_do_not_move),
+        ("scans merge, bound and continue", scans_merge_and_bound),
+        ("rollback to a savepoint", savepoints_roll_back),
+        ("checkpoint and replay", checkpoint_and_replay),
+        ("bulk load and drop", bulk_load_and_drop),
+        ("batches of several transactions apply in order", batches_apply_in_order),
+    ];
+    for (name, check) in checks {
+        eprintln!("conformance: {name}");
+        check(&*make());
+    }
+}
+
+struct Driver {
+    engine: Arc<dyn Engine>,
+    seq: u64,
+    log: Vec<Redo>,
+}
+
+impl Driver {
+    fn new(harness: &dyn Harness) -> Driver {
+        Driver { engine: harness.open(), seq: 0, log: Vec::new() }
+    }
+
+    fn commit(&mut self, mut trx: Box<dyn EngineTrx>) {
+        let redo = trx.prepare().expect("prepares");
+        self.seq += 1;
+        self.engine.commit_ordered(CommitSeq(self.seq), &[&redo]);
+        self.log.push(redo);
+    }
+
+    fn put(&mut self, index: IndexId, entries: &[(&str, &str)]) {
+        let mut trx = self.engine.begin();
+        for (key, value) in entries {
+            trx.put(index, key.as_bytes(), value.as_bytes()).expect("puts");
+        }
+        self.commit(trx);
+    }
+
+    fn view(&self) -> ReadView {
+        ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())])
+    }
+}
+
+fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
+    let mut value = b"left over".to_vec();
+    let found = trx.get(at, A, key.as_bytes(), &mut value).expect("reads");
+    found.then(|| String::from_utf8(value).expect("text"))
+}
+
+fn scan(trx: &dyn EngineTrx, at: ReadAt<'_>, range: (&str, &str), direction: Direction, limit: usize) -> (String, bool) {
+    let key = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
+    let range = KeyRange { start: key(range.0), end: key(range.1) };
+    let mut batch = Batch::default();
+    let more = trx.scan(at, A, &range, direction, limit, &mut batch).expect("scans");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let entries: Vec<String> = batch.iter().map(|(k, v)| format!("{}={}", text(k), text(v))).collect();
+    (entries.join(" "), more)
+}
+
+fn own_writes_are_private(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1"), ("b", "2")]);
+    let mut trx = driver.engine.begin();
+    assert!(trx.is_read_only());
+    trx.put(A, b"a", b"mine").expect("puts");
+    trx.delete(A, b"b").expect("deletes");
+    trx.put(B, b"a", b"other index").expect("puts");
+    let other = driver.engine.begin();
+    let view = driver.view();
+    for at in [ReadAt::Latest, ReadAt::View(&view)] {
+        assert_eq!(get(&*trx, at, "a").as_deref(), Some("mine"));
+        assert_eq!(get(&*trx, at, "b"), None);
+        assert_eq!(get(&*other, at, "a").as_deref(), Some("1"));
+        assert_eq!(get(&*other, at, "b").as_deref(), Some("2"));
+    }
+    drop(trx);
+    assert_eq!(get(&*other, ReadAt::Latest, "a").as_deref(), Some("1"), "a dropped transaction leaves nothing");
+}
+
+fn views_do_not_move(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("k", "1")]);
+    let first = driver.view();
+    driver.put(A, &[("k", "2"), ("new", "x")]);
+    let second = driver.view();
+    let mut trx = driver.engine.begin();
+    trx.delete(A, b"k").expect("deletes");
+    driver.commit(trx);
+    let reader = driver.engine.begin();
+    assert_eq!(get(&*reader, ReadAt::View(&first), "k").as_deref(), Some("1"));
+    assert_eq!(get(&*reader, ReadAt::View(&first), "new"), None);
+    assert_eq!(get(&*reader, ReadAt::View(&second), "k").as_deref(), Some("2"));
+    assert_eq!(get(&*reader, ReadAt::Latest, "k"), None);
+    assert_eq!(scan(&*reader, ReadAt::View(&first), ("", ""), Direction::Forward, 9).0, "k=1");
+    assert_eq!(scan(&*reader, ReadAt::View(&second), ("", ""), Direction::Backward, 9).0, "new=x k=2");
+}
+
+fn scans_merge_and_bound(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1"), ("c", "3"), ("e", "5"), ("g", "7")]);
+    driver.put(B, &[("a", "not in A")]);
+    let mut trx = driver.engine.begin();
+    trx.put(A, b"b", b"2").expect("puts");
+    trx.put(A, b"c", b"33").expect("puts");
+    trx.delete(A, b"e").expect("deletes");
+    trx.put(A, b"h", b"8").expect("puts");
+    let at = ReadAt::Latest;
+    let (forward, backward) = (Direction::Forward, Direction::Backward);
+    assert_eq!(scan(&*trx, at, ("", ""), forward, 9), ("a=1 b=2 c=33 g=7 h=8".into(), false));
+    assert_eq!(scan(&*trx, at, ("", ""), backward, 9), ("h=8 g=7 c=33 b=2 a=1".into(), false));
+    assert_eq!(scan(&*trx, at, ("b", "h"), forward, 9).0, "b=2 c=33 g=7");
+    assert_eq!(scan(&*trx, at, ("b", "h"), backward, 9).0, "g=7 c=33 b=2");
+    assert_eq!(scan(&*trx, at, ("b", ""), forward, 2), ("b=2 c=33".into(), true));
+    assert_eq!(scan(&*trx, at, ("", "c"), backward, 1), ("b=2".into(), true));
+    assert_eq!(scan(&*trx, at, ("x", "c"), forward, 9), (String::new(), false), "an empty range");
+    let other = driver.engine.begin();
+    assert_eq!(scan(&*other, at, ("", ""), forward, 9).0, "a=1 c=3 e=5 g=7");
+}
+
+fn savepoints_roll_back(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1")]);
+    let mut trx = driver.engine.begin();
+    let start = trx.savepoint();
+    trx.put(A, b"a", b"2").expect("puts");
+    let second = trx.savepoint();
+    trx.put(A, b"a", b"3").expect("puts");
+    trx.put(A, b"b", b"3").expect("puts");
+    trx.rollback_to(second);
+    assert_eq!(scan(&*trx, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=2");
+    trx.rollback_to(start);
+    assert!(trx.is_read_only());
+    assert_eq!(scan(&*trx, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=1");
+    trx.put(A, b"c", b"4").expect("puts");
+    driver.commit(trx);
+    let reader = driver.engine.begin();
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=1 c=4");
+}
+
+fn checkpoint_and_replay(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1"), ("b", "1")]);
+    driver.put(A, &[("a", "2")]);
+    let task = driver.engine.begin_checkpoint(Lsn(100)).expect("begins");
+    driver.put(A, &[("a", "3"), ("c", "3")]);
+    assert_eq!(driver.engine.durable_lsn(), Lsn(0), "not durable before finish");
+    task.finish().expect("finishes");
+    assert_eq!(driver.engine.durable_lsn(), Lsn(100));
+    let log = std::mem::take(&mut driver.log);
+    drop(driver);
+
+    let engine = harness.open();
+    assert_eq!(engine.durable_lsn(), Lsn(100));
+    let reader = engine.begin();
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=2 b=1");
+    for redo in &log {
+        engine.replay(redo).expect("replays");
+    }
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=3 b=1 c=3");
+    assert!(engine.unflushed_bytes() > 0, "replayed redo is not durable yet");
+}
+
+fn bulk_load_and_drop(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1")]);
+    let mut load = driver.engine.bulk_load(B).expect("loads");
+    for n in 0..1000_u32 {
+        load.add(&n.to_be_bytes(), b"v").expect("adds");
+    }
+    load.finish().expect("finishes");
+    driver.engine.begin_checkpoint(Lsn(5)).expect("begins").finish().expect("finishes");
+    drop(driver);
+
+    let engine = harness.open();
+    let count = |index| {
+        let mut batch = Batch::default();
+        let trx = engine.begin();
+        trx.scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Forward, 5000, &mut batch).expect("scans");
+        batch.len()
+    };
+    assert_eq!(count(B), 1000);
+    assert_eq!(engine.indexes().expect("lists"), [A, B]);
+    engine.drop_indexes(&[B]).expect("drops");
+    assert_eq!((count(A), count(B)), (1, 0));
+    assert_eq!(engine.indexes().expect("lists"), [A]);
+}
+
+fn batches_apply_in_order(harness: &dyn Harness) {
+    let driver = Driver::new(harness);
+    let redo = |value: &str| {
+        let mut trx = driver.engine.begin();
+        trx.put(A, b"k", value.as_bytes()).expect("puts");
+        trx.prepare().expect("prepares")
+    };
+    let (first, second, third) = (redo("1"), redo("2"), redo("3"));
+    driver.engine.commit_ordered(CommitSeq(3), &[&first, &second, &third]);
+    assert_eq!(get(&*driver.engine.begin(), ReadAt::Latest, "k").as_deref(), Some("3"));
+}

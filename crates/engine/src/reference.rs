@@ -1,0 +1,422 @@
+//! The reference engine: every version of every key in one sorted map. It is the contract in its simplest form; the
+//! crash explorer and the mirror compare others with it.
+//!
+//! # States
+//! A key's versions are kept oldest first with the CommitSeq that wrote them. A snapshot is a CommitSeq; versions that
+//! no live snapshot can see are dropped when their key is written again.
+//!
+//! # Durability
+//! A checkpoint writes all newest versions into `reference.checkpoint`:
+//!
+//! ```text
+//! 0   8  magic "COHREF01"
+//! 8   8  LSN of the checkpoint
+//! 16  n  redo bytes (see below)
+//! ..  4  CRC-32C of all before
+//! ```
+//!
+//! Redo, the same in commit records: per write `u32 length of full key | full key | u8 1 put, 0 delete | u32 length of
+//! value | value`.
+//!
+//! # Lock order
+//! `store` before `live`. Neither is held across I/O.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
+use cohort_vfs::{OpenMode, SharedFs};
+use parking_lot::{Mutex, RwLock};
+
+use crate::read_view::EngineSnapshot;
+use crate::traits::{
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, Participant,
+    ReadAt, Redo, Savepoint,
+};
+use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
+
+const MAGIC: &[u8; 8] = b"COHREF01";
+const FILE: &str = "reference.checkpoint";
+
+type Versions = Vec<(CommitSeq, Option<Arc<[u8]>>)>;
+
+#[derive(Default)]
+struct Store {
+    keys: BTreeMap<Vec<u8>, Versions>,
+    applied: CommitSeq,
+    unflushed_bytes: u64,
+}
+
+struct Shared {
+    id: ParticipantId,
+    fs: SharedFs,
+    dir: PathBuf,
+    store: RwLock<Store>,
+    /// Snapshots in use: CommitSeq -> how many.
+    live: Mutex<BTreeMap<CommitSeq, usize>>,
+    durable: Mutex<Lsn>,
+}
+
+/// An engine that keeps all in memory and checkpoints by writing all.
+#[derive(Clone)]
+pub struct ReferenceEngine {
+    shared: Arc<Shared>,
+}
+
+impl ReferenceEngine {
+    /// Opens the last checkpoint in `dir`, or starts empty.
+    pub fn open(id: ParticipantId, fs: SharedFs, dir: PathBuf) -> Result<ReferenceEngine, EngineError> {
+        fs.create_dir_all(&dir).map_err(EngineError::Io)?;
+        let (mut store, mut durable) = (Store::default(), Lsn(0));
+        let path = dir.join(FILE);
+        if fs.exists(&path) {
+            let file = fs.open(&path, OpenMode::Read).map_err(EngineError::Io)?;
+            let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
+            file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+            let (lsn, redo) = decode_checkpoint(&bytes)
+                .ok_or_else(|| EngineError::Corrupt(format!("{} fails its checksum", path.display())))?;
+            store.apply(CommitSeq(0), redo, CommitSeq(0))?;
+            store.unflushed_bytes = 0;
+            durable = lsn;
+        }
+        let shared = Shared {
+            id,
+            fs,
+            dir,
+            store: RwLock::new(store),
+            live: Mutex::new(BTreeMap::new()),
+            durable: Mutex::new(durable),
+        };
+        Ok(ReferenceEngine { shared: Arc::new(shared) })
+    }
+}
+
+fn decode_checkpoint(bytes: &[u8]) -> Option<(Lsn, &[u8])> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let mut r = Reader::new(body);
+    if r.bytes(MAGIC.len()).ok()? != MAGIC {
+        return None;
+    }
+    Some((Lsn(r.u64().ok()?), r.rest()))
+}
+
+fn put_write(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    out.put_u32(key.len() as u32);
+    out.extend_from_slice(key);
+    out.put_u8(u8::from(value.is_some()));
+    let value = value.unwrap_or(&[]);
+    out.put_u32(value.len() as u32);
+    out.extend_from_slice(value);
+}
+
+impl Store {
+    fn apply(&mut self, seq: CommitSeq, redo: &[u8], oldest: CommitSeq) -> Result<(), EngineError> {
+        let truncated = |_| EngineError::Corrupt("redo of the reference engine is truncated".to_owned());
+        let mut r = Reader::new(redo);
+        while !r.is_empty() {
+            let len = r.u32().map_err(truncated)?;
+            let key = r.bytes(len as usize).map_err(truncated)?;
+            let is_put = r.u8().map_err(truncated)? == 1;
+            let len = r.u32().map_err(truncated)?;
+            let value = r.bytes(len as usize).map_err(truncated)?;
+            let versions = self.keys.entry(key.to_vec()).or_default();
+            // The newest version that the oldest reader sees stays, all before it go.
+            let keep = versions.partition_point(|(s, _)| *s <= oldest).saturating_sub(1);
+            versions.drain(..keep);
+            versions.push((seq, is_put.then(|| value.into())));
+            self.unflushed_bytes += (key.len() + value.len()) as u64;
+        }
+        self.applied = self.applied.max(seq);
+        Ok(())
+    }
+}
+
+fn visible(versions: &Versions, upto: CommitSeq) -> Option<&Arc<[u8]>> {
+    let n = versions.partition_point(|(seq, _)| *seq <= upto);
+    versions[..n].last()?.1.as_ref()
+}
+
+impl Shared {
+    fn oldest_live(&self, applied: CommitSeq) -> CommitSeq {
+        self.live.lock().keys().next().copied().unwrap_or(applied)
+    }
+
+    fn upto(&self, at: ReadAt<'_>) -> CommitSeq {
+        match at {
+            ReadAt::Latest => CommitSeq(u64::MAX),
+            ReadAt::View(view) => {
+                let snapshot = view.of(self.id).as_any().downcast_ref::<Snapshot>();
+                snapshot.expect("the view's part with this id was made by this engine").seq
+            }
+        }
+    }
+}
+
+struct Snapshot {
+    seq: CommitSeq,
+    shared: Arc<Shared>,
+}
+
+impl EngineSnapshot for Snapshot {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let mut live = self.shared.live.lock();
+        let count = live.get_mut(&self.seq).expect("counted when made");
+        *count -= 1;
+        if *count == 0 {
+            live.remove(&self.seq);
+        }
+    }
+}
+
+impl Participant for ReferenceEngine {
+    fn id(&self) -> ParticipantId {
+        self.shared.id
+    }
+
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
+        let mut store = self.shared.store.write();
+        let oldest = self.shared.oldest_live(store.applied);
+        for redo in redo {
+            store.apply(seq, &redo.bytes, oldest).expect("prepared by this engine");
+        }
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        let mut store = self.shared.store.write();
+        let mut bytes = MAGIC.to_vec();
+        bytes.put_u64(lsn.0);
+        for (key, versions) in &store.keys {
+            if let Some(value) = visible(versions, CommitSeq(u64::MAX)) {
+                put_write(&mut bytes, key, Some(value));
+            }
+        }
+        let crc = crc32c::crc32c(&bytes);
+        bytes.put_u32(crc);
+        store.unflushed_bytes = 0;
+        Ok(Box::new(Checkpoint { shared: self.shared.clone(), lsn, bytes }))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        *self.shared.durable.lock()
+    }
+
+    fn unflushed_bytes(&self) -> u64 {
+        self.shared.store.read().unflushed_bytes
+    }
+
+    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
+        let mut store = self.shared.store.write();
+        let seq = store.applied;
+        store.apply(seq, &redo.bytes, seq)
+    }
+}
+
+struct Checkpoint {
+    shared: Arc<Shared>,
+    lsn: Lsn,
+    bytes: Vec<u8>,
+}
+
+impl CheckpointTask for Checkpoint {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        let (fs, dir) = (&self.shared.fs, &self.shared.dir);
+        let (tmp, path) = (dir.join("reference.tmp"), dir.join(FILE));
+        let write = || {
+            let file = fs.open(&tmp, OpenMode::CreateOrOpen)?;
+            file.set_len(0)?;
+            file.write_at(&self.bytes, 0)?;
+            file.sync_data()?;
+            fs.rename(&tmp, &path)?;
+            fs.sync_dir(dir)
+        };
+        write().map_err(EngineError::Io)?;
+        *self.shared.durable.lock() = self.lsn;
+        Ok(())
+    }
+}
+
+impl Engine for ReferenceEngine {
+    fn name(&self) -> &'static str {
+        "REFERENCE"
+    }
+
+    fn begin(&self) -> Box<dyn EngineTrx> {
+        Box::new(Trx { shared: self.shared.clone(), writes: WriteSet::default(), key: Vec::new() })
+    }
+
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
+        let seq = self.shared.store.read().applied;
+        *self.shared.live.lock().entry(seq).or_default() += 1;
+        Arc::new(Snapshot { seq, shared: self.shared.clone() })
+    }
+
+    fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
+        Ok(Box::new(Load { shared: self.shared.clone(), index, redo: Vec::new(), last: None }))
+    }
+
+    fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
+        self.shared.store.write().keys.retain(|key, _| !indexes.contains(&index_of(key)));
+        Ok(())
+    }
+
+    fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
+        let store = self.shared.store.read();
+        let mut ids: Vec<IndexId> = store.keys.keys().map(|key| index_of(key)).collect();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    fn stats(&self, index: IndexId) -> IndexStats {
+        let (start, end) = full_range(index, &KeyRange::default());
+        let mut stats = IndexStats::default();
+        for (key, versions) in self.shared.store.read().keys.range(start..end) {
+            if let Some(value) = visible(versions, CommitSeq(u64::MAX)) {
+                stats.entries += 1;
+                stats.bytes += (key.len() + value.len()) as u64;
+            }
+        }
+        stats
+    }
+
+    fn status(&self) -> Vec<(String, u64)> {
+        vec![("Reference_keys".to_owned(), self.shared.store.read().keys.len() as u64)]
+    }
+}
+
+fn index_of(full_key: &[u8]) -> IndexId {
+    IndexId(u32::from_be_bytes(*full_key.first_chunk().expect("a full key starts with its index")))
+}
+
+struct Load {
+    shared: Arc<Shared>,
+    index: IndexId,
+    redo: Vec<u8>,
+    last: Option<Vec<u8>>,
+}
+
+impl BulkLoad for Load {
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        assert!(self.last.as_deref().is_none_or(|last| last < key), "bulk load keys ascend strictly");
+        let mut full = Vec::new();
+        full_key(self.index, key, &mut full);
+        put_write(&mut self.redo, &full, Some(value));
+        self.last = Some(key.to_vec());
+        Ok(())
+    }
+
+    /// Durable only with the next checkpoint; the caller of a bulk load checkpoints before it publishes the index.
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        let mut store = self.shared.store.write();
+        let seq = store.applied;
+        store.apply(seq, &self.redo, seq)
+    }
+}
+
+struct Trx {
+    shared: Arc<Shared>,
+    writes: WriteSet,
+    key: Vec<u8>,
+}
+
+/// The visible entries of a range, copied out.
+struct Found {
+    entries: std::vec::IntoIter<(Vec<u8>, Arc<[u8]>)>,
+}
+
+impl BaseScan<'_> for Found {
+    fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError> {
+        Ok(self.entries.as_slice().first().map(|(key, value)| (key.as_slice(), &**value)))
+    }
+
+    fn advance(&mut self) {
+        self.entries.next();
+    }
+}
+
+impl EngineTrx for Trx {
+    fn get(&self, at: ReadAt<'_>, index: IndexId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        value.clear();
+        let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
+        full_key(index, key, &mut full);
+        if let Some(own) = self.writes.get(&full) {
+            value.extend_from_slice(own.unwrap_or(&[]));
+            return Ok(own.is_some());
+        }
+        let store = self.shared.store.read();
+        let found = store.keys.get(&full).and_then(|versions| visible(versions, self.shared.upto(at)));
+        value.extend_from_slice(found.map_or(&[], |v| v));
+        Ok(found.is_some())
+    }
+
+    fn scan(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<bool, EngineError> {
+        let (start, end) = full_range(index, range);
+        let upto = self.shared.upto(at);
+        let mut entries = Vec::new();
+        if start < end {
+            let store = self.shared.store.read();
+            let bounds = (Bound::Included(start.as_slice()), Bound::Excluded(end.as_slice()));
+            for (key, versions) in store.keys.range::<[u8], _>(bounds) {
+                if let Some(value) = visible(versions, upto) {
+                    entries.push((key.clone(), value.clone()));
+                }
+            }
+        }
+        if direction == Direction::Backward {
+            entries.reverse();
+        }
+        let mut base = Found { entries: entries.into_iter() };
+        self.writes.merge_scan((&start, &end), direction, limit, &mut base, batch)
+    }
+
+    fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        full_key(index, key, &mut self.key);
+        self.writes.write(&self.key, Some(value));
+        Ok(())
+    }
+
+    fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
+        full_key(index, key, &mut self.key);
+        self.writes.write(&self.key, None);
+        Ok(())
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.writes.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.writes.rollback_to(savepoint);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    fn prepare(&mut self) -> Result<Redo, EngineError> {
+        let mut bytes = Vec::with_capacity(self.writes.size_bytes());
+        for (key, value) in self.writes.iter() {
+            put_write(&mut bytes, key, value);
+        }
+        Ok(Redo { bytes })
+    }
+}
