@@ -1,1 +1,19 @@
-//! Cohort engine_rocks.
+//! The LSM engine over RocksDB; the only importer of `rocksdb`.
+//!
+//! RocksDB's own write-ahead log is off: its redo (a serialized write batch) is in the commit record of the one log.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `engine` | [`RocksEngine`]: memtable apply at the order stage, checkpoints, replay |
+//! | `trx` | a transaction: write set over RocksDB reads |
+//! | `redo` | serialized write batches: building, joining |
+//! | `snapshot` | RocksDB snapshots that own their database |
+//! | `load` | bulk load by SST ingestion |
+
+mod engine;
+mod load;
+mod redo;
+mod snapshot;
+mod trx;
+
+pub use engine::{RocksEngine, RocksOptions};

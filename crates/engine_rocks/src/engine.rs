@@ -1,0 +1,303 @@
+//! The engine: applies redo to the memtable at the order stage, and flushes memtables only by checkpoint.
+//!
+//! # Why a flush is ours alone (I3)
+//! The memtable holds what is ordered, hardened or not. An SST file must hold hardened data only. So RocksDB is configured
+//! never to flush by itself (no size limit, no write-ahead log to bound), and [`Participant::begin_checkpoint`] runs with the order stage
+//! held and the log hardened: the memtable it seals is hardened to its last entry. That no other flush came in between is
+//! asserted there.
+//!
+//! # Where recovery starts
+//! Before the memtable is sealed, the checkpoint's LSN is written into it under a key of its own. It becomes durable with the
+//! data it describes, so the two cannot disagree. Redo before it is in SST files; redo from it on is replayed. Replay
+//! of puts and deletes in log order may start earlier without harm.
+//!
+//! # Key layout
+//! `index id u32 big-endian | key`. Index 0 is the engine's own.
+//!
+//! # On failure
+//! A memtable write that fails after the transaction was ordered would break I6: the process aborts, and recovery does the write
+//! again. A failed flush or compaction is an error of the checkpoint: the log keeps everything.
+//!
+//! # Missing
+//! One column family for all indexes; no per-index compression or compaction settings yet.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{
+    BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, KeyRange, Participant, Redo,
+    full_range,
+};
+use parking_lot::Mutex;
+use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
+
+use crate::load::{self, SstLoad};
+use crate::redo;
+use crate::snapshot::RocksSnapshot;
+use crate::trx::RocksTrx;
+
+/// Key of the LSN up to which all redo is in the state that holds it.
+const DURABLE_LSN_KEY: &[u8] = b"\0\0\0\0durable_lsn";
+/// Index ids below this one are not the catalog's.
+const FIRST_TABLE_INDEX: u32 = 16;
+/// Entries that [`Engine::stats`] counts one by one before it estimates.
+const STATS_EXACT_ENTRIES: usize = 1000;
+
+/// Sizes of the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct RocksOptions {
+    /// Cache of uncompressed blocks; memory is taken as it fills.
+    pub block_cache_bytes: usize,
+    /// Threads for flush and compaction.
+    pub background_jobs: i32,
+}
+
+impl Default for RocksOptions {
+    fn default() -> RocksOptions {
+        RocksOptions { block_cache_bytes: 512 << 20, background_jobs: 2 }
+    }
+}
+
+/// RocksDB as an engine.
+pub struct RocksEngine {
+    id: ParticipantId,
+    db: Arc<DB>,
+    /// Leaked on purpose: SST writers borrow it and an engine lives as long as its server.
+    options: &'static Options,
+    latest: Arc<ReadOptions>,
+    unlogged: WriteOptions,
+    load_dir: PathBuf,
+    loads: AtomicU64,
+    durable: Arc<Mutex<Lsn>>,
+}
+
+/// RocksDB's error as ours; its texts name the file.
+pub fn io_error(error: rocksdb::Error) -> EngineError {
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => EngineError::Corrupt(error.into_string()),
+        _ => EngineError::Io(std::io::Error::other(error.into_string())),
+    }
+}
+
+fn options(sizes: RocksOptions) -> Options {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(&Cache::new_lru_cache(sizes.block_cache_bytes));
+    table.set_bloom_filter(10.0, false);
+    table.set_block_size(16 << 10);
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    table.set_format_version(5);
+    let mut o = Options::default();
+    o.create_if_missing(true);
+    o.set_block_based_table_factory(&table);
+    o.set_compression_type(DBCompressionType::Lz4);
+    o.set_bottommost_compression_type(DBCompressionType::Zstd);
+    o.set_level_compaction_dynamic_level_bytes(true);
+    o.set_max_background_jobs(sizes.background_jobs);
+    o.set_keep_log_file_num(4);
+    o.set_stats_dump_period_sec(0);
+    o.set_max_open_files(1024);
+    // Never flush by size: only a checkpoint may (I3). Arena blocks stay small.
+    o.set_write_buffer_size(1 << 40);
+    o.set_arena_block_size(1 << 20);
+    o.set_max_write_buffer_number(64);
+    o.set_min_write_buffer_number_to_merge(1);
+    // Never delay a write: the order stage must not wait (I6). Sessions are slowed before, at prepare.
+    o.set_level_zero_slowdown_writes_trigger(1 << 20);
+    o.set_level_zero_stop_writes_trigger(1 << 20);
+    o.set_soft_pending_compaction_bytes_limit(0);
+    o.set_hard_pending_compaction_bytes_limit(0);
+    o
+}
+
+impl RocksEngine {
+    /// Opens the database in `dir`, or makes it.
+    pub fn open(id: ParticipantId, dir: &Path, sizes: RocksOptions) -> Result<RocksEngine, EngineError> {
+        let load_dir = load::directory(dir);
+        if load_dir.exists() {
+            std::fs::remove_dir_all(&load_dir).map_err(EngineError::Io)?;
+        }
+        std::fs::create_dir_all(&load_dir).map_err(EngineError::Io)?;
+        let options: &'static Options = Box::leak(Box::new(options(sizes)));
+        let db = Arc::new(DB::open(options, dir).map_err(io_error)?);
+        let durable = match db.get(DURABLE_LSN_KEY).map_err(io_error)? {
+            None => Lsn(0),
+            Some(bytes) => {
+                let bytes = bytes.try_into().map_err(|_| EngineError::Corrupt("durable LSN".to_owned()))?;
+                Lsn(u64::from_le_bytes(bytes))
+            }
+        };
+        let mut unlogged = WriteOptions::default();
+        unlogged.disable_wal(true);
+        Ok(RocksEngine {
+            id,
+            db,
+            options,
+            latest: Arc::new(ReadOptions::default()),
+            unlogged,
+            load_dir,
+            loads: AtomicU64::new(0),
+            durable: Arc::new(Mutex::new(durable)),
+        })
+    }
+
+    fn property(&self, name: &str) -> u64 {
+        property(&self.db, name)
+    }
+
+    fn write(&self, batch: WriteBatch) -> Result<(), EngineError> {
+        self.db.write_opt(batch, &self.unlogged).map_err(io_error)
+    }
+}
+
+fn property(db: &DB, name: &str) -> u64 {
+    db.property_int_value(name).ok().flatten().unwrap_or(0)
+}
+
+impl Participant for RocksEngine {
+    fn id(&self) -> ParticipantId {
+        self.id
+    }
+
+    fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
+        let applied = redo::join(redo).and_then(|batch| self.write(batch));
+        if let Err(error) = applied {
+            // I6: the transaction is ordered and cannot be taken back. Recovery applies it again from the log, or not at all.
+            eprintln!("[ERROR] RocksDB refused an ordered transaction, stopping: {error}");
+            std::process::abort();
+        }
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        let sealed = self.property("rocksdb.num-immutable-mem-table");
+        assert_eq!(sealed, 0, "RocksDB sealed a memtable by itself: it may write what is not hardened (I3)");
+        let mut batch = WriteBatch::default();
+        batch.put(DURABLE_LSN_KEY, lsn.0.to_le_bytes());
+        self.write(batch)?;
+        let mut flush = FlushOptions::default();
+        flush.set_wait(false);
+        self.db.flush_opt(&flush).map_err(io_error)?;
+        Ok(Box::new(Flush { db: self.db.clone(), lsn, durable: self.durable.clone() }))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        *self.durable.lock()
+    }
+
+    fn unflushed_bytes(&self) -> u64 {
+        self.property("rocksdb.cur-size-active-mem-table")
+    }
+
+    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
+        self.write(redo::join(&[redo])?)
+    }
+}
+
+/// A memtable on its way to an SST file.
+struct Flush {
+    db: Arc<DB>,
+    lsn: Lsn,
+    durable: Arc<Mutex<Lsn>>,
+}
+
+impl CheckpointTask for Flush {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        // A waiting flush call would seal the next memtable too; so wait for this one by looking.
+        while property(&self.db, "rocksdb.num-immutable-mem-table") > 0 {
+            if property(&self.db, "rocksdb.background-errors") > 0 {
+                let error = std::io::Error::other("RocksDB reports a background error; see its LOG file");
+                return Err(EngineError::Io(error));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        *self.durable.lock() = self.lsn;
+        Ok(())
+    }
+}
+
+impl Engine for RocksEngine {
+    fn name(&self) -> &'static str {
+        "ROCKSDB"
+    }
+
+    fn begin(&self) -> Box<dyn EngineTrx> {
+        Box::new(RocksTrx::new(self.db.clone(), self.id, self.latest.clone()))
+    }
+
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
+        Arc::new(RocksSnapshot::new(&self.db))
+    }
+
+    fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
+        let name = format!("load{}", self.loads.fetch_add(1, Ordering::Relaxed));
+        Ok(Box::new(SstLoad::new(self.db.clone(), self.options, self.load_dir.join(name), index)))
+    }
+
+    fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
+        for index in indexes {
+            let (start, end) = full_range(*index, &KeyRange::default());
+            self.db.delete_file_in_range(&start, &end).map_err(io_error)?;
+            // Not logged: after a crash the key space is found unknown to the catalog and dropped again.
+            let mut batch = WriteBatch::default();
+            batch.delete_range(&start, &end);
+            self.write(batch)?;
+        }
+        Ok(())
+    }
+
+    fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
+        let mut found = Vec::new();
+        let mut iterator = self.db.raw_iterator();
+        iterator.seek(FIRST_TABLE_INDEX.to_be_bytes());
+        while let Some(key) = iterator.key() {
+            let id = key.first_chunk().map(|id| u32::from_be_bytes(*id));
+            let id = id.ok_or_else(|| EngineError::Corrupt("a key is shorter than its index id".to_owned()))?;
+            found.push(IndexId(id));
+            iterator.seek((id + 1).to_be_bytes());
+        }
+        iterator.status().map_err(io_error)?;
+        Ok(found)
+    }
+
+    fn stats(&self, index: IndexId) -> IndexStats {
+        let (start, end) = full_range(index, &KeyRange::default());
+        let mut options = ReadOptions::default();
+        options.set_iterate_upper_bound(end.clone());
+        options.fill_cache(false);
+        let mut iterator = self.db.raw_iterator_opt(options);
+        iterator.seek(&start);
+        let mut counted = IndexStats::default();
+        while let Some((key, value)) = iterator.item()
+            && counted.entries < STATS_EXACT_ENTRIES as u64
+        {
+            counted.entries += 1;
+            counted.bytes += (key.len() + value.len()) as u64;
+            iterator.next();
+        }
+        if !iterator.valid() {
+            return counted;
+        }
+        // More than counted: files tell their bytes (compressed by about half), the memtable only its share of all keys.
+        let file_bytes = self.db.get_approximate_sizes(&[rocksdb::Range::new(&start, &end)])[0];
+        let entry_bytes = (counted.bytes / counted.entries).max(1);
+        let memtable_bytes = self.property("rocksdb.cur-size-active-mem-table") / 2;
+        let bytes = (2 * file_bytes).max(memtable_bytes).max(counted.bytes);
+        IndexStats { entries: (bytes / entry_bytes).max(counted.entries), bytes }
+    }
+
+    fn status(&self) -> Vec<(String, u64)> {
+        let named = |name: &str, property: &str| (name.to_owned(), self.property(property));
+        vec![
+            named("Rocksdb_memtable_total", "rocksdb.cur-size-all-mem-tables"),
+            named("Rocksdb_estimate_num_keys", "rocksdb.estimate-num-keys"),
+            named("Rocksdb_block_cache_usage", "rocksdb.block-cache-usage"),
+            named("Rocksdb_num_snapshots", "rocksdb.num-snapshots"),
+            named("Rocksdb_compaction_pending", "rocksdb.compaction-pending"),
+            named("Rocksdb_background_errors", "rocksdb.background-errors"),
+            ("Rocksdb_wal_synced".to_owned(), 0),
+        ]
+    }
+}
