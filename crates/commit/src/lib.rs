@@ -6,7 +6,13 @@
 //! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
 
 mod coordinator;
+mod pace;
+mod pipeline;
+mod stage;
 mod request;
 
-pub use coordinator::{CommitError, Coordinator, Wake};
+pub use coordinator::{CommitError, Coordinator};
+pub use pace::{ClientPace, PaceOptions};
+pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
+pub use stage::{Point, Stage};
 pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};

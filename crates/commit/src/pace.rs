@@ -1,0 +1,368 @@
+//! How long a leader waits for its group to grow.
+//!
+//! # Purpose
+//! Without help, N clients settle into two half groups that take turns at the disk: while one half is flushed, the other is acknowledged and comes
+//! back, just too late. A leader that waits a fraction of a flush for the clients acknowledged last gets all of them into
+//! every flush. Waiting must never cost more than it gains, so it is decided from measured times.
+//!
+//! # The decision
+//! Known: `F` the moving flush time; `o` the members of the last acknowledged group that have not come back yet; `q` the
+//! transactions queued; `e` the time since that acknowledgement; and a histogram of how long after its acknowledgement a
+//! connection's next commit arrives. With `H(w)` the share of those still out at `e` that come back before `e + w`:
+//!
+//! ```text
+//! gain of waiting w:  J(w) = o * F * H(w)          flushes saved, one for each that is caught
+//!                          - w * (q + o * H(F))    delay of those that wait, and of those that would have come anyway
+//! ```
+//!
+//! The leader waits for the `w <= F` with the largest `J`, if that is positive, and is woken early when everybody awaited is there. It looks again
+//! when the time is up, until a whole flush time has passed in all.
+//!
+//! # Guards
+//! Nothing is measured and nobody waits while `F` is below 300 us: there a wake-up costs as much as it gains.
+//!
+//! # Operator's waits
+//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, the leader waits until so many are
+//! queued or so much time has passed, or somebody waits for a lock that a queued transaction still holds.
+//!
+//! # Locks
+//! `state` is a leaf lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Below this flush time nobody waits.
+const FLUSH_NS_MIN: u64 = 300_000;
+const BUCKETS: usize = 80;
+const FIRST_BUCKET_NS: u64 = 250;
+/// The histogram is halved at so many entries, so that it follows the load.
+const ENTRIES_MAX: u32 = 2048;
+/// While an operator's wait runs, held locks are looked at this often.
+const LOCK_CHECK: Duration = Duration::from_micros(200);
+
+/// What the operator set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PaceOptions {
+    /// Whether the leader may wait where it pays.
+    pub is_adaptive: bool,
+    /// `binlog_commit_wait_count`; 0 is off.
+    pub wait_count: usize,
+    /// `binlog_commit_wait_usec`.
+    pub wait_us: u64,
+}
+
+/// What the pace remembers of a connection.
+#[derive(Debug, Default)]
+pub struct ClientPace {
+    /// When its last commit was acknowledged; 0: never. Written by the acknowledging leader, read at the next commit.
+    acked_ns: AtomicU64,
+    /// Which group that was in.
+    group: AtomicU64,
+}
+
+/// Why an operator's wait ended, as SHOW STATUS counts it.
+#[derive(Debug, Default)]
+pub struct Triggers {
+    pub count: AtomicU64,
+    pub timeout: AtomicU64,
+    pub lock_wait: AtomicU64,
+}
+
+/// The gathering of groups.
+pub struct Pace {
+    is_adaptive: AtomicBool,
+    wait_count: AtomicUsize,
+    wait_us: AtomicU64,
+    /// Whether flushes are slow enough for waiting to pay.
+    is_slow: AtomicBool,
+    /// Queue length for which the waiting leader is to be woken; 0: nobody waits.
+    want: AtomicUsize,
+    state: Mutex<State>,
+    wake: Condvar,
+    triggers: Triggers,
+}
+
+struct State {
+    flush_ns: u64,
+    /// The last acknowledged group: its number, size, how many came back, when.
+    group: u64,
+    acked: usize,
+    returned: usize,
+    acked_ns: u64,
+    histogram: [u32; BUCKETS],
+    entries: u32,
+}
+
+fn bucket(ns: u64) -> usize {
+    let scaled = ns / FIRST_BUCKET_NS;
+    if scaled == 0 {
+        return 0;
+    }
+    let octave = scaled.ilog2();
+    let quarter = (4 * ns / FIRST_BUCKET_NS >> octave) & 3;
+    ((4 * octave) as usize + quarter as usize).min(BUCKETS - 1)
+}
+
+fn bucket_end_ns(bucket: usize) -> u64 {
+    let (octave, quarter) = (bucket / 4, bucket as u64 % 4);
+    (FIRST_BUCKET_NS << octave) * (5 + quarter) / 4
+}
+
+impl State {
+    /// How long to wait now, if at all.
+    fn wait_ns(&self, now_ns: u64, queued: usize) -> Option<u64> {
+        let out = self.acked.saturating_sub(self.returned) as f64;
+        let flush = self.flush_ns as f64;
+        let elapsed = now_ns.saturating_sub(self.acked_ns);
+        let tail: u32 = self.histogram[bucket(elapsed)..].iter().sum();
+        if out == 0.0 || tail == 0 {
+            return None;
+        }
+        let share = |upto: usize| {
+            let found: u32 = self.histogram[bucket(elapsed)..=upto].iter().sum();
+            f64::from(found) / f64::from(tail)
+        };
+        let within_flush = share(bucket(elapsed + self.flush_ns));
+        let mut best = (0.0, None);
+        for b in bucket(elapsed)..BUCKETS {
+            let wait_ns = bucket_end_ns(b).saturating_sub(elapsed);
+            if wait_ns > self.flush_ns {
+                break;
+            }
+            let gain = out * flush * share(b) - wait_ns as f64 * (queued as f64 + out * within_flush);
+            if gain > best.0 {
+                best = (gain, Some(wait_ns));
+            }
+        }
+        best.1
+    }
+
+    fn record_return(&mut self, after_ns: u64) {
+        self.histogram[bucket(after_ns)] += 1;
+        self.entries += 1;
+        if self.entries >= ENTRIES_MAX {
+            self.histogram.iter_mut().for_each(|n| *n /= 2);
+            self.entries = self.histogram.iter().sum();
+        }
+    }
+}
+
+impl Pace {
+    /// Nothing measured yet.
+    pub fn new(options: PaceOptions) -> Pace {
+        let state = State {
+            flush_ns: 0,
+            group: 0,
+            acked: 0,
+            returned: 0,
+            acked_ns: 0,
+            histogram: [0; BUCKETS],
+            entries: 0,
+        };
+        let pace = Pace {
+            is_adaptive: AtomicBool::new(false),
+            wait_count: AtomicUsize::new(0),
+            wait_us: AtomicU64::new(0),
+            is_slow: AtomicBool::new(false),
+            want: AtomicUsize::new(0),
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            triggers: Triggers::default(),
+        };
+        pace.set_options(options);
+        pace
+    }
+
+    /// Takes effect with the next group.
+    pub fn set_options(&self, options: PaceOptions) {
+        self.is_adaptive.store(options.is_adaptive, Ordering::Relaxed);
+        self.wait_count.store(options.wait_count, Ordering::Relaxed);
+        self.wait_us.store(options.wait_us, Ordering::Relaxed);
+    }
+
+    /// Counters of the operator's waits.
+    pub fn triggers(&self) -> &Triggers {
+        &self.triggers
+    }
+
+    /// Moving flush time in nanoseconds.
+    pub fn flush_ns(&self) -> u64 {
+        self.state.lock().flush_ns
+    }
+
+    fn is_measuring(&self) -> bool {
+        self.is_slow.load(Ordering::Relaxed) && self.is_adaptive.load(Ordering::Relaxed)
+    }
+
+    /// A connection's transaction comes to be ordered.
+    pub fn arrived(&self, client: &ClientPace, now_ns: &dyn Fn() -> u64) {
+        if !self.is_measuring() {
+            return;
+        }
+        let acked_ns = client.acked_ns.load(Ordering::Relaxed);
+        if acked_ns == 0 {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.record_return(now_ns().saturating_sub(acked_ns));
+        if client.group.load(Ordering::Relaxed) == state.group {
+            state.returned += 1;
+        }
+    }
+
+    /// The queue has this length now; wakes the waiting leader if it is what he waits for.
+    pub fn queued(&self, len: usize) {
+        let want = self.want.load(Ordering::SeqCst);
+        if want > 0 && len >= want {
+            self.want.store(0, Ordering::SeqCst);
+            drop(self.state.lock());
+            self.wake.notify_one();
+        }
+    }
+
+    /// A flush took this long.
+    pub fn flushed(&self, flush_ns: u64, _group_size: usize) {
+        let mut state = self.state.lock();
+        let capped = if state.flush_ns == 0 { flush_ns } else { flush_ns.min(4 * state.flush_ns) };
+        state.flush_ns = (state.flush_ns * 7 + capped) / 8;
+        self.is_slow.store(state.flush_ns >= FLUSH_NS_MIN, Ordering::Relaxed);
+    }
+
+    /// The members of a group are about to be told.
+    pub fn acknowledging<'a>(&self, clients: impl Iterator<Item = &'a ClientPace>, now_ns: &dyn Fn() -> u64) {
+        if !self.is_measuring() {
+            return;
+        }
+        let now_ns = now_ns();
+        let mut state = self.state.lock();
+        state.group += 1;
+        state.acked = 0;
+        state.returned = 0;
+        state.acked_ns = now_ns;
+        for client in clients {
+            client.acked_ns.store(now_ns, Ordering::Relaxed);
+            client.group.store(state.group, Ordering::Relaxed);
+            state.acked += 1;
+        }
+    }
+
+    /// Called by the leader before it takes the queue.
+    pub fn gather(&self, now_ns: &dyn Fn() -> u64, queued: &dyn Fn() -> usize, is_waited_for: &dyn Fn() -> bool) {
+        let count = self.wait_count.load(Ordering::Relaxed);
+        if count > 0 {
+            self.gather_count(count, now_ns, queued, is_waited_for);
+        } else if self.is_measuring() {
+            self.gather_adaptive(now_ns, queued);
+        }
+    }
+
+    fn gather_count(
+        &self,
+        count: usize,
+        now_ns: &dyn Fn() -> u64,
+        queued: &dyn Fn() -> usize,
+        is_waited_for: &dyn Fn() -> bool,
+    ) {
+        let deadline_ns = now_ns() + 1000 * self.wait_us.load(Ordering::Relaxed);
+        loop {
+            if queued() >= count {
+                self.triggers.count.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            if is_waited_for() {
+                self.triggers.lock_wait.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            let left_ns = deadline_ns.saturating_sub(now_ns());
+            if left_ns == 0 {
+                self.triggers.timeout.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            self.sleep(count, queued, Duration::from_nanos(left_ns).min(LOCK_CHECK));
+        }
+    }
+
+    fn gather_adaptive(&self, now_ns: &dyn Fn() -> u64, queued: &dyn Fn() -> usize) {
+        let start_ns = now_ns();
+        let hard_ns = start_ns + self.state.lock().flush_ns;
+        loop {
+            let (now_ns, before) = (now_ns(), queued());
+            if now_ns >= hard_ns {
+                return;
+            }
+            let (wait_ns, out) = {
+                let state = self.state.lock();
+                (state.wait_ns(now_ns, before), state.acked.saturating_sub(state.returned))
+            };
+            let Some(wait_ns) = wait_ns else { return };
+            let want = before + out;
+            self.sleep(want, queued, Duration::from_nanos(wait_ns.min(hard_ns - now_ns)));
+            let after = queued();
+            if after >= want || after == before {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until `want` are queued or the time is up.
+    fn sleep(&self, want: usize, queued: &dyn Fn() -> usize, time: Duration) {
+        self.want.store(want, Ordering::SeqCst);
+        // The queue may have reached `want` just before it was announced.
+        if queued() < want {
+            let mut state = self.state.lock();
+            if self.want.load(Ordering::SeqCst) != 0 {
+                self.wake.wait_for(&mut state, time);
+            }
+        }
+        self.want.store(0, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_cover_times_without_gaps() {
+        for ns in [0, 249, 250, 311, 312, 499, 500, 1_000, 77_777, 1_400_000, 33_000_000] {
+            let b = bucket(ns);
+            assert!(ns < bucket_end_ns(b), "{ns} in bucket {b}");
+            assert!(b == 0 || ns + 1 >= bucket_end_ns(b - 1), "{ns} in bucket {b}");
+        }
+        assert_eq!(bucket(u64::MAX / 8), BUCKETS - 1);
+    }
+
+    fn pace(flush_ns: u64, return_ns: u64, members: usize) -> Pace {
+        let pace = Pace::new(PaceOptions { is_adaptive: true, ..PaceOptions::default() });
+        for _ in 0..64 {
+            pace.flushed(flush_ns, members);
+        }
+        let clients: Vec<ClientPace> = (0..members).map(|_| ClientPace::default()).collect();
+        for round in 0..8 {
+            let acked = 1_000_000_000 * (round + 1);
+            pace.acknowledging(clients.iter(), &|| acked);
+            for client in &clients {
+                pace.arrived(client, &|| acked + return_ns);
+            }
+        }
+        pace.acknowledging(clients.iter(), &|| 100_000_000_000);
+        pace
+    }
+
+    #[test]
+    fn waits_for_clients_that_return_soon_and_not_for_those_that_think() {
+        let soon = pace(1_400_000, 50_000, 16);
+        let wait = soon.state.lock().wait_ns(100_000_010_000, 8).expect("pays");
+        assert!((40_000..200_000).contains(&wait), "{wait}");
+        let late = pace(1_400_000, 1_390_000, 16);
+        assert_eq!(late.state.lock().wait_ns(100_000_010_000, 64), None, "nobody is caught cheaply");
+    }
+
+    #[test]
+    fn fast_disks_never_wait() {
+        let fast = pace(120_000, 50_000, 16);
+        fast.gather(&|| panic!("not asked"), &|| panic!("not asked"), &|| false);
+    }
+}

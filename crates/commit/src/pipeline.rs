@@ -1,0 +1,403 @@
+//! The commit protocol: how transactions get their order, become durable in groups, and are let out.
+//!
+//! # Purpose
+//! One flush per group for the binlog and every engine, with an order stage that never waits for the disk. The protocol
+//! is all here; what the stages *do* to logs, engines and locks is behind [`CommitEnv`], so that the protocol runs in tests with counters and
+//! with an environment that crashes.
+//!
+//! # States and the function that makes each move
+//! ```text
+//! prepared --order()--> ordered --flush_group()--> hardened -> published -> acknowledged
+//!           any worker            the leader        all three by the same leader
+//! ```
+//!
+//! # Concepts
+//! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place among the arrivals.
+//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken waits microseconds and
+//!   mostly finds his transaction ordered by the holder.
+//! - **Queue**: ordered, not yet taken by a leader.
+//! - **Group** (flush group): what a leader takes from the queue at once, hardened by one sync.
+//! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log buffer, syncs,
+//!   publishes, resigns, and then acknowledges. There is no leader while nothing is queued; a worker that ordered a transaction calls
+//!   [`Pipeline::lead`], which is a try-lock when somebody leads already. So a lone client's worker flushes inline.
+//! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the read view), taken
+//!   under `order` while the queue is empty; published once the group is hardened (I5).
+//!
+//! Positions in the binlog and LSNs are given when the group is written, not at the order stage: the GTID event is shorter without
+//! a commit id, and whether a transaction shares one is known when its group is closed. The leader goes through the group in CommitSeq order,
+//! so log order = binlog order = CommitSeq order (I1).
+//!
+//! # Invariants
+//! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes a prefix of what is
+//!   ordered; leaders exclude each other from taking to publishing. Asserted in `take_group`.
+//! - I4: nothing here tells a client before `publish`; `published` only grows, after `harden` returned.
+//! - I5: the boundary of a group is published after the group is hardened, never before.
+//! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good ([`CommitEnv::stop`]; the real one ends the
+//!   process): nobody waiting is told OK.
+//! - No transaction is left behind: a leader that resigns looks at the queue again *after* it let go of `leader`; who queued before
+//!   that look is taken by it, who queued after it finds `leader` free.
+//!
+//! # Lock order
+//! `leader` > `order` > `arrivals`; `waiting` is taken with none of them held but `leader`. `order` and `arrivals` are held for
+//! microseconds, never over I/O (but by [`Pipeline::hold`], which is for checkpoints and hardens what is ordered first).
+//!
+//! # On failure
+//! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
+//!
+//! # Missing
+//! Semi-synchronous waiting will sit between harden and publish.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use cohort_base::CommitSeq;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::pace::{ClientPace, Pace, PaceOptions};
+use crate::stage::{Hardened, Ordered, Point, Prepared, Stage};
+
+/// What the stages do. Calls come from the thread that holds the stage.
+pub trait CommitEnv: Send + Sync {
+    /// A transaction with all it brings.
+    type Trx: Send;
+    /// The state right after a group.
+    type Boundary: Send;
+    /// Why the log failed.
+    type Error: Clone + Send;
+
+    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once; must not fail or block.
+    fn order(&self, batch: &mut [Ordered<Self::Trx>]);
+
+    /// Order stage is held and everything ordered is in the group that ends with `last`.
+    fn boundary(&self, last: CommitSeq) -> Self::Boundary;
+
+    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail (room was reserved).
+    fn write(&self, group: &mut [Ordered<Self::Trx>]);
+
+    /// The leader makes all that was written durable: one sync.
+    fn harden(&self) -> Result<(), Self::Error>;
+
+    /// The leader lets plain reads see the group; locks that were kept until now go.
+    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: Self::Boundary);
+
+    /// The log failed: nothing after this is durable. The real one ends the process.
+    fn stop(&self, error: &Self::Error);
+
+    /// Nanoseconds since some moment.
+    fn now_ns(&self) -> u64;
+
+    /// Whether somebody waits for a row lock that a transaction of the queue still holds (early release off).
+    fn is_waited_for(&self, queue: &[Ordered<Self::Trx>]) -> bool {
+        let _ = queue;
+        false
+    }
+
+    /// The pace's memory of the connection a transaction came from, if it came from one.
+    fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientPace> {
+        let _ = trx;
+        None
+    }
+
+    /// A failpoint.
+    fn reached(&self, point: Point) {
+        let _ = point;
+    }
+}
+
+/// Told once that the awaited transaction is published. Quick, and does not call back into the pipeline's waiting.
+pub trait Wake: Send + Sync {
+    /// The transaction, and everything before it, is published.
+    fn published(self: Arc<Self>);
+}
+
+/// The log failed or the server is stopping: what is not published yet may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+struct Arrivals<T> {
+    next: CommitSeq,
+    /// With the monotonic time of arrival for the pace; in CommitSeq order.
+    waiting: Vec<Ordered<T>>,
+}
+
+struct Waiting {
+    /// Sessions whose reply is held, by CommitSeq; nearly sorted, so a plain vector is scanned.
+    parked: Vec<(CommitSeq, Arc<dyn Wake>)>,
+}
+
+/// The protocol's shared state.
+pub struct Pipeline<E: CommitEnv> {
+    env: E,
+    arrivals: Mutex<Arrivals<E::Trx>>,
+    /// The queue. Holding it is holding the order stage.
+    order: Mutex<Vec<Ordered<E::Trx>>>,
+    leader: Mutex<Leader<E::Trx>>,
+    waiting: Mutex<Waiting>,
+    progress: Condvar,
+    sleepers: AtomicUsize,
+    /// Last ordered; written under `order`.
+    ordered: AtomicU64,
+    /// Last taken by a leader; written under `leader` and `order`.
+    taken: AtomicU64,
+    /// Last published; written under `leader`.
+    published: AtomicU64,
+    stopped: AtomicBool,
+    pace: Pace,
+}
+
+/// What only the leader touches.
+struct Leader<T> {
+    /// The queue's spare vector: taking a group swaps, so that no allocation happens under `order`.
+    spare: Vec<Ordered<T>>,
+}
+
+impl<E: CommitEnv> Pipeline<E> {
+    /// A pipeline whose next transaction follows `last`.
+    pub fn new(env: E, last: CommitSeq, pace: PaceOptions) -> Pipeline<E> {
+        Pipeline {
+            env,
+            arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
+            order: Mutex::new(Vec::new()),
+            leader: Mutex::new(Leader { spare: Vec::new() }),
+            waiting: Mutex::new(Waiting { parked: Vec::new() }),
+            progress: Condvar::new(),
+            sleepers: AtomicUsize::new(0),
+            ordered: AtomicU64::new(last.0),
+            taken: AtomicU64::new(last.0),
+            published: AtomicU64::new(last.0),
+            stopped: AtomicBool::new(false),
+            pace: Pace::new(pace),
+        }
+    }
+
+    /// What the stages work on.
+    pub fn env(&self) -> &E {
+        &self.env
+    }
+
+    /// How groups are gathered; settings may change at any time.
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The newest published transaction.
+    pub fn published(&self) -> CommitSeq {
+        CommitSeq(self.published.load(Ordering::Acquire))
+    }
+
+    /// The newest ordered transaction.
+    pub fn ordered(&self) -> CommitSeq {
+        CommitSeq(self.ordered.load(Ordering::Acquire))
+    }
+
+    /// Gives the transaction its place (I1). At return it is applied in the engines; never waits for the disk.
+    pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
+        self.env.reached(Point::Before(Stage::Order));
+        let seq = {
+            let mut arrivals = self.arrivals.lock();
+            let seq = arrivals.next;
+            arrivals.next = CommitSeq(seq.0 + 1);
+            let trx = trx.order(seq);
+            if let Some(client) = self.env.client(trx.get()) {
+                self.pace.arrived(client, &|| self.env.now_ns());
+            }
+            arrivals.waiting.push(trx);
+            seq
+        };
+        let mut queue = self.order.lock();
+        // Often the previous holder has ordered it already.
+        if self.ordered().0 < seq.0 {
+            self.order_arrivals(&mut queue);
+        }
+        let queued = queue.len();
+        drop(queue);
+        self.pace.queued(queued);
+        self.env.reached(Point::After(Stage::Order));
+        seq
+    }
+
+    fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) {
+        let start = queue.len();
+        queue.append(&mut self.arrivals.lock().waiting);
+        let batch = &mut queue[start..];
+        let Some(last) = batch.last().map(Ordered::seq) else { return };
+        self.env.order(batch);
+        self.ordered.store(last.0, Ordering::Release);
+    }
+
+    /// Flushes what is queued if nobody does, group after group until the queue is empty. Whoever ordered a transaction
+    /// calls this once; it returns at once when somebody leads.
+    pub fn lead(&self) {
+        while self.has_queued() && !self.is_stopped() {
+            let Some(leader) = self.leader.try_lock() else { return };
+            self.flush_group(leader);
+            // Whoever queued while `leader` was held may have found it taken: look again now that it is free.
+        }
+    }
+
+    fn has_queued(&self) -> bool {
+        self.taken.load(Ordering::SeqCst) < self.ordered.load(Ordering::SeqCst)
+    }
+
+    /// One group: gather, take, write, harden, publish, resign, acknowledge.
+    fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
+        self.gather();
+        let (mut group, boundary) = {
+            let mut queue = self.order.lock();
+            let Some(last) = queue.last().map(Ordered::seq) else { return };
+            let spare = std::mem::take(&mut leader.spare);
+            (self.take_group(&mut queue, spare), self.env.boundary(last))
+        };
+        if self.harden_group(&mut group).is_err() {
+            return;
+        }
+        let (done, spare) = self.publish_group(group, boundary);
+        leader.spare = spare;
+        MutexGuard::unlock_fair(leader);
+        self.acknowledge(done);
+    }
+
+    /// Waits for a larger group where that pays (pace), or where the operator asked for it (`binlog_commit_wait_*`).
+    fn gather(&self) {
+        let is_waited_for = || self.env.is_waited_for(&self.order.lock());
+        let queued = || self.order.lock().len();
+        self.pace.gather(&|| self.env.now_ns(), &queued, &is_waited_for);
+    }
+
+    fn take_group(&self, queue: &mut Vec<Ordered<E::Trx>>, spare: Vec<Ordered<E::Trx>>) -> Vec<Ordered<E::Trx>> {
+        let group = std::mem::replace(queue, spare);
+        let (first, last) = (group[0].seq(), group[group.len() - 1].seq());
+        // I1: groups continue each other without a hole, and hold all that is ordered.
+        assert_eq!(first.0, self.taken.load(Ordering::Relaxed) + 1, "a group continues the last one");
+        assert_eq!(last.0 - first.0 + 1, group.len() as u64, "a group has no hole");
+        self.taken.store(last.0, Ordering::SeqCst);
+        group
+    }
+
+    fn harden_group(&self, group: &mut [Ordered<E::Trx>]) -> Result<(), Stopped> {
+        self.env.reached(Point::Before(Stage::Harden));
+        self.env.write(group);
+        let start_ns = self.env.now_ns();
+        if let Err(error) = self.env.harden() {
+            // I6: nothing may fail here, so the server ends. Nobody is told OK.
+            self.stop();
+            self.env.stop(&error);
+            return Err(Stopped);
+        }
+        self.pace.flushed(self.env.now_ns().saturating_sub(start_ns), group.len());
+        self.env.reached(Point::After(Stage::Harden));
+        Ok(())
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn publish_group(
+        &self,
+        mut group: Vec<Ordered<E::Trx>>,
+        boundary: E::Boundary,
+    ) -> (Vec<Hardened<E::Trx>>, Vec<Ordered<E::Trx>>) {
+        self.env.reached(Point::Before(Stage::Publish));
+        let mut done: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
+        let last = done.last().expect("a group is not empty").seq();
+        self.env.publish(&mut done, boundary);
+        self.published.store(last.0, Ordering::SeqCst);
+        self.env.reached(Point::After(Stage::Publish));
+        (done, group)
+    }
+
+    /// Tells everybody who waited. The next leader may be at work already.
+    fn acknowledge(&self, done: Vec<Hardened<E::Trx>>) {
+        self.env.reached(Point::Before(Stage::Acknowledge));
+        let published = self.published();
+        let due: Vec<Arc<dyn Wake>> = {
+            let mut waiting = self.waiting.lock();
+            waiting.parked.extract_if(.., |(seq, _)| *seq <= published).map(|(_, wake)| wake).collect()
+        };
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(self.waiting.lock());
+            self.progress.notify_all();
+        }
+        let clients = done.iter().filter_map(|trx| self.env.client(trx.get()));
+        self.pace.acknowledging(clients, &|| self.env.now_ns());
+        for wake in due {
+            wake.published();
+        }
+        drop(done);
+        self.env.reached(Point::After(Stage::Acknowledge));
+    }
+
+    /// Has `wake` told when `seq` is published. False: it is already, and nothing is told. After [`Pipeline::stop`] nothing is told
+    /// any more.
+    pub fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+        let mut waiting = self.waiting.lock();
+        if self.published() >= seq {
+            return false;
+        }
+        waiting.parked.push((seq, wake));
+        true
+    }
+
+    /// Blocks until `seq` is published, flushing itself if nobody does.
+    pub fn wait_published(&self, seq: CommitSeq) -> Result<(), Stopped> {
+        loop {
+            self.lead();
+            self.sleepers.fetch_add(1, Ordering::SeqCst);
+            let mut waiting = self.waiting.lock();
+            let mut due = self.published() >= seq;
+            if !due && !self.is_stopped() {
+                // Someone else leads and will notify; the time limit only covers a leader that resigned in between.
+                self.progress.wait_for(&mut waiting, std::time::Duration::from_millis(1));
+                due = self.published() >= seq;
+            }
+            drop(waiting);
+            self.sleepers.fetch_sub(1, Ordering::SeqCst);
+            if due {
+                return Ok(());
+            }
+            if self.is_stopped() {
+                return Err(Stopped);
+            }
+        }
+    }
+
+    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3), and for transactions so
+    /// large that they are applied outside of the memtable.
+    pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
+        let leader = self.leader.lock();
+        if self.is_stopped() {
+            return Err(Stopped);
+        }
+        let mut queue = self.order.lock();
+        self.order_arrivals(&mut queue);
+        let last = self.ordered();
+        let group = match queue.is_empty() {
+            true => None,
+            false => {
+                let mut group = self.take_group(&mut queue, Vec::new());
+                let boundary = self.env.boundary(last);
+                self.harden_group(&mut group)?;
+                Some((group, boundary))
+            }
+        };
+        let result = work(last);
+        drop(queue);
+        let done = group.map(|(group, boundary)| self.publish_group(group, boundary).0);
+        drop(leader);
+        if let Some(done) = done {
+            self.acknowledge(done);
+        }
+        self.lead();
+        Ok(result)
+    }
+
+    /// No further group is flushed; who waits is told [`Stopped`].
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.waiting.lock().parked.clear();
+        self.progress.notify_all();
+    }
+
+    /// Whether [`Pipeline::stop`] was called or the log failed.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+}
