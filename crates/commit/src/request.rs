@@ -1,9 +1,15 @@
 //! What a transaction brings to its commit.
 
-use cohort_base::{ConnectionId, DomainId, ParticipantId, ServerId};
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, DomainId, Gtid, ParticipantId, ServerId, Xid};
 use cohort_binlog::Sealed;
 use cohort_engine::Redo;
 use cohort_locks::LockOwner;
+use cohort_log::Room;
+
+use crate::pace::ClientPace;
+use crate::stage;
 
 /// How the transaction appears in the binlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,25 +30,48 @@ pub struct BinlogPart {
     pub server: ServerId,
     /// `gtid_seq_no` when the session set it; otherwise the next of the domain is taken at the order stage.
     pub seq_no: Option<u64>,
-    pub connection: ConnectionId,
+    /// Whether the transaction waited for a row lock (GTID flag WAITED).
+    pub has_waited: bool,
     /// Seconds since 1970 UTC, as in the event headers.
     pub timestamp: u32,
 }
 
 /// All that a transaction wants to become durable as one.
-#[derive(Debug)]
 pub struct CommitRequest {
     /// At most one per participant.
     pub redo: Vec<(ParticipantId, Redo)>,
     /// None with the binlog off, `sql_log_bin=0`, or nothing to log.
     pub binlog: Option<BinlogPart>,
-    /// The row locks: released at the order stage, or at publish with early lock release off.
+    /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks at publish.
     pub locks: LockOwner,
+    /// The connection's memory for the pace of groups; one per session, none for the server's own transactions.
+    pub client: Option<Arc<ClientPace>>,
 }
 
-/// A request that nothing can stop any more: room in the log is reserved, spilled events are on disk (I6). Dropping it
-/// gives the room back; it has not been ordered.
-#[derive(Debug)]
-pub struct Prepared {
-    pub(crate) request: CommitRequest,
+/// Redo too large for a log record, in a file that is durable before the transaction is ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpilledRedo {
+    /// File name in the spill directory.
+    pub name: String,
+    pub bytes: u64,
+    /// CRC-32C of the file.
+    pub crc: u32,
 }
+
+/// A prepared transaction on its way through the pipeline.
+pub struct Trx {
+    pub(crate) request: CommitRequest,
+    /// Beside `request.redo`, by place: where the log finds redo that is not in the record itself.
+    pub(crate) spilled: Vec<Option<SpilledRedo>>,
+    /// Room in the log, taken when the record is written.
+    pub(crate) room: Option<Room>,
+    /// Given at the order stage.
+    pub(crate) gtid: Option<Gtid>,
+    pub(crate) xid: Xid,
+    /// Predecessor of a row lock (I8), read before the locks go.
+    pub(crate) depends_on: CommitSeq,
+}
+
+/// A request that nothing can stop any more: room in the log is reserved, what was spilled is durable (I6). Dropping it gives
+/// the room back; it was not ordered.
+pub type Prepared = stage::Prepared<Trx>;

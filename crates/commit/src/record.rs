@@ -1,0 +1,194 @@
+//! The payloads of log records.
+//!
+//! ```text
+//! COMMIT (kind 1)
+//! 0   8  CommitSeq
+//! 8   8  XID
+//! 16  1  flags: 1 a GTID follows
+//! [  16  GTID: domain u32, server u32, sequence u64 ]
+//! ..  n  number of redos (lenenc), each:
+//!          u8 participant | u8 0 | lenenc length | bytes          redo in the record
+//!          u8 participant | u8 1 | lenenc string name | u64 bytes | u32 CRC-32C     redo in a spill file
+//! ..  n  binlog chunk list (cohort_binlog), then the bytes of its inline chunks up to the end of the record
+//!
+//! BINLOG (kind 2): binlog chunk list and bytes alone: the head of a file, a rotation, a stop
+//!
+//! CHECKPOINT, the payload in the log's control file
+//! 0   4  version 1
+//! 4   8  last CommitSeq
+//! 12  8  next XID
+//! 20  4  binlog file that is synced, 0 for none
+//! 24  8  offset up to which it is synced
+//! 32  n  lenenc string: base path of the binlog
+//! ```
+
+use cohort_base::{BinlogPos, CommitSeq, DomainId, Gtid, ParticipantId, Reader, ServerId, Truncated, Write, Xid};
+use cohort_binlog::{Chunk, StreamOut};
+use cohort_log::RecordKind;
+
+use crate::request::{SpilledRedo, Trx};
+
+/// A transaction.
+pub const COMMIT: RecordKind = RecordKind(1);
+/// Bytes of the binlog that belong to no transaction.
+pub const BINLOG: RecordKind = RecordKind(2);
+
+const FLAG_GTID: u8 = 1;
+const CHECKPOINT_VERSION: u32 = 1;
+
+/// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
+pub const OVERHEAD_BYTES: u64 = 512;
+
+/// Redo as a record holds it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RedoRef<'a> {
+    Inline(&'a [u8]),
+    Spilled(SpilledRedo),
+}
+
+/// A COMMIT record.
+#[derive(Debug)]
+pub struct Commit<'a> {
+    pub seq: CommitSeq,
+    pub xid: Xid,
+    pub gtid: Option<Gtid>,
+    pub redo: Vec<(ParticipantId, RedoRef<'a>)>,
+    pub chunks: Vec<Chunk>,
+    /// Bytes of the inline chunks.
+    pub binlog: &'a [u8],
+}
+
+/// The head of a COMMIT record up to the first redo.
+fn encode_head(seq: CommitSeq, trx: &Trx, out: &mut Vec<u8>) {
+    out.put_u64(seq.0);
+    out.put_u64(trx.xid.0);
+    match trx.gtid {
+        Some(gtid) => {
+            out.put_u8(FLAG_GTID);
+            out.put_u32(gtid.domain.0);
+            out.put_u32(gtid.server.0);
+            out.put_u64(gtid.seq_no);
+        }
+        None => out.put_u8(0),
+    }
+    out.put_lenenc(trx.request.redo.len() as u64);
+}
+
+/// Writes a COMMIT record but for the binlog bytes, which the caller appends.
+pub fn encode_commit(seq: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
+    encode_head(seq, trx, out);
+    for ((participant, redo), spilled) in trx.request.redo.iter().zip(&trx.spilled) {
+        out.put_u8(participant.0);
+        match spilled {
+            None => {
+                out.put_u8(0);
+                out.put_lenenc_bytes(&redo.bytes);
+            }
+            Some(file) => {
+                out.put_u8(1);
+                out.put_lenenc_bytes(file.name.as_bytes());
+                out.put_u64(file.bytes);
+                out.put_u32(file.crc);
+            }
+        }
+    }
+    StreamOut::encode_chunks(chunks, out);
+}
+
+/// Reads a COMMIT record.
+pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {
+    let mut r = Reader::new(payload);
+    let (seq, xid) = (CommitSeq(r.u64()?), Xid(r.u64()?));
+    let gtid = match r.u8()? {
+        0 => None,
+        FLAG_GTID => Some(Gtid { domain: DomainId(r.u32()?), server: ServerId(r.u32()?), seq_no: r.u64()? }),
+        _ => return Err(Truncated),
+    };
+    let mut redo = Vec::new();
+    for _ in 0..r.lenenc()? {
+        let participant = ParticipantId(r.u8()?);
+        redo.push((participant, decode_redo(&mut r)?));
+    }
+    let chunks = StreamOut::decode_chunks(&mut r)?;
+    Ok(Commit { seq, xid, gtid, redo, chunks, binlog: r.rest() })
+}
+
+fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
+    match r.u8()? {
+        0 => Ok(RedoRef::Inline(r.lenenc_bytes()?)),
+        1 => {
+            let name = String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?;
+            Ok(RedoRef::Spilled(SpilledRedo { name, bytes: r.u64()?, crc: r.u32()? }))
+        }
+        _ => Err(Truncated),
+    }
+}
+
+/// Where recovery starts, beside the LSN.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub last_seq: CommitSeq,
+    pub next_xid: Xid,
+    pub binlog_synced: BinlogPos,
+    /// Empty with the binlog off.
+    pub binlog_base: String,
+}
+
+impl Checkpoint {
+    /// The payload for the log's control file.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(CHECKPOINT_VERSION);
+        out.put_u64(self.last_seq.0);
+        out.put_u64(self.next_xid.0);
+        out.put_u32(self.binlog_synced.file);
+        out.put_u64(self.binlog_synced.offset);
+        out.put_lenenc_bytes(self.binlog_base.as_bytes());
+        out
+    }
+
+    /// Reads the payload; a new log has none.
+    pub fn decode(payload: &[u8]) -> Result<Checkpoint, Truncated> {
+        if payload.is_empty() {
+            return Ok(Checkpoint { next_xid: Xid(1), ..Checkpoint::default() });
+        }
+        let mut r = Reader::new(payload);
+        if r.u32()? != CHECKPOINT_VERSION {
+            return Err(Truncated);
+        }
+        Ok(Checkpoint {
+            last_seq: CommitSeq(r.u64()?),
+            next_xid: Xid(r.u64()?),
+            binlog_synced: BinlogPos { file: r.u32()?, offset: r.u64()? },
+            binlog_base: String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_round_trip_and_reject_what_is_cut() {
+        let checkpoint = Checkpoint {
+            last_seq: CommitSeq(7),
+            next_xid: Xid(9),
+            binlog_synced: BinlogPos { file: 3, offset: 4711 },
+            binlog_base: "binlog".to_owned(),
+        };
+        let bytes = checkpoint.encode();
+        assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
+        for len in 1..bytes.len() {
+            assert!(Checkpoint::decode(&bytes[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn garbage_is_no_commit_record() {
+        for len in 0..64 {
+            let bytes: Vec<u8> = (0..len).map(|n| (n * 37 + 11) as u8).collect();
+            assert!(decode_commit(&bytes).is_err());
+        }
+    }
+}
