@@ -1,19 +1,90 @@
-//! The server's commit path over the real log, binlog and participants. Drafted: the calls sessions make.
+//! The server's commit path: opens the log, recovers, and runs the pipeline over it.
+//!
+//! # What is synced when
+//! | what | when |
+//! |---|---|
+//! | the log | once per flush group, and before a checkpoint |
+//! | spilled redo and events | at prepare, before the transaction is ordered |
+//! | binlog files | at rotation and at checkpoints, never on the commit path |
+//! | engines, catalog | at checkpoints |
+//!
+//! # On failure
+//! `prepare` refuses: the disk is (nearly) full, the log's cap is reached and no checkpoint helps, or the server stops. After it nothing
+//! fails; a failed log flush calls the stop hook, which ends the process.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use cohort_base::CommitSeq;
-use cohort_engine::ReadView;
+use cohort_base::{BinlogPos, CommitSeq, Lsn, ServerId, Xid};
+use cohort_binlog::event::Checksum;
+use cohort_binlog::{
+    Batch, BinlogFiles, BinlogName, GtidState, Materialiser, MaterialiserOptions, OpenOptions, SpillDir, Stream,
+    StreamOptions, StreamOut, VerifyScope,
+};
+use cohort_engine::{Engine, Participant, ReadView};
+use cohort_locks::LockTable;
+use cohort_log::{FullCause, LogError, LogOptions, Recovery, Room};
+use cohort_vfs::{OpenMode, World};
+use parking_lot::{Mutex, RwLock};
 
-use crate::request::{CommitRequest, Prepared};
+use crate::checkpoint::Checkpointer;
+use crate::env::{Binlog, FailpointHook, Published, ROTATION_BYTES, ServerEnv, StopHook, add_to_batch, append_binlog_record};
+use crate::metrics::Metrics;
+use crate::pace::{Pace, PaceOptions};
+use crate::pipeline::{Pipeline, Stopped, Wake};
+use crate::record;
+use crate::recovery::{self, Recovered, RecoveryError, Scene};
+use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
+use crate::stage::{Point, Stage};
+
+/// Redo above this is spilled: the log's buffer holds no huge records.
+const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
+/// How long `prepare` waits for a checkpoint to make room in a log that has reached its cap.
+const CAP_WAIT: Duration = Duration::from_secs(30);
+
+/// Settings of the binlog.
+#[derive(Clone, Debug)]
+pub struct BinlogSettings {
+    pub name: BinlogName,
+    /// `max_binlog_size`
+    pub file_bytes_max: u64,
+    pub server_id: ServerId,
+    /// In the format description.
+    pub server_version: String,
+    pub checksum: Checksum,
+    /// Verify the checksums of all files at start, not of the last ones only.
+    pub is_verifying_all: bool,
+}
+
+/// Settings of the commit path.
+#[derive(Clone)]
+pub struct CoordinatorOptions {
+    /// Where log segments, the control file and spill files lie.
+    pub datadir: PathBuf,
+    pub log: LogOptions,
+    /// None: `skip-log-bin`.
+    pub binlog: Option<BinlogSettings>,
+    pub pace: PaceOptions,
+    pub is_early_release: bool,
+    /// A checkpoint starts when a participant has so many bytes of redo that are not durable.
+    pub checkpoint_bytes: u64,
+    /// Writes are refused while the file system has less free space than this.
+    pub free_bytes_min: u64,
+    /// Whether threads run (the materialiser, the checkpointer); simulations call `tick` themselves.
+    pub has_threads: bool,
+    pub on_stop: StopHook,
+    pub failpoint: Option<FailpointHook>,
+}
 
 /// Why a commit could not be prepared; the transaction is still active and is to be rolled back.
 #[derive(Debug)]
 pub enum CommitError {
     /// No room in the log, or the disk is nearly full: error 1021 for the client, who may try again later.
     DiskFull(String),
-    /// A spill file could not be written: error 3 or 1026 for the client.
+    /// A spill file could not be written: error 3 for the client.
     Io(std::io::Error),
     /// The server is stopping, or the log failed: error 1053.
     Stopped,
@@ -34,55 +105,383 @@ impl fmt::Display for CommitError {
 
 impl std::error::Error for CommitError {}
 
-/// Told once, by whoever published the awaited transaction. Must be quick and must not call back into the coordinator.
-pub trait Wake: Send + Sync {
-    /// The transaction is published, and everything before it.
-    fn published(self: Arc<Self>);
+impl From<Stopped> for CommitError {
+    fn from(_: Stopped) -> CommitError {
+        CommitError::Stopped
+    }
 }
 
 /// The commit path, shared by all sessions.
 pub struct Coordinator {
-    _private: (),
+    pub(crate) pipeline: Pipeline<ServerEnv>,
+    pub(crate) options: CoordinatorOptions,
+    pub(crate) spill: Arc<SpillDir>,
+    pub(crate) spill_path: PathBuf,
+    spill_names: AtomicU64,
+    pub(crate) checkpointer: Checkpointer,
+    recovered: Recovered,
+    is_closing: AtomicBool,
 }
 
 impl Coordinator {
+    /// Recovers what is in the data directory and opens it for commits. `participants` are all of them, `engines` those
+    /// that read views cover. An error has changed nothing that matters.
+    pub fn open(
+        world: World,
+        options: CoordinatorOptions,
+        participants: Vec<Arc<dyn Participant>>,
+        engines: Vec<Arc<dyn Engine>>,
+        locks: Arc<LockTable>,
+    ) -> Result<Arc<Coordinator>, RecoveryError> {
+        let spill_path = options.datadir.join("spill");
+        let spill = SpillDir::open(world.fs.clone(), &spill_path)
+            .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
+        let spill = Arc::new(spill);
+        let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
+        let scene = Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
+        let open = |synced_to| open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to);
+        let base = options.binlog.as_ref().map_or("", |b| b.name.base());
+        let open_binlog: Option<recovery::OpenBinlog<'_>> = if options.binlog.is_some() { Some(&open) } else { None };
+        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, base)?;
+        let log = log.finish()?;
+
+        let binlog = match (&options.binlog, files) {
+            (Some(settings), Some(files)) => {
+                Some(start_binlog(&world, settings, &options, &log, files, &spill, &recovered)?)
+            }
+            _ => None,
+        };
+        let last_seq = recovered.last_seq;
+        let env = ServerEnv {
+            view: RwLock::new(ServerEnv::make_view(&engines, last_seq)),
+            world,
+            log,
+            participants,
+            engines,
+            locks,
+            binlog,
+            gtids: Mutex::new(recovered.gtids.clone()),
+            next_xid: AtomicU64::new(recovered.next_xid.0),
+            is_early_release: AtomicBool::new(options.is_early_release),
+            metrics: Metrics::default(),
+            spilled: Mutex::new(Vec::new()),
+            on_stop: options.on_stop.clone(),
+            failpoint: options.failpoint.clone(),
+        };
+        let coordinator = Arc::new(Coordinator {
+            pipeline: Pipeline::new(env, last_seq, options.pace),
+            spill,
+            spill_path,
+            spill_names: AtomicU64::new(0),
+            checkpointer: Checkpointer::default(),
+            recovered,
+            is_closing: AtomicBool::new(false),
+            options,
+        });
+        if coordinator.options.has_threads {
+            Checkpointer::start(&coordinator);
+        }
+        Ok(coordinator)
+    }
+
+    /// What recovery found at the start.
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    pub(crate) fn env(&self) -> &ServerEnv {
+        self.pipeline.env()
+    }
+
+    /// Counters.
+    pub fn metrics(&self) -> &Metrics {
+        &self.env().metrics
+    }
+
+    /// How groups are gathered.
+    pub fn pace(&self) -> &Pace {
+        self.pipeline.pace()
+    }
+
+    /// Counters of the log.
+    pub fn log_stats(&self) -> cohort_log::LogStats {
+        self.env().log.stats()
+    }
+
+    /// `early_lock_release`: takes effect with the next transaction that is ordered.
+    pub fn set_early_release(&self, is_early: bool) {
+        self.env().is_early_release.store(is_early, Ordering::Relaxed);
+    }
+
     /// The newest published state (I5): what a statement or transaction that starts now reads.
     pub fn read_view(&self) -> ReadView {
-        todo!()
+        self.env().view.read().clone()
     }
 
     /// The newest published transaction.
     pub fn published(&self) -> CommitSeq {
-        todo!()
+        self.pipeline.published()
     }
 
-    /// Reserves the log room and syncs what was spilled; the last call that can fail (I6). May wait.
+    /// Reserves the log room and makes durable what is spilled; the last call that can fail (I6). May wait.
+    #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
     pub fn prepare(&self, request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
-        let _ = request;
-        todo!()
+        self.env().reached(Point::Before(Stage::Prepare));
+        match self.prepare_room(&request) {
+            Ok((room, spilled)) => {
+                let trx = Trx {
+                    request,
+                    spilled,
+                    room: Some(room),
+                    gtid: None,
+                    xid: Xid(0),
+                    depends_on: CommitSeq(0),
+                };
+                self.env().reached(Point::After(Stage::Prepare));
+                Ok(Prepared::new(trx))
+            }
+            Err(error) => Err((error, Box::new(request))),
+        }
+    }
+
+    fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Vec<Option<SpilledRedo>>), CommitError> {
+        if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
+            return Err(CommitError::Stopped);
+        }
+        if let Some(why) = self.checkpointer.refusal() {
+            return Err(CommitError::DiskFull(why));
+        }
+        let mut bytes = record::OVERHEAD_BYTES;
+        let mut spilled = Vec::with_capacity(request.redo.len());
+        for (_, redo) in &request.redo {
+            if redo.bytes.len() > INLINE_REDO_BYTES_MAX {
+                spilled.push(Some(self.spill_redo(&redo.bytes).map_err(CommitError::Io)?));
+            } else {
+                spilled.push(None);
+                bytes += redo.bytes.len() as u64;
+            }
+        }
+        if let Some(part) = &request.binlog {
+            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
+        }
+        Ok((self.reserve(bytes)?, spilled))
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
+        let start = Instant::now();
+        loop {
+            match self.env().log.reserve(bytes) {
+                Ok(room) => return Ok(room),
+                Err(LogError::Full(FullCause::Cap)) if start.elapsed() < CAP_WAIT && self.options.has_threads => {
+                    self.checkpointer.request();
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(e @ LogError::Full(_)) => return Err(CommitError::DiskFull(e.to_string())),
+                Err(LogError::Poisoned { .. }) => return Err(CommitError::Stopped),
+                Err(e) => return Err(CommitError::Io(std::io::Error::other(e.to_string()))),
+            }
+        }
+    }
+
+    fn spill_redo(&self, bytes: &[u8]) -> std::io::Result<SpilledRedo> {
+        let number = self.spill_names.fetch_add(1, Ordering::Relaxed);
+        let name = format!("redo-{}-{number}", self.env().world.clock.wall_us());
+        let fs = &self.env().world.fs;
+        let path = self.spill_path.join(&name);
+        let write = || {
+            let file = fs.open(&path, OpenMode::CreateNew)?;
+            file.write_at(bytes, 0)?;
+            file.sync_data()?;
+            fs.sync_dir(&self.spill_path)
+        };
+        if let Err(e) = write() {
+            // Nothing refers to the file; what cannot be removed now goes at the next start.
+            let _ = fs.remove(&path);
+            return Err(e);
+        }
+        Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
     }
 
     /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go.
     /// Never waits for the disk. The reply must be held until the returned position is published (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
-        let _ = prepared.request;
-        todo!()
+        self.pipeline.order(prepared)
     }
 
     /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it goes on.
     pub fn lead(&self) {
-        todo!()
+        self.pipeline.lead();
     }
 
     /// Blocks until `seq` is published, flushing itself if nobody does. For callers that cannot hold a reply back.
     pub fn wait_published(&self, seq: CommitSeq) -> Result<(), CommitError> {
-        let _ = seq;
-        todo!()
+        Ok(self.pipeline.wait_published(seq)?)
     }
 
     /// Has `wake` told when `seq` is published; false if it is already (then nothing is told).
     pub fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
-        let _ = (seq, wake);
-        todo!()
+        self.pipeline.when_published(seq, wake)
     }
+
+    /// The binlog's state after the last published group: position, and newest GTIDs. None with the binlog off.
+    pub fn binlog_status(&self) -> Option<(BinlogPos, GtidState)> {
+        let published = self.env().binlog.as_ref()?.published.lock().clone();
+        Some((published.position, published.gtids))
+    }
+
+    /// The spill directory, for transaction caches that outgrow memory.
+    pub fn spill_dir(&self) -> &Arc<SpillDir> {
+        &self.spill
+    }
+
+    /// The binlog's files, after everything published so far has been written to them. None with the binlog off.
+    pub fn with_binlog_files<R>(
+        &self,
+        work: impl FnOnce(&mut BinlogFiles) -> R,
+    ) -> Option<Result<R, cohort_binlog::BinlogError>> {
+        let binlog = self.env().binlog.as_ref()?;
+        let position = binlog.published.lock().position;
+        Some(binlog.files.catch_up(position).map(|()| binlog.files.with_files(work)))
+    }
+
+    /// FLUSH BINARY LOGS: ends the file, at once.
+    pub fn rotate_binlog(&self) -> Result<(), CommitError> {
+        let Some(binlog) = &self.env().binlog else { return Ok(()) };
+        let room = self.reserve(ROTATION_BYTES)?;
+        let batch = self.pipeline.hold(|_| {
+            let mut stream = binlog.stream.lock();
+            let mut out = StreamOut::default();
+            stream.rotate(&mut out, (self.env().world.clock.wall_us() / 1_000_000) as u32);
+            append_binlog_record(&self.env().log, room, &out);
+            self.harden_now()?;
+            *binlog.published.lock() =
+                Published { position: stream.position(), gtids: stream.gtid_state().clone() };
+            let mut batch = Batch::default();
+            add_to_batch(&mut batch, &out);
+            // Submitted before the order stage is free again, so that no later group overtakes it.
+            Ok::<Batch, Stopped>(batch)
+        })??;
+        binlog.files.submit(batch);
+        Ok(())
+    }
+
+    /// Flushes the log outside of a group; a failure stops the server as it does there.
+    pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
+        self.env().log.flush().map_err(|e| {
+            self.pipeline.stop();
+            (self.env().on_stop)(&e);
+            Stopped
+        })
+    }
+
+    /// One round of the background work: free space, rotation room, a checkpoint when one is due.
+    pub fn tick(&self) {
+        self.checkpointer.tick(self);
+    }
+
+    /// Makes everything so far durable in the engines and the binlog files, and frees the log below.
+    pub fn checkpoint(&self) -> Result<(), CheckpointError> {
+        self.checkpointer.checkpoint(self)
+    }
+
+    /// Clean stop: no commit is taken any more, everything is flushed and closed. Sessions must be gone.
+    pub fn close(&self) -> Result<(), CheckpointError> {
+        self.is_closing.store(true, Ordering::SeqCst);
+        self.checkpointer.stop();
+        if let Some(binlog) = &self.env().binlog {
+            let room = self.reserve(ROTATION_BYTES).map_err(|_| CheckpointError::Stopped)?;
+            let mut batch = Batch::default();
+            self.pipeline
+                .hold(|_| {
+                    let mut out = StreamOut::default();
+                    let now_s = (self.env().world.clock.wall_us() / 1_000_000) as u32;
+                    binlog.stream.lock().stop(&mut out, now_s);
+                    append_binlog_record(&self.env().log, room, &out);
+                    add_to_batch(&mut batch, &out);
+                    self.harden_now()
+                })
+                .and_then(|hardened| hardened)
+                .map_err(|_| CheckpointError::Stopped)?;
+            binlog.files.submit(batch);
+        }
+        self.checkpoint()?;
+        self.pipeline.stop();
+        if let Some(binlog) = &self.env().binlog {
+            binlog.files.close().map_err(CheckpointError::Binlog)?;
+        }
+        self.env().log.close().map_err(CheckpointError::Log)
+    }
+}
+
+/// Why a checkpoint did not complete; the log keeps everything, so it is tried again.
+#[derive(Debug)]
+pub enum CheckpointError {
+    Engine(cohort_engine::EngineError),
+    Binlog(cohort_binlog::BinlogError),
+    Log(LogError),
+    /// The pipeline stopped.
+    Stopped,
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Engine(e) => write!(f, "{e}"),
+            CheckpointError::Binlog(e) => write!(f, "{e}"),
+            CheckpointError::Log(e) => write!(f, "{e}"),
+            CheckpointError::Stopped => f.write_str("the commit pipeline has stopped"),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
+fn open_files(
+    world: &World,
+    settings: &BinlogSettings,
+    synced_to: BinlogPos,
+) -> Result<(BinlogFiles, cohort_binlog::Recovered), cohort_binlog::BinlogError> {
+    let verify = if settings.is_verifying_all { VerifyScope::All } else { VerifyScope::Tail };
+    BinlogFiles::open(world.fs.clone(), settings.name.clone(), OpenOptions { verify, synced_to })
+}
+
+/// Starts a new binlog file, as every start of a MariaDB server does; its head goes through the log like everything else.
+fn start_binlog(
+    world: &World,
+    settings: &BinlogSettings,
+    options: &CoordinatorOptions,
+    log: &cohort_log::Log,
+    files: BinlogFiles,
+    spill: &Arc<SpillDir>,
+    recovered: &Recovered,
+) -> Result<Binlog, RecoveryError> {
+    let stream_options = StreamOptions {
+        name: settings.name.clone(),
+        file_bytes_max: settings.file_bytes_max,
+        server_id: settings.server_id,
+        server_version: settings.server_version.clone(),
+        checksum: settings.checksum,
+    };
+    let now_s = (world.clock.wall_us() / 1_000_000) as u32;
+    let mut out = StreamOut::default();
+    let stream =
+        Stream::open_new(stream_options, recovered.binlog_file + 1, recovered.gtids.clone(), now_s, &mut out);
+    append_binlog_record(log, log.reserve(ROTATION_BYTES)?, &out);
+    log.flush()?;
+    let materialiser = match options.has_threads {
+        true => Materialiser::start(files, spill.clone(), MaterialiserOptions::default()),
+        false => Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default()),
+    };
+    let mut batch = Batch::default();
+    add_to_batch(&mut batch, &out);
+    materialiser.submit(batch);
+    let published = Published { position: stream.position(), gtids: recovered.gtids.clone() };
+    Ok(Binlog {
+        stream: Mutex::new(stream),
+        files: materialiser,
+        rotation_room: Mutex::new(None),
+        rotation_wanted: AtomicBool::new(false),
+        pending: Mutex::new(None),
+        published: Mutex::new(published),
+    })
 }

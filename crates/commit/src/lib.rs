@@ -2,17 +2,33 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `pipeline` | [`Pipeline`]: the whole protocol, over the seam [`CommitEnv`] |
+//! | `stage` | [`Stage`] and the types of a transaction's way through them |
+//! | `pace` | how long a leader waits for its group to grow |
+//! | `env` | what the stages do in a server |
 //! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
 //! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
+//! | `record` | payloads of log records |
+//! | `recovery` | the recovery table and the pass over the log |
+//! | `checkpoint` | checkpoints, and the watch over space |
+//! | `metrics` | counters |
 
+mod checkpoint;
 mod coordinator;
+mod env;
+mod metrics;
 mod pace;
 mod pipeline;
-mod stage;
+mod record;
+mod recovery;
 mod request;
+mod stage;
 
-pub use coordinator::{CommitError, Coordinator};
-pub use pace::{ClientPace, PaceOptions};
+pub use coordinator::{BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions};
+pub use env::{FailpointHook, StopHook};
+pub use metrics::{Histogram, Metrics};
+pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
-pub use stage::{Point, Stage};
+pub use recovery::{Recovered, RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};
+pub use stage::{Hardened, Ordered, Point, Stage};

@@ -1,0 +1,175 @@
+//! Checkpoints and the background watch over space.
+//!
+//! A checkpoint holds the order stage with the log hardened (microseconds and one flush), lets every participant seal what it has
+//! (I3), goes on, waits for the participants and the binlog files to be durable, and moves the log's start. Nothing of it is on the
+//! commit path but the hold.
+//!
+//! # When
+//! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of its cap, or on request.
+//!
+//! # Space
+//! Every tick looks at the file system: below `free_bytes_min`, or while the binlog files cannot be written, `prepare` refuses writes with a text
+//! that says so; reads go on. RocksDB never gets to see a full disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cohort_base::{Lsn, Xid};
+use cohort_binlog::MaterialiseStatus;
+use cohort_engine::CheckpointTask;
+use parking_lot::{Condvar, Mutex};
+
+use crate::coordinator::{CheckpointError, Coordinator};
+use crate::env::ROTATION_BYTES;
+use crate::record::Checkpoint;
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// The background half of the coordinator.
+#[derive(Default)]
+pub struct Checkpointer {
+    is_requested: Mutex<bool>,
+    wake: Condvar,
+    is_stopped: AtomicBool,
+    /// Why writes are refused, if they are.
+    refusal: Mutex<Option<String>>,
+    is_refusing: AtomicBool,
+    /// One checkpoint at a time.
+    running: Mutex<()>,
+}
+
+impl Checkpointer {
+    /// Starts the thread; it ends with the coordinator.
+    pub fn start(coordinator: &Arc<Coordinator>) {
+        let weak = Arc::downgrade(coordinator);
+        let run = move || {
+            loop {
+                let Some(coordinator) = weak.upgrade() else { return };
+                let checkpointer = &coordinator.checkpointer;
+                if checkpointer.is_stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                checkpointer.tick(&coordinator);
+                let mut requested = checkpointer.is_requested.lock();
+                if !*requested {
+                    checkpointer.wake.wait_for(&mut requested, TICK);
+                }
+            }
+        };
+        std::thread::Builder::new().name("checkpointer".to_owned()).spawn(run).expect("a thread at start");
+    }
+
+    /// Asks for a checkpoint soon.
+    pub fn request(&self) {
+        *self.is_requested.lock() = true;
+        self.wake.notify_one();
+    }
+
+    /// Ends the thread after the round it is in.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+    }
+
+    /// Why writes are refused right now.
+    pub fn refusal(&self) -> Option<String> {
+        if !self.is_refusing.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.refusal.lock().clone()
+    }
+
+    /// One round.
+    pub fn tick(&self, coordinator: &Coordinator) {
+        self.watch_space(coordinator);
+        self.fill_rotation_room(coordinator);
+        let is_requested = std::mem::take(&mut *self.is_requested.lock());
+        if (is_requested || is_due(coordinator))
+            && let Err(error) = self.checkpoint(coordinator)
+        {
+            coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+            eprintln!("[ERROR] checkpoint failed, will be tried again: {error}");
+        }
+    }
+
+    fn watch_space(&self, coordinator: &Coordinator) {
+        let env = coordinator.env();
+        let options = &coordinator.options;
+        let free = env.world.fs.free_bytes(&options.datadir);
+        let why = match (free, env.binlog.as_ref().map(|b| b.files.status())) {
+            (Ok(free), _) if free < options.free_bytes_min => Some(format!(
+                "{} has {} MiB free, writes need {} MiB",
+                options.datadir.display(),
+                free >> 20,
+                options.free_bytes_min >> 20
+            )),
+            (_, Some(MaterialiseStatus::NoSpace)) => Some("no space for the binary log's files".to_owned()),
+            (_, Some(MaterialiseStatus::Failed(error))) => Some(format!("the binary log cannot be written: {error}")),
+            _ => None,
+        };
+        self.is_refusing.store(why.is_some(), Ordering::Relaxed);
+        let mut refusal = self.refusal.lock();
+        if why.is_some() != refusal.is_some() {
+            match &why {
+                Some(why) => eprintln!("[ERROR] writes are refused until there is space: {why}"),
+                None => eprintln!("[Note] there is space again, writes are accepted"),
+            }
+        }
+        *refusal = why;
+    }
+
+    fn fill_rotation_room(&self, coordinator: &Coordinator) {
+        let env = coordinator.env();
+        let Some(binlog) = &env.binlog else { return };
+        let mut room = binlog.rotation_room.lock();
+        if room.is_none() {
+            *room = env.log.reserve(ROTATION_BYTES).ok();
+        }
+    }
+
+    /// Makes everything so far durable outside of the log, and frees the log below.
+    pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
+        let _running = self.running.lock();
+        let env = coordinator.env();
+        let sealed = coordinator.pipeline.hold(|last| {
+            // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
+            let lsn = env.log.hardened();
+            assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
+            let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
+                env.participants.iter().map(|p| p.begin_checkpoint(lsn)).collect();
+            tasks.map(|tasks| (lsn, last, Xid(env.next_xid.load(Ordering::Relaxed)), tasks))
+        });
+        let (lsn, last_seq, next_xid, tasks) =
+            sealed.map_err(|_| CheckpointError::Stopped)?.map_err(CheckpointError::Engine)?;
+        for task in tasks {
+            task.finish().map_err(CheckpointError::Engine)?;
+        }
+        let binlog_synced = match &env.binlog {
+            Some(binlog) => binlog.files.sync().map_err(CheckpointError::Binlog)?.unwrap_or_default(),
+            None => Default::default(),
+        };
+        let binlog_base = coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned();
+        let payload = Checkpoint { last_seq, next_xid, binlog_synced, binlog_base }.encode();
+        env.log.checkpoint(lsn, &payload).map_err(CheckpointError::Log)?;
+        coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
+        remove_spilled(coordinator, lsn);
+        Ok(())
+    }
+}
+
+/// I7: a spill file lives until no recovery can need it.
+fn remove_spilled(coordinator: &Coordinator, freed: Lsn) {
+    let mut spilled = coordinator.env().spilled.lock();
+    for (_, name) in spilled.extract_if(.., |(lsn, _)| *lsn < freed) {
+        // What cannot be removed now is removed at the next start.
+        let _ = coordinator.spill.remove(&name);
+    }
+}
+
+fn is_due(coordinator: &Coordinator) -> bool {
+    let env = coordinator.env();
+    let unflushed = env.participants.iter().map(|p| p.unflushed_bytes()).max().unwrap_or(0);
+    let log_bytes = env.log.appended().0 - env.log.retained().0;
+    unflushed > coordinator.options.checkpoint_bytes || log_bytes > coordinator.options.log.bytes_max / 2
+}

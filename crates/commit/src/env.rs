@@ -1,0 +1,323 @@
+//! What the stages do in a server: engines, locks, GTIDs, the log, the binlog stream.
+//!
+//! # Who touches what
+//! | field | who, under which lock |
+//! |---|---|
+//! | `gtids`, `next_xid` | the holder of the order stage |
+//! | `stream`, `rotation_room` | the leader (from write to publish), and start and stop |
+//! | `view` | written by the leader at publish, read by every statement |
+//!
+//! # Commit ids (I8)
+//! A group is cut into runs: a transaction that took a row lock which a member of the present run released starts the next run, and
+//! so does DDL. Runs of two and more get a commit id, the CommitSeq of their first member.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, Gtid, Lsn, Xid};
+use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Sealed, Stream, StreamOut, event};
+use cohort_engine::{Engine, Participant, ReadView, Redo};
+use cohort_locks::LockTable;
+use cohort_log::{Log, LogError, Room};
+use cohort_vfs::World;
+use parking_lot::{Mutex, RwLock};
+
+use crate::metrics::Metrics;
+use crate::pace::ClientPace;
+use crate::pipeline::CommitEnv;
+use crate::record;
+use crate::request::{GroupKind, Trx};
+use crate::stage::{Hardened, Ordered, Point};
+
+/// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of domains still fits.
+pub const ROTATION_BYTES: u64 = 64 << 10;
+
+/// Called when the log has failed: writes a message and ends the process. Tests record the call.
+pub type StopHook = Arc<dyn Fn(&LogError) + Send + Sync>;
+/// Called at every failpoint.
+pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
+
+/// The binlog's half, absent with `skip-log-bin`.
+pub struct Binlog {
+    pub stream: Mutex<Stream>,
+    pub files: Materialiser,
+    /// Kept full by whoever is not a leader, so that a rotation never waits.
+    pub rotation_room: Mutex<Option<Room>>,
+    /// Set by FLUSH BINARY LOGS: the next group ends with a rotation.
+    pub rotation_wanted: AtomicBool,
+    /// The written group's bytes until it is published; only the leader.
+    pub pending: Mutex<Option<Pending>>,
+    /// The stream's state after the last published group.
+    pub published: Mutex<Published>,
+}
+
+/// What SHOW MASTER STATUS shows.
+#[derive(Clone, Debug, Default)]
+pub struct Published {
+    pub position: cohort_base::BinlogPos,
+    pub gtids: GtidState,
+}
+
+/// The real environment of the pipeline.
+pub struct ServerEnv {
+    pub world: World,
+    pub log: Log,
+    pub participants: Vec<Arc<dyn Participant>>,
+    pub engines: Vec<Arc<dyn Engine>>,
+    pub locks: Arc<LockTable>,
+    pub binlog: Option<Binlog>,
+    pub gtids: Mutex<GtidState>,
+    pub next_xid: AtomicU64,
+    /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both applied.
+    pub is_early_release: AtomicBool,
+    pub view: RwLock<ReadView>,
+    pub metrics: Metrics,
+    /// Spill files and the LSN of the record that refers to each; the checkpointer removes them.
+    pub spilled: Mutex<Vec<(Lsn, String)>>,
+    pub on_stop: StopHook,
+    pub failpoint: Option<FailpointHook>,
+}
+
+impl ServerEnv {
+    /// A read view over the engines' present state; the order stage is held, or nothing runs yet.
+    pub fn make_view(engines: &[Arc<dyn Engine>], seq: CommitSeq) -> ReadView {
+        ReadView::new(seq, engines.iter().map(|engine| (engine.id(), engine.snapshot())).collect())
+    }
+
+    fn apply(&self, batch: &[Ordered<Trx>]) {
+        let last = batch.last().expect("a batch is not empty").seq();
+        for participant in &self.participants {
+            let id = participant.id();
+            let redo: Vec<&Redo> = batch
+                .iter()
+                .flat_map(|trx| &trx.get().request.redo)
+                .filter(|(of, _)| *of == id)
+                .map(|(_, redo)| redo)
+                .collect();
+            if !redo.is_empty() {
+                participant.commit_ordered(last, &redo);
+            }
+        }
+    }
+
+    fn assign_gtid(&self, trx: &mut Trx) {
+        trx.xid = Xid(self.next_xid.fetch_add(1, Ordering::Relaxed));
+        if let Some(part) = &trx.request.binlog {
+            let mut gtids = self.gtids.lock();
+            let gtid = match part.seq_no {
+                Some(seq_no) => Gtid { domain: part.domain, server: part.server, seq_no },
+                None => gtids.next(part.domain, part.server),
+            };
+            gtids.update(gtid);
+            trx.gtid = Some(gtid);
+        }
+    }
+
+    /// Ends of the runs that share a commit id (I8): for each transaction the first of its run, and whether the run has others.
+    fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
+        let mut ids = vec![None; group.len()];
+        let mut start = 0;
+        let mut close = |start: usize, end: usize| {
+            if end - start > 1 {
+                ids[start..end].fill(Some(group[start].seq().0));
+            }
+        };
+        for (n, ordered) in group.iter().enumerate() {
+            let trx = ordered.get();
+            let Some(part) = &trx.request.binlog else { continue };
+            let is_alone = part.kind == GroupKind::Ddl;
+            let follows = n > start && trx.depends_on >= group[start].seq();
+            if is_alone || follows {
+                close(start, n);
+                start = n;
+            }
+            if is_alone {
+                start = n + 1;
+            }
+        }
+        close(start.min(group.len()), group.len());
+        ids
+    }
+
+    /// The transaction's binlog bytes, in their final form.
+    fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
+        let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
+        let is_ddl = part.kind == GroupKind::Ddl;
+        let mut flags2 = match part.kind {
+            GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::ALLOW_PARALLEL,
+            GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL | event::gtid_flags2::ALLOW_PARALLEL,
+        };
+        if part.has_waited {
+            flags2 |= event::gtid_flags2::WAITED;
+        }
+        let head = GtidHead { gtid, commit_id, flags2, xid: None, flags: 0, timestamp: part.timestamp };
+        stream.append_trx(out, &head, &part.events, (!is_ddl).then_some(trx.xid));
+    }
+
+    /// Spill files live until the log is freed beyond the record that refers to them (I7).
+    fn keep_spilled(&self, lsn: Lsn, trx: &Trx) {
+        let redo = trx.spilled.iter().flatten().map(|file| file.name.clone());
+        let events = trx.request.binlog.as_ref().and_then(|part| match &part.events {
+            Sealed::File { name, .. } => Some(name.clone()),
+            Sealed::Memory { .. } => None,
+        });
+        self.spilled.lock().extend(redo.chain(events).map(|name| (lsn, name)));
+    }
+
+    fn now_s(&self) -> u32 {
+        (self.world.clock.wall_us() / 1_000_000) as u32
+    }
+
+    /// Changes the binlog file when it is full or FLUSH BINARY LOGS wants it, if there is room for it now; else behind a later group.
+    fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
+        let is_wanted = binlog.rotation_wanted.load(Ordering::Relaxed);
+        if !is_wanted && !stream.wants_rotation() {
+            return;
+        }
+        let Some(room) = binlog.rotation_room.lock().take() else { return };
+        binlog.rotation_wanted.store(false, Ordering::Relaxed);
+        let mut out = StreamOut::default();
+        stream.rotate(&mut out, self.now_s());
+        append_binlog_record(&self.log, room, &out);
+        add_to_batch(batch, &out);
+    }
+}
+
+/// Appends a BINLOG record.
+pub fn append_binlog_record(log: &Log, room: Room, out: &StreamOut) {
+    let mut head = Vec::new();
+    StreamOut::encode_chunks(&out.chunks, &mut head);
+    log.append(room, record::BINLOG, &[&head, &out.bytes]);
+}
+
+/// Adds a piece of the stream to what the materialiser gets; neighbours become one chunk.
+pub fn add_to_batch(batch: &mut Batch, out: &StreamOut) {
+    batch.bytes.extend_from_slice(&out.bytes);
+    for chunk in &out.chunks {
+        match batch.chunks.last_mut() {
+            Some(Chunk { pos, len, content: Content::Inline })
+                if chunk.content == Content::Inline
+                    && pos.file == chunk.pos.file
+                    && pos.offset + *len == chunk.pos.offset =>
+            {
+                *len += chunk.len;
+            }
+            _ => batch.chunks.push(chunk.clone()),
+        }
+    }
+}
+
+/// What a group leaves for its publishing.
+pub struct Boundary {
+    view: ReadView,
+}
+
+impl CommitEnv for ServerEnv {
+    type Trx = Trx;
+    type Boundary = Boundary;
+    type Error = LogError;
+
+    fn order(&self, batch: &mut [Ordered<Trx>]) {
+        self.apply(batch);
+        let is_early = self.is_early_release.load(Ordering::Relaxed);
+        for ordered in batch {
+            let seq = ordered.seq();
+            let trx = ordered.get_mut();
+            self.assign_gtid(trx);
+            trx.depends_on = trx.request.locks.depends_on();
+            if is_early {
+                self.locks.release_early(&mut trx.request.locks, seq);
+            }
+        }
+    }
+
+    fn boundary(&self, last: CommitSeq) -> Boundary {
+        Boundary { view: ServerEnv::make_view(&self.engines, last) }
+    }
+
+    fn write(&self, group: &mut [Ordered<Trx>]) {
+        let ids = ServerEnv::commit_ids(group);
+        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
+        let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
+        for (ordered, commit_id) in group.iter_mut().zip(ids) {
+            out.clear();
+            head.clear();
+            let seq = ordered.seq();
+            if let Some(stream) = &mut stream {
+                ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
+            }
+            record::encode_commit(seq, ordered.get(), &out.chunks, &mut head);
+            let room = ordered.get_mut().room.take().expect("reserved at prepare (I6)");
+            let span = self.log.append(room, record::COMMIT, &[&head, &out.bytes]);
+            self.keep_spilled(span.start, ordered.get());
+            add_to_batch(&mut batch, &out);
+        }
+        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
+            self.rotate(binlog, stream, &mut batch);
+            self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
+            *binlog.pending.lock() = Some(Pending {
+                batch,
+                published: Published { position: stream.position(), gtids: stream.gtid_state().clone() },
+            });
+        }
+    }
+
+    fn harden(&self) -> Result<(), LogError> {
+        let start_ns = self.world.clock.monotonic_ns();
+        let appended = self.log.appended();
+        let hardened: Lsn = self.log.flush()?;
+        assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+        self.metrics.flush.record_ns(self.world.clock.monotonic_ns() - start_ns);
+        Ok(())
+    }
+
+    fn publish(&self, group: &mut [Hardened<Trx>], boundary: Boundary) {
+        let last = boundary.view.seq();
+        *self.view.write() = boundary.view;
+        self.locks.set_hardened(last);
+        if let Some(binlog) = &self.binlog
+            && let Some(pending) = binlog.pending.lock().take()
+        {
+            *binlog.published.lock() = pending.published;
+            if !pending.batch.chunks.is_empty() {
+                // I3: the files get these bytes only now that they are hardened.
+                binlog.files.submit(pending.batch);
+            }
+        }
+        let logged = group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64;
+        let size = group.len() as u64;
+        self.metrics.commits.fetch_add(size, Ordering::Relaxed);
+        self.metrics.binlog_commits.fetch_add(logged, Ordering::Relaxed);
+        self.metrics.groups.fetch_add(1, Ordering::Relaxed);
+        self.metrics.group_size_max.fetch_max(size, Ordering::Relaxed);
+    }
+
+    fn stop(&self, error: &LogError) {
+        (self.on_stop)(error);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.world.clock.monotonic_ns()
+    }
+
+    fn is_waited_for(&self, queue: &[Ordered<Trx>]) -> bool {
+        !self.is_early_release.load(Ordering::Relaxed)
+            && queue.iter().any(|trx| self.locks.waits_for(&trx.get().request.locks))
+    }
+
+    fn client<'a>(&self, trx: &'a Trx) -> Option<&'a ClientPace> {
+        trx.request.client.as_deref()
+    }
+
+    fn reached(&self, point: Point) {
+        if let Some(hook) = &self.failpoint {
+            hook(point);
+        }
+    }
+}
+
+/// A written group's binlog bytes between write and publish.
+pub struct Pending {
+    batch: Batch,
+    published: Published,
+}

@@ -1,0 +1,314 @@
+//! Crash recovery: one pass over the log from the last checkpoint. The log alone decides (I2).
+//!
+//! # The table
+//! | label | what the log holds | what the participant or file holds | how it arises | decision |
+//! |---|---|---|---|---|
+//! | [`Row::Replay`] | a complete record | an engine durable up to before it | crash after harden, before the next checkpoint | replay |
+//! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
+//! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the materialiser wrote or synced | write them |
+//! | [`Row::Present`] | binlog bytes | the file holds them | crash after the materialiser wrote | compare, nothing |
+//! | [`Row::Cut`] | nothing, or a torn record | nothing of it anywhere (I3) | crash before harden | the log cuts its tail; nobody was told OK |
+//! | [`Row::Unknown`] | redo of a participant | this server has none of that number | data directory of another build | refuse |
+//! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
+//! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions behind it | log files lost or replaced | refuse |
+//! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
+//! | [`Row::SpillLost`] | a reference to a spill file | no such file, or not the one | file removed by hand | refuse |
+//!
+//! A refusal changes nothing on disk, and says which file and what to do. Bad checksums inside the log, the engines and the binlog files are
+//! found by their owners and refused there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Xid};
+use cohort_binlog::{BinlogError, BinlogFiles, Chunk, Content, GtidState, SpillDir, StreamOut};
+use cohort_engine::{EngineError, Participant, Redo};
+use cohort_log::{LogError, Recovery};
+use cohort_vfs::{OpenMode, SharedFs};
+
+use crate::record::{self, Checkpoint, RedoRef};
+use crate::request::SpilledRedo;
+
+/// Rows of the recovery table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Row {
+    Replay,
+    Skip,
+    Complete,
+    Present,
+    Cut,
+    Unknown,
+    EngineAhead,
+    BinlogAhead,
+    BinlogOff,
+    SpillLost,
+}
+
+/// Why the server does not start.
+#[derive(Debug)]
+pub enum RecoveryError {
+    /// An impossible row of the table: what is on disk contradicts itself.
+    Refused { row: Row, what: String, cure: &'static str },
+    /// The log is damaged or unreadable.
+    Log(LogError),
+    /// A binlog file is damaged or unreadable.
+    Binlog(BinlogError),
+    /// An engine could not replay.
+    Engine(EngineError),
+    /// A file could not be read or written.
+    Io(PathBuf, std::io::Error),
+}
+
+impl fmt::Display for RecoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecoveryError::Refused { row, what, cure } => write!(f, "recovery refuses ({row:?}): {what}; {cure}"),
+            RecoveryError::Log(e) => write!(f, "{e}"),
+            RecoveryError::Binlog(e) => write!(f, "{e}"),
+            RecoveryError::Engine(e) => write!(f, "{e}"),
+            RecoveryError::Io(path, e) => write!(f, "{}: {e}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for RecoveryError {}
+
+impl From<LogError> for RecoveryError {
+    fn from(e: LogError) -> RecoveryError {
+        RecoveryError::Log(e)
+    }
+}
+
+impl From<BinlogError> for RecoveryError {
+    fn from(e: BinlogError) -> RecoveryError {
+        RecoveryError::Binlog(e)
+    }
+}
+
+impl From<EngineError> for RecoveryError {
+    fn from(e: EngineError) -> RecoveryError {
+        RecoveryError::Engine(e)
+    }
+}
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    pub last_seq: CommitSeq,
+    pub next_xid: Xid,
+    /// After the last transaction of the binlog.
+    pub gtids: GtidState,
+    /// The last binlog file, 0 for none.
+    pub binlog_file: u32,
+    /// COMMIT records read, redos replayed and skipped, binlog bytes looked at.
+    pub commits: u64,
+    pub replayed: u64,
+    pub skipped: u64,
+    pub binlog_bytes: u64,
+    /// Bytes of log read.
+    pub log_bytes: u64,
+}
+
+/// All that recovery works on.
+pub struct Scene<'a> {
+    pub fs: &'a SharedFs,
+    pub spill_dir: &'a Path,
+    pub spill: &'a SpillDir,
+    pub participants: &'a [Arc<dyn Participant>],
+}
+
+/// Opens the binlog's files where the checkpoint left them.
+pub type OpenBinlog<'a> = &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
+
+struct Pass<'a> {
+    scene: &'a Scene<'a>,
+    files: Option<BinlogFiles>,
+    found: Recovered,
+    /// Where the log says that the binlog ends.
+    binlog_end: Option<BinlogPos>,
+    spilled: Vec<String>,
+}
+
+/// Reads the log to its end and brings everybody to the same state.
+pub fn recover(
+    log: &mut Recovery,
+    scene: &Scene<'_>,
+    open_binlog: Option<OpenBinlog<'_>>,
+    binlog_base: &str,
+) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
+    let (start, payload) = log.checkpoint();
+    let checkpoint = Checkpoint::decode(payload).map_err(|_| unreadable(start))?;
+    let synced = checkpoint.binlog_synced;
+    let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
+    let opened = match open_binlog {
+        Some(open) => Some(open(if same_name { synced } else { BinlogPos::default() })?),
+        None => None,
+    };
+    let end_on_disk = opened.as_ref().and_then(|(_, found)| found.end);
+    let found = Recovered { last_seq: checkpoint.last_seq, next_xid: checkpoint.next_xid, ..Recovered::default() };
+    let mut pass = Pass {
+        scene,
+        files: opened.map(|(files, _)| files),
+        found,
+        binlog_end: (same_name && synced.file > 0).then_some(synced),
+        spilled: Vec::new(),
+    };
+    // First pass over the decisions only: an impossible row must change nothing.
+    let mut end = start;
+    while let Some(r) = log.next()? {
+        end = r.end;
+        match r.kind {
+            record::COMMIT => {
+                let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
+                pass.commit(r.lsn, &commit, same_name)?;
+            }
+            record::BINLOG => {
+                let mut reader = Reader::new(r.payload);
+                let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
+                pass.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
+            }
+            other => return Err(refused(Row::Unknown, format!("log record kind {} at LSN {}", other.0, r.lsn))),
+        }
+    }
+    pass.found.log_bytes = end.0 - start.0;
+    pass.check_ends(end, end_on_disk)?;
+    pass.finish()
+}
+
+fn unreadable(lsn: Lsn) -> RecoveryError {
+    refused(Row::Unknown, format!("the log record at LSN {lsn} does not decode"))
+}
+
+fn refused(row: Row, what: String) -> RecoveryError {
+    let cure = match row {
+        Row::Unknown => "start the version of the server that wrote this data directory",
+        Row::EngineAhead | Row::BinlogAhead => {
+            "log files were removed or replaced: put them back, or restore the data directory from a backup"
+        }
+        Row::BinlogOff => "start once with the log-bin setting that the server ran with before, and stop it cleanly",
+        Row::SpillLost => "put the file back, or restore the data directory from a backup",
+        Row::Replay | Row::Skip | Row::Complete | Row::Present | Row::Cut => unreachable!("not a refusal"),
+    };
+    RecoveryError::Refused { row, what, cure }
+}
+
+impl Pass<'_> {
+    fn commit(&mut self, lsn: Lsn, commit: &record::Commit<'_>, same_name: bool) -> Result<(), RecoveryError> {
+        assert!(commit.seq > self.found.last_seq, "CommitSeqs ascend in the log (I1): {} at LSN {lsn}", commit.seq);
+        for (id, redo) in &commit.redo {
+            let participant = self.scene.participants.iter().find(|p| p.id() == *id);
+            let participant = participant.ok_or_else(|| self.unknown(*id, lsn))?;
+            if let RedoRef::Spilled(file) = redo {
+                self.spilled.push(file.name.clone());
+            }
+            match lsn < participant.durable_lsn() {
+                true => self.found.skipped += 1, // Row::Skip
+                false => {
+                    participant.replay(&self.redo_bytes(redo)?)?; // Row::Replay
+                    self.found.replayed += 1;
+                }
+            }
+        }
+        self.chunks(lsn, &commit.chunks, commit.binlog, same_name)?;
+        self.found.last_seq = commit.seq;
+        self.found.next_xid = self.found.next_xid.max(Xid(commit.xid.0 + 1));
+        self.found.commits += 1;
+        Ok(())
+    }
+
+    fn unknown(&self, id: ParticipantId, lsn: Lsn) -> RecoveryError {
+        refused(Row::Unknown, format!("the log record at LSN {lsn} holds redo of participant {id}"))
+    }
+
+    fn redo_bytes(&self, redo: &RedoRef<'_>) -> Result<Redo, RecoveryError> {
+        match redo {
+            RedoRef::Inline(bytes) => Ok(Redo { bytes: bytes.to_vec() }),
+            RedoRef::Spilled(file) => Ok(Redo { bytes: read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)? }),
+        }
+    }
+
+    /// Rows `Complete` and `Present`: the files sort out which.
+    fn chunks(&mut self, lsn: Lsn, chunks: &[Chunk], mut bytes: &[u8], same_name: bool) -> Result<(), RecoveryError> {
+        for chunk in chunks {
+            let Some(files) = self.files.as_mut().filter(|_| same_name) else {
+                let what = format!("the log record at LSN {lsn} holds events of binlog file {}", chunk.pos.file);
+                return Err(refused(Row::BinlogOff, what));
+            };
+            match &chunk.content {
+                Content::Inline => {
+                    let (own, rest) = bytes.split_at_checked(chunk.len as usize).ok_or_else(|| unreadable(lsn))?;
+                    files.apply_chunk(chunk.pos, own)?;
+                    bytes = rest;
+                }
+                Content::Spilled(spilled) => {
+                    let file = chunk.pos.file;
+                    let mut failed = None;
+                    let copied = self.scene.spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, piece| {
+                        files.apply_chunk(BinlogPos { file, offset }, piece).map_err(|e| {
+                            failed = Some(e);
+                            std::io::Error::other("see the binlog's own error")
+                        })
+                    });
+                    if let Some(e) = failed {
+                        return Err(e.into());
+                    }
+                    copied.map_err(|e| refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)))?;
+                    self.spilled.push(spilled.name.clone());
+                }
+            }
+            self.binlog_end = Some(chunk.end());
+            self.found.binlog_bytes += chunk.len;
+        }
+        Ok(())
+    }
+
+    fn check_ends(&self, log_end: Lsn, binlog_on_disk: Option<BinlogPos>) -> Result<(), RecoveryError> {
+        for participant in self.scene.participants {
+            let durable = participant.durable_lsn();
+            if durable > log_end {
+                let id = participant.id();
+                let what = format!("the log ends at LSN {log_end}, participant {id} is durable up to LSN {durable}");
+                return Err(refused(Row::EngineAhead, what));
+            }
+        }
+        if let (Some(on_disk), Some(end)) = (binlog_on_disk, self.binlog_end)
+            && on_disk > end
+        {
+            let what = format!(
+                "binlog file {} holds whole events up to {}, the log ends with file {} position {}",
+                on_disk.file, on_disk.offset, end.file, end.offset
+            );
+            return Err(refused(Row::BinlogAhead, what));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
+        if let Some(files) = &mut self.files {
+            let end = self.binlog_end.or(files.end());
+            let recovered = files.finish_recovery(end)?;
+            self.found.gtids = recovered.gtid_state;
+            self.found.binlog_file = files.end().map_or(0, |end| end.file);
+        }
+        let dir = self.scene.spill_dir.to_path_buf();
+        self.scene.spill.retain(&self.spilled).map_err(|e| RecoveryError::Io(dir, e))?;
+        Ok((self.found, self.files))
+    }
+}
+
+/// Reads spilled redo back and checks it.
+fn read_spilled_redo(fs: &SharedFs, dir: &Path, spilled: &SpilledRedo) -> Result<Vec<u8>, RecoveryError> {
+    let path = dir.join(&spilled.name);
+    let lost = |what: String| refused(Row::SpillLost, format!("spill file {}: {what}", path.display()));
+    let file = fs.open(&path, OpenMode::Read).map_err(|e| lost(e.to_string()))?;
+    if file.len().map_err(|e| lost(e.to_string()))? != spilled.bytes {
+        return Err(lost("its length is not what the log says".to_owned()));
+    }
+    let mut bytes = vec![0; spilled.bytes as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|e| lost(e.to_string()))?;
+    if read != bytes.len() || crc32c::crc32c(&bytes) != spilled.crc {
+        return Err(lost("its checksum is not what the log says".to_owned()));
+    }
+    Ok(bytes)
+}
