@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn lenenc_takes_the_shortest_form_and_round_trips() {
-        for (value, len) in [(0, 1), (0xfa, 1), (0xfb, 3), (0xffff, 3), (0x1_0000, 4), (0xff_ffff, 4), (0x100_0000, 9)]
+        for (value, len) in
+            [(0, 1), (0xfa, 1), (0xfb, 3), (0xffff, 3), (0x1_0000, 4), (0xff_ffff, 4), (0x100_0000, 9)]
         {
             let mut bytes = Vec::new();
             bytes.put_lenenc(value);

@@ -5,6 +5,6 @@ mod ids;
 
 pub use codec::{Reader, Truncated, Write};
 pub use ids::{
-    BinlogPos, CommitSeq, ConnectionId, DomainId, ParticipantId, Gtid, IndexId, Lsn, ParseGtidError, ServerId, TableId,
-    TrxId, Xid,
+    BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
+    ServerId, TableId, TrxId, Xid,
 };

@@ -15,7 +15,13 @@ pub enum CatalogChange {
     PutTable(Table),
     DropTable(TableId),
     PutAccount(Account),
-    DropAccount { user: String, host: String },
+    DropAccount {
+        user: String,
+        host: String,
+    },
     /// Ids below these have been handed out.
-    NextIds { table: TableId, index: IndexId },
+    NextIds {
+        table: TableId,
+        index: IndexId,
+    },
 }

@@ -105,7 +105,9 @@ impl Checkpointer {
                 options.free_bytes_min >> 20
             )),
             (_, Some(MaterialiseStatus::NoSpace)) => Some("no space for the binary log's files".to_owned()),
-            (_, Some(MaterialiseStatus::Failed(error))) => Some(format!("the binary log cannot be written: {error}")),
+            (_, Some(MaterialiseStatus::Failed(error))) => {
+                Some(format!("the binary log cannot be written: {error}"))
+            }
             _ => None,
         };
         self.is_refusing.store(why.is_some(), Ordering::Relaxed);

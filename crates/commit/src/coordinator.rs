@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ServerId, Xid};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogFiles, BinlogName, GtidState, Materialiser, MaterialiserOptions, OpenOptions, SpillDir, Stream,
-    StreamOptions, StreamOut, VerifyScope,
+    Batch, BinlogFiles, BinlogName, GtidState, Materialiser, MaterialiserOptions, OpenOptions, SpillDir,
+    Stream, StreamOptions, StreamOut, VerifyScope,
 };
 use cohort_engine::{Engine, Participant, ReadView};
 use cohort_locks::LockTable;
@@ -31,10 +31,12 @@ use cohort_vfs::{OpenMode, World};
 use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::Checkpointer;
-use crate::env::{Binlog, FailpointHook, Published, ROTATION_BYTES, ServerEnv, StopHook, add_to_batch, append_binlog_record};
+use crate::env::{
+    Binlog, FailpointHook, Published, ROTATION_BYTES, ServerEnv, StopHook, add_to_batch, append_binlog_record,
+};
 use crate::metrics::Metrics;
 use crate::pace::{Pace, PaceOptions};
-use crate::pipeline::{Pipeline, Stopped, Wake};
+use crate::pipeline::{CommitEnv, Pipeline, Stopped, Wake};
 use crate::record;
 use crate::recovery::{self, Recovered, RecoveryError, Scene};
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
@@ -138,10 +140,14 @@ impl Coordinator {
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
         let spill = Arc::new(spill);
         let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
-        let scene = Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
-        let open = |synced_to| open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to);
+        let scene =
+            Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
+        let open = |synced_to| {
+            open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to)
+        };
         let base = options.binlog.as_ref().map_or("", |b| b.name.base());
-        let open_binlog: Option<recovery::OpenBinlog<'_>> = if options.binlog.is_some() { Some(&open) } else { None };
+        let open_binlog: Option<recovery::OpenBinlog<'_>> =
+            if options.binlog.is_some() { Some(&open) } else { None };
         let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, base)?;
         let log = log.finish()?;
 
@@ -272,7 +278,9 @@ impl Coordinator {
         loop {
             match self.env().log.reserve(bytes) {
                 Ok(room) => return Ok(room),
-                Err(LogError::Full(FullCause::Cap)) if start.elapsed() < CAP_WAIT && self.options.has_threads => {
+                Err(LogError::Full(FullCause::Cap))
+                    if start.elapsed() < CAP_WAIT && self.options.has_threads =>
+                {
                     self.checkpointer.request();
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -346,23 +354,28 @@ impl Coordinator {
 
     /// FLUSH BINARY LOGS: ends the file, at once.
     pub fn rotate_binlog(&self) -> Result<(), CommitError> {
-        let Some(binlog) = &self.env().binlog else { return Ok(()) };
+        self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
+    }
+
+    /// Appends bytes that belong to no transaction to the binlog, hardened, between two groups.
+    fn append_to_stream(
+        &self,
+        write: impl FnOnce(&mut Stream, &mut StreamOut, u32),
+    ) -> Result<(), CommitError> {
+        let env = self.env();
+        let Some(binlog) = &env.binlog else { return Ok(()) };
         let room = self.reserve(ROTATION_BYTES)?;
-        let batch = self.pipeline.hold(|_| {
+        let hardened = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
             let mut out = StreamOut::default();
-            stream.rotate(&mut out, (self.env().world.clock.wall_us() / 1_000_000) as u32);
-            append_binlog_record(&self.env().log, room, &out);
+            write(&mut stream, &mut out, env.now_s());
+            append_binlog_record(&env.log, room, &out);
             self.harden_now()?;
-            *binlog.published.lock() =
-                Published { position: stream.position(), gtids: stream.gtid_state().clone() };
-            let mut batch = Batch::default();
-            add_to_batch(&mut batch, &out);
-            // Submitted before the order stage is free again, so that no later group overtakes it.
-            Ok::<Batch, Stopped>(batch)
-        })??;
-        binlog.files.submit(batch);
-        Ok(())
+            // With the order stage still held, so that no later group overtakes these bytes on their way to the files.
+            binlog.submit_after_pending(&stream, &out);
+            Ok::<(), Stopped>(())
+        });
+        Ok(hardened.and_then(|done| done)?)
     }
 
     /// Flushes the log outside of a group; a failure stops the server as it does there.
@@ -388,26 +401,12 @@ impl Coordinator {
     pub fn close(&self) -> Result<(), CheckpointError> {
         self.is_closing.store(true, Ordering::SeqCst);
         self.checkpointer.stop();
-        if let Some(binlog) = &self.env().binlog {
-            let room = self.reserve(ROTATION_BYTES).map_err(|_| CheckpointError::Stopped)?;
-            let mut batch = Batch::default();
-            self.pipeline
-                .hold(|_| {
-                    let mut out = StreamOut::default();
-                    let now_s = (self.env().world.clock.wall_us() / 1_000_000) as u32;
-                    binlog.stream.lock().stop(&mut out, now_s);
-                    append_binlog_record(&self.env().log, room, &out);
-                    add_to_batch(&mut batch, &out);
-                    self.harden_now()
-                })
-                .and_then(|hardened| hardened)
-                .map_err(|_| CheckpointError::Stopped)?;
-            binlog.files.submit(batch);
-        }
+        self.append_to_stream(|stream, out, now_s| stream.stop(out, now_s))
+            .map_err(|_| CheckpointError::Stopped)?;
         self.checkpoint()?;
         self.pipeline.stop();
         if let Some(binlog) = &self.env().binlog {
-            binlog.files.close().map_err(CheckpointError::Binlog)?;
+            binlog.files.sync().map_err(CheckpointError::Binlog)?;
         }
         self.env().log.close().map_err(CheckpointError::Log)
     }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, Gtid, Lsn, Xid};
-use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Sealed, Stream, StreamOut, event};
+use cohort_binlog::{
+    Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Sealed, Stream, StreamOut, event,
+};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::LockTable;
 use cohort_log::{Log, LogError, Room};
@@ -145,7 +147,9 @@ impl ServerEnv {
         let is_ddl = part.kind == GroupKind::Ddl;
         let mut flags2 = match part.kind {
             GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::ALLOW_PARALLEL,
-            GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL | event::gtid_flags2::ALLOW_PARALLEL,
+            GroupKind::Ddl => {
+                event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL | event::gtid_flags2::ALLOW_PARALLEL
+            }
         };
         if part.has_waited {
             flags2 |= event::gtid_flags2::WAITED;
@@ -164,7 +168,8 @@ impl ServerEnv {
         self.spilled.lock().extend(redo.chain(events).map(|name| (lsn, name)));
     }
 
-    fn now_s(&self) -> u32 {
+    /// Seconds since 1970 UTC.
+    pub fn now_s(&self) -> u32 {
         (self.world.clock.wall_us() / 1_000_000) as u32
     }
 
@@ -180,6 +185,26 @@ impl ServerEnv {
         stream.rotate(&mut out, self.now_s());
         append_binlog_record(&self.log, room, &out);
         add_to_batch(batch, &out);
+    }
+}
+
+impl Binlog {
+    /// Hands hardened bytes to the files behind those of a group that is hardened and not published yet, if there is one.
+    pub fn submit_after_pending(&self, stream: &Stream, out: &StreamOut) {
+        let published = Published { position: stream.position(), gtids: stream.gtid_state().clone() };
+        let mut pending = self.pending.lock();
+        match &mut *pending {
+            Some(pending) => {
+                add_to_batch(&mut pending.batch, out);
+                pending.published = published;
+            }
+            None => {
+                let mut batch = Batch::default();
+                add_to_batch(&mut batch, out);
+                *self.published.lock() = published;
+                self.files.submit(batch);
+            }
+        }
     }
 }
 

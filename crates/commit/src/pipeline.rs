@@ -170,6 +170,11 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
+    /// A transaction whose environment has done all that can fail (I6).
+    pub fn prepared(trx: E::Trx) -> Prepared<E::Trx> {
+        Prepared::new(trx)
+    }
+
     /// What the stages work on.
     pub fn env(&self) -> &E {
         &self.env
@@ -264,7 +269,11 @@ impl<E: CommitEnv> Pipeline<E> {
         self.pace.gather(&|| self.env.now_ns(), &queued, &is_waited_for);
     }
 
-    fn take_group(&self, queue: &mut Vec<Ordered<E::Trx>>, spare: Vec<Ordered<E::Trx>>) -> Vec<Ordered<E::Trx>> {
+    fn take_group(
+        &self,
+        queue: &mut Vec<Ordered<E::Trx>>,
+        spare: Vec<Ordered<E::Trx>>,
+    ) -> Vec<Ordered<E::Trx>> {
         let group = std::mem::replace(queue, spare);
         let (first, last) = (group[0].seq(), group[group.len() - 1].seq());
         // I1: groups continue each other without a hole, and hold all that is ordered.

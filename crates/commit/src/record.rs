@@ -4,9 +4,7 @@
 //! COMMIT (kind 1)
 //! 0   8  CommitSeq
 //! 8   8  XID
-//! 16  1  flags: 1 a GTID follows
-//! [  16  GTID: domain u32, server u32, sequence u64 ]
-//! ..  n  number of redos (lenenc), each:
+//! 16  n  number of redos (lenenc), each:
 //!          u8 participant | u8 0 | lenenc length | bytes          redo in the record
 //!          u8 participant | u8 1 | lenenc string name | u64 bytes | u32 CRC-32C     redo in a spill file
 //! ..  n  binlog chunk list (cohort_binlog), then the bytes of its inline chunks up to the end of the record
@@ -22,7 +20,7 @@
 //! 32  n  lenenc string: base path of the binlog
 //! ```
 
-use cohort_base::{BinlogPos, CommitSeq, DomainId, Gtid, ParticipantId, Reader, ServerId, Truncated, Write, Xid};
+use cohort_base::{BinlogPos, CommitSeq, ParticipantId, Reader, Truncated, Write, Xid};
 use cohort_binlog::{Chunk, StreamOut};
 use cohort_log::RecordKind;
 
@@ -33,7 +31,6 @@ pub const COMMIT: RecordKind = RecordKind(1);
 /// Bytes of the binlog that belong to no transaction.
 pub const BINLOG: RecordKind = RecordKind(2);
 
-const FLAG_GTID: u8 = 1;
 const CHECKPOINT_VERSION: u32 = 1;
 
 /// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
@@ -51,32 +48,17 @@ pub enum RedoRef<'a> {
 pub struct Commit<'a> {
     pub seq: CommitSeq,
     pub xid: Xid,
-    pub gtid: Option<Gtid>,
     pub redo: Vec<(ParticipantId, RedoRef<'a>)>,
     pub chunks: Vec<Chunk>,
     /// Bytes of the inline chunks.
     pub binlog: &'a [u8],
 }
 
-/// The head of a COMMIT record up to the first redo.
-fn encode_head(seq: CommitSeq, trx: &Trx, out: &mut Vec<u8>) {
-    out.put_u64(seq.0);
-    out.put_u64(trx.xid.0);
-    match trx.gtid {
-        Some(gtid) => {
-            out.put_u8(FLAG_GTID);
-            out.put_u32(gtid.domain.0);
-            out.put_u32(gtid.server.0);
-            out.put_u64(gtid.seq_no);
-        }
-        None => out.put_u8(0),
-    }
-    out.put_lenenc(trx.request.redo.len() as u64);
-}
-
 /// Writes a COMMIT record but for the binlog bytes, which the caller appends.
 pub fn encode_commit(seq: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
-    encode_head(seq, trx, out);
+    out.put_u64(seq.0);
+    out.put_u64(trx.xid.0);
+    out.put_lenenc(trx.request.redo.len() as u64);
     for ((participant, redo), spilled) in trx.request.redo.iter().zip(&trx.spilled) {
         out.put_u8(participant.0);
         match spilled {
@@ -99,18 +81,13 @@ pub fn encode_commit(seq: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<
 pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {
     let mut r = Reader::new(payload);
     let (seq, xid) = (CommitSeq(r.u64()?), Xid(r.u64()?));
-    let gtid = match r.u8()? {
-        0 => None,
-        FLAG_GTID => Some(Gtid { domain: DomainId(r.u32()?), server: ServerId(r.u32()?), seq_no: r.u64()? }),
-        _ => return Err(Truncated),
-    };
     let mut redo = Vec::new();
     for _ in 0..r.lenenc()? {
         let participant = ParticipantId(r.u8()?);
         redo.push((participant, decode_redo(&mut r)?));
     }
     let chunks = StreamOut::decode_chunks(&mut r)?;
-    Ok(Commit { seq, xid, gtid, redo, chunks, binlog: r.rest() })
+    Ok(Commit { seq, xid, redo, chunks, binlog: r.rest() })
 }
 
 fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {

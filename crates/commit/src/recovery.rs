@@ -63,7 +63,9 @@ pub enum RecoveryError {
 impl fmt::Display for RecoveryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecoveryError::Refused { row, what, cure } => write!(f, "recovery refuses ({row:?}): {what}; {cure}"),
+            RecoveryError::Refused { row, what, cure } => {
+                write!(f, "recovery refuses ({row:?}): {what}; {cure}")
+            }
             RecoveryError::Log(e) => write!(f, "{e}"),
             RecoveryError::Binlog(e) => write!(f, "{e}"),
             RecoveryError::Engine(e) => write!(f, "{e}"),
@@ -119,7 +121,8 @@ pub struct Scene<'a> {
 }
 
 /// Opens the binlog's files where the checkpoint left them.
-pub type OpenBinlog<'a> = &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
+pub type OpenBinlog<'a> =
+    &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
 
 struct Pass<'a> {
     scene: &'a Scene<'a>,
@@ -146,7 +149,8 @@ pub fn recover(
         None => None,
     };
     let end_on_disk = opened.as_ref().and_then(|(_, found)| found.end);
-    let found = Recovered { last_seq: checkpoint.last_seq, next_xid: checkpoint.next_xid, ..Recovered::default() };
+    let found =
+        Recovered { last_seq: checkpoint.last_seq, next_xid: checkpoint.next_xid, ..Recovered::default() };
     let mut pass = Pass {
         scene,
         files: opened.map(|(files, _)| files),
@@ -168,7 +172,9 @@ pub fn recover(
                 let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
                 pass.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
             }
-            other => return Err(refused(Row::Unknown, format!("log record kind {} at LSN {}", other.0, r.lsn))),
+            other => {
+                return Err(refused(Row::Unknown, format!("log record kind {} at LSN {}", other.0, r.lsn)));
+            }
         }
     }
     pass.found.log_bytes = end.0 - start.0;
@@ -186,7 +192,9 @@ fn refused(row: Row, what: String) -> RecoveryError {
         Row::EngineAhead | Row::BinlogAhead => {
             "log files were removed or replaced: put them back, or restore the data directory from a backup"
         }
-        Row::BinlogOff => "start once with the log-bin setting that the server ran with before, and stop it cleanly",
+        Row::BinlogOff => {
+            "start once with the log-bin setting that the server ran with before, and stop it cleanly"
+        }
         Row::SpillLost => "put the file back, or restore the data directory from a backup",
         Row::Replay | Row::Skip | Row::Complete | Row::Present | Row::Cut => unreachable!("not a refusal"),
     };
@@ -194,8 +202,17 @@ fn refused(row: Row, what: String) -> RecoveryError {
 }
 
 impl Pass<'_> {
-    fn commit(&mut self, lsn: Lsn, commit: &record::Commit<'_>, same_name: bool) -> Result<(), RecoveryError> {
-        assert!(commit.seq > self.found.last_seq, "CommitSeqs ascend in the log (I1): {} at LSN {lsn}", commit.seq);
+    fn commit(
+        &mut self,
+        lsn: Lsn,
+        commit: &record::Commit<'_>,
+        same_name: bool,
+    ) -> Result<(), RecoveryError> {
+        assert!(
+            commit.seq > self.found.last_seq,
+            "CommitSeqs ascend in the log (I1): {} at LSN {lsn}",
+            commit.seq
+        );
         for (id, redo) in &commit.redo {
             let participant = self.scene.participants.iter().find(|p| p.id() == *id);
             let participant = participant.ok_or_else(|| self.unknown(*id, lsn))?;
@@ -224,36 +241,48 @@ impl Pass<'_> {
     fn redo_bytes(&self, redo: &RedoRef<'_>) -> Result<Redo, RecoveryError> {
         match redo {
             RedoRef::Inline(bytes) => Ok(Redo { bytes: bytes.to_vec() }),
-            RedoRef::Spilled(file) => Ok(Redo { bytes: read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)? }),
+            RedoRef::Spilled(file) => {
+                Ok(Redo { bytes: read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)? })
+            }
         }
     }
 
     /// Rows `Complete` and `Present`: the files sort out which.
-    fn chunks(&mut self, lsn: Lsn, chunks: &[Chunk], mut bytes: &[u8], same_name: bool) -> Result<(), RecoveryError> {
+    fn chunks(
+        &mut self,
+        lsn: Lsn,
+        chunks: &[Chunk],
+        mut bytes: &[u8],
+        same_name: bool,
+    ) -> Result<(), RecoveryError> {
         for chunk in chunks {
             let Some(files) = self.files.as_mut().filter(|_| same_name) else {
-                let what = format!("the log record at LSN {lsn} holds events of binlog file {}", chunk.pos.file);
+                let what =
+                    format!("the log record at LSN {lsn} holds events of binlog file {}", chunk.pos.file);
                 return Err(refused(Row::BinlogOff, what));
             };
             match &chunk.content {
                 Content::Inline => {
-                    let (own, rest) = bytes.split_at_checked(chunk.len as usize).ok_or_else(|| unreadable(lsn))?;
+                    let (own, rest) =
+                        bytes.split_at_checked(chunk.len as usize).ok_or_else(|| unreadable(lsn))?;
                     files.apply_chunk(chunk.pos, own)?;
                     bytes = rest;
                 }
                 Content::Spilled(spilled) => {
                     let file = chunk.pos.file;
                     let mut failed = None;
-                    let copied = self.scene.spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, piece| {
-                        files.apply_chunk(BinlogPos { file, offset }, piece).map_err(|e| {
-                            failed = Some(e);
-                            std::io::Error::other("see the binlog's own error")
-                        })
-                    });
+                    let copied =
+                        self.scene.spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, piece| {
+                            files.apply_chunk(BinlogPos { file, offset }, piece).map_err(|e| {
+                                failed = Some(e);
+                                std::io::Error::other("see the binlog's own error")
+                            })
+                        });
                     if let Some(e) = failed {
                         return Err(e.into());
                     }
-                    copied.map_err(|e| refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)))?;
+                    copied
+                        .map_err(|e| refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)))?;
                     self.spilled.push(spilled.name.clone());
                 }
             }
@@ -268,7 +297,8 @@ impl Pass<'_> {
             let durable = participant.durable_lsn();
             if durable > log_end {
                 let id = participant.id();
-                let what = format!("the log ends at LSN {log_end}, participant {id} is durable up to LSN {durable}");
+                let what =
+                    format!("the log ends at LSN {log_end}, participant {id} is durable up to LSN {durable}");
                 return Err(refused(Row::EngineAhead, what));
             }
         }

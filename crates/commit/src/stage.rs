@@ -21,7 +21,8 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in order.
-    pub const ALL: [Stage; 5] = [Stage::Prepare, Stage::Order, Stage::Harden, Stage::Publish, Stage::Acknowledge];
+    pub const ALL: [Stage; 5] =
+        [Stage::Prepare, Stage::Order, Stage::Harden, Stage::Publish, Stage::Acknowledge];
 
     /// As failpoints and metrics spell it.
     pub fn name(self) -> &'static str {

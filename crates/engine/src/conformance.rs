@@ -73,7 +73,13 @@ fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     found.then(|| String::from_utf8(value).expect("text"))
 }
 
-fn scan(trx: &dyn EngineTrx, at: ReadAt<'_>, range: (&str, &str), direction: Direction, limit: usize) -> (String, bool) {
+fn scan(
+    trx: &dyn EngineTrx,
+    at: ReadAt<'_>,
+    range: (&str, &str),
+    direction: Direction,
+    limit: usize,
+) -> (String, bool) {
     let key = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
     let range = KeyRange { start: key(range.0), end: key(range.1) };
     let mut batch = Batch::default();
@@ -100,7 +106,11 @@ fn own_writes_are_private(harness: &dyn Harness) {
         assert_eq!(get(&*other, at, "b").as_deref(), Some("2"));
     }
     drop(trx);
-    assert_eq!(get(&*other, ReadAt::Latest, "a").as_deref(), Some("1"), "a dropped transaction leaves nothing");
+    assert_eq!(
+        get(&*other, ReadAt::Latest, "a").as_deref(),
+        Some("1"),
+        "a dropped transaction leaves nothing"
+    );
 }
 
 fn views_do_not_move(harness: &dyn Harness) {
@@ -203,7 +213,8 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
     let count = |index| {
         let mut batch = Batch::default();
         let trx = engine.begin();
-        trx.scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Forward, 5000, &mut batch).expect("scans");
+        trx.scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Forward, 5000, &mut batch)
+            .expect("scans");
         batch.len()
     };
     assert_eq!(count(B), 1000);

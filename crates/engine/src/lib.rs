@@ -14,8 +14,8 @@ mod write_set;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use reference::ReferenceEngine;
 pub use traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, Participant, ReadAt,
-    Redo, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
+    Participant, ReadAt, Redo, Savepoint,
 };
 
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};

@@ -33,8 +33,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::read_view::EngineSnapshot;
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange, Participant,
-    ReadAt, Redo, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
+    Participant, ReadAt, Redo, Savepoint,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
@@ -346,7 +346,13 @@ impl BaseScan<'_> for Found {
 }
 
 impl EngineTrx for Trx {
-    fn get(&self, at: ReadAt<'_>, index: IndexId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
         value.clear();
         let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
         full_key(index, key, &mut full);

@@ -21,7 +21,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ParticipantId, IndexId, Lsn};
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 
 use crate::read_view::{EngineSnapshot, ReadView};
 
@@ -212,7 +212,13 @@ pub trait BulkLoad: Send {
 /// One transaction in one engine. Its writes are private until `commit_ordered`.
 pub trait EngineTrx: Send {
     /// Reads one key into `value` (which is cleared first); false if it does not exist.
-    fn get(&self, at: ReadAt<'_>, index: IndexId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
+    fn get(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, EngineError>;
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward). True if
     /// the range may hold more: continue with a range cut at the last key returned. Two calls at `Latest` may see

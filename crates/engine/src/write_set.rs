@@ -151,7 +151,9 @@ impl WriteSet {
             let theirs = base.current()?;
             match (mine, theirs) {
                 (None, None) => return Ok(false),
-                (Some((key, slot)), theirs) if theirs.is_none_or(|(base_key, _)| !precedes(base_key, key)) => {
+                (Some((key, slot)), theirs)
+                    if theirs.is_none_or(|(base_key, _)| !precedes(base_key, key)) =>
+                {
                     let replaces = theirs.is_some_and(|(base_key, _)| base_key == &**key);
                     if let Some(value) = slot {
                         batch.push(&key[INDEX_ID_BYTES..], value);

@@ -28,11 +28,14 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, KeyRange, Participant, Redo,
-    full_range,
+    BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, KeyRange,
+    Participant, Redo, full_range,
 };
 use parking_lot::Mutex;
-use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, FlushOptions, Options, ReadOptions, WriteBatch,
+    WriteOptions,
+};
 
 use crate::load::{self, SstLoad};
 use crate::redo;
@@ -254,7 +257,8 @@ impl Engine for RocksEngine {
         iterator.seek(FIRST_TABLE_INDEX.to_be_bytes());
         while let Some(key) = iterator.key() {
             let id = key.first_chunk().map(|id| u32::from_be_bytes(*id));
-            let id = id.ok_or_else(|| EngineError::Corrupt("a key is shorter than its index id".to_owned()))?;
+            let id =
+                id.ok_or_else(|| EngineError::Corrupt("a key is shorter than its index id".to_owned()))?;
             found.push(IndexId(id));
             iterator.seek((id + 1).to_be_bytes());
         }

@@ -35,7 +35,16 @@ unsafe impl Send for SstLoad {}
 impl SstLoad {
     /// A load into `index`; `options` are the database's own, so that tables have the same format.
     pub fn new(db: Arc<DB>, options: &'static Options, prefix: PathBuf, index: IndexId) -> SstLoad {
-        SstLoad { db, options, prefix, index, writer: None, files: Vec::new(), key: Vec::new(), finished: false }
+        SstLoad {
+            db,
+            options,
+            prefix,
+            index,
+            writer: None,
+            files: Vec::new(),
+            key: Vec::new(),
+            finished: false,
+        }
     }
 
     fn close_file(&mut self) -> Result<(), EngineError> {

@@ -18,7 +18,11 @@ impl RocksSnapshot {
     pub fn new(db: &Arc<DB>) -> RocksSnapshot {
         // SAFETY: the snapshot borrows the DB inside the Arc, whose address does not change and which `_db` keeps alive
         // until after `inner` is dropped (declaration order). The 'static lifetime never leaves this struct.
-        let inner = unsafe { std::mem::transmute::<SnapshotWithThreadMode<'_, DB>, SnapshotWithThreadMode<'static, DB>>(db.snapshot()) };
+        let inner = unsafe {
+            std::mem::transmute::<SnapshotWithThreadMode<'_, DB>, SnapshotWithThreadMode<'static, DB>>(
+                db.snapshot(),
+            )
+        };
         let mut options = ReadOptions::default();
         options.set_snapshot(&inner);
         RocksSnapshot { options, inner, _db: db.clone() }

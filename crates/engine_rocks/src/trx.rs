@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    BaseScan, Batch, Direction, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo, Savepoint, WriteSet,
-    full_key, full_range,
+    BaseScan, Batch, Direction, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo, Savepoint,
+    WriteSet, full_key, full_range,
 };
 use rocksdb::{DB, DBRawIterator, ReadOptions};
 
@@ -65,7 +65,13 @@ impl BaseScan<'_> for Committed<'_> {
 const SHORT_KEY_BYTES: usize = 128;
 
 impl EngineTrx for RocksTrx {
-    fn get(&self, at: ReadAt<'_>, index: IndexId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
         value.clear();
         let mut short = [0_u8; SHORT_KEY_BYTES];
         let mut long = Vec::new();

@@ -1,0 +1,188 @@
+//! The protocol alone, over an environment of counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_base::CommitSeq;
+use cohort_commit::{CommitEnv, Hardened, Ordered, PaceOptions, Pipeline, Stopped, Wake};
+use parking_lot::Mutex;
+
+/// Counts, checks the order of calls, and fails when told.
+#[derive(Default)]
+struct Counters {
+    applied: Mutex<Vec<u64>>,
+    written: Mutex<Vec<u64>>,
+    groups: Mutex<Vec<usize>>,
+    published: AtomicU64,
+    hardened: AtomicU64,
+    fail: AtomicBool,
+    stops: AtomicU64,
+    flush: Duration,
+}
+
+impl CommitEnv for Counters {
+    type Trx = u64;
+    type Boundary = CommitSeq;
+    type Error = &'static str;
+
+    fn order(&self, batch: &mut [Ordered<u64>]) {
+        self.applied.lock().extend(batch.iter().map(|trx| trx.seq().0));
+    }
+
+    fn boundary(&self, last: CommitSeq) -> CommitSeq {
+        assert_eq!(self.applied.lock().last(), Some(&last.0), "the boundary is the newest applied state");
+        last
+    }
+
+    fn write(&self, group: &mut [Ordered<u64>]) {
+        self.written.lock().extend(group.iter().map(|trx| trx.seq().0));
+        self.groups.lock().push(group.len());
+    }
+
+    fn harden(&self) -> Result<(), &'static str> {
+        if self.fail.load(Ordering::SeqCst) {
+            return Err("no disk");
+        }
+        std::thread::sleep(self.flush);
+        self.hardened.store(*self.written.lock().last().expect("written"), Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn publish(&self, group: &mut [Hardened<u64>], boundary: CommitSeq) {
+        let last = group.last().expect("not empty").seq();
+        assert_eq!(last, boundary, "I5: the view published is the group's own");
+        assert!(last.0 <= self.hardened.load(Ordering::SeqCst), "I4: hardened before it is published");
+        assert!(self.published.swap(last.0, Ordering::SeqCst) < last.0, "I1: published in order");
+    }
+
+    fn stop(&self, _error: &&'static str) {
+        self.stops.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn now_ns(&self) -> u64 {
+        std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos() as u64
+    }
+}
+
+fn pipeline(flush: Duration, pace: PaceOptions) -> Arc<Pipeline<Counters>> {
+    Arc::new(Pipeline::new(Counters { flush, ..Counters::default() }, CommitSeq(0), pace))
+}
+
+struct Told(AtomicU64);
+
+impl Wake for Told {
+    fn published(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_lone_transaction_is_flushed_by_its_own_worker() {
+    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let seq = pipeline.order(Pipeline::<Counters>::prepared(7));
+    assert_eq!((seq, pipeline.published()), (CommitSeq(1), CommitSeq(0)), "ordering does not flush (I4)");
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    assert!(pipeline.when_published(seq, told.clone()));
+    pipeline.lead();
+    assert_eq!((pipeline.published(), told.0.load(Ordering::SeqCst)), (seq, 1));
+    assert!(!pipeline.when_published(seq, told.clone()), "already published: nothing is told later");
+    assert_eq!(*pipeline.env().groups.lock(), [1]);
+}
+
+#[test]
+fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
+    let pipeline = pipeline(Duration::from_millis(50), PaceOptions::default());
+    pipeline.order(Pipeline::<Counters>::prepared(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| pipeline.lead());
+        while pipeline.env().groups.lock().is_empty() {
+            std::thread::yield_now();
+        }
+        for n in 0..100 {
+            pipeline.order(Pipeline::<Counters>::prepared(n));
+            pipeline.lead(); // somebody leads: returns at once
+        }
+        assert_eq!(pipeline.published(), CommitSeq(0), "all of it within one flush");
+    });
+    assert_eq!(*pipeline.env().groups.lock(), [1, 100]);
+    assert_eq!(pipeline.published(), CommitSeq(101));
+}
+
+#[test]
+fn many_threads_keep_one_order_and_lose_nobody() {
+    let pipeline = pipeline(Duration::from_micros(50), PaceOptions { is_adaptive: true, ..PaceOptions::default() });
+    const THREADS: u64 = 16;
+    const EACH: u64 = 300;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+                    if (n + thread) % 64 == 0 {
+                        pipeline.hold(|last| assert!(last >= seq)).expect("running");
+                    }
+                    pipeline.wait_published(seq).expect("running");
+                    assert!(pipeline.published() >= seq);
+                }
+            });
+        }
+    });
+    let expected: Vec<u64> = (1..=THREADS * EACH).collect();
+    assert_eq!(*pipeline.env().applied.lock(), expected, "I1: applied in CommitSeq order");
+    assert_eq!(*pipeline.env().written.lock(), expected, "I1: written in CommitSeq order");
+}
+
+#[test]
+fn parked_sessions_are_told_exactly_once_under_load() {
+    let pipeline = pipeline(Duration::from_micros(30), PaceOptions::default());
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    let parked = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for n in 0..2000 {
+                    let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+                    parked.fetch_add(u64::from(pipeline.when_published(seq, told.clone())), Ordering::SeqCst);
+                    pipeline.lead();
+                }
+            });
+        }
+    });
+    assert_eq!(pipeline.published(), CommitSeq(8000), "nobody was left behind");
+    assert_eq!(told.0.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
+    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let first = pipeline.order(Pipeline::<Counters>::prepared(1));
+    pipeline.wait_published(first).expect("running");
+    pipeline.env().fail.store(true, Ordering::SeqCst);
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    let seq = pipeline.order(Pipeline::<Counters>::prepared(2));
+    assert!(pipeline.when_published(seq, told.clone()));
+    pipeline.lead();
+    assert_eq!(pipeline.wait_published(seq), Err(Stopped));
+    assert_eq!(pipeline.hold(|_| ()), Err(Stopped));
+    assert_eq!(pipeline.published(), first);
+    assert_eq!((told.0.load(Ordering::SeqCst), pipeline.env().stops.load(Ordering::SeqCst)), (0, 1));
+}
+
+#[test]
+fn the_operators_wait_gathers_a_count() {
+    let pace = PaceOptions { wait_count: 4, wait_us: 2_000_000, ..PaceOptions::default() };
+    let pipeline = pipeline(Duration::ZERO, pace);
+    std::thread::scope(|scope| {
+        for n in 0..4 {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+                pipeline.wait_published(seq).expect("running");
+            });
+        }
+    });
+    assert_eq!(*pipeline.env().groups.lock(), [4]);
+    assert_eq!(pipeline.pace().triggers().count.load(Ordering::SeqCst), 1);
+}
