@@ -92,15 +92,15 @@ impl SessionTrx {
             }
         });
         self.spare_log = Some(log);
-        let prepared = match self.db.commit.prepare(CommitRequest { redo, binlog, locks }) {
+        let prepared = match self.db.commit.prepare(CommitRequest { redo, binlog, locks, client: Some(self.client.clone()) }) {
             Ok(prepared) => prepared,
             // The request is dropped, and its locks with it: rolled back.
             Err((error, _)) => return Err(commit_error(error)),
         };
         let seq = self.db.commit.order(prepared);
         self.last_ordered = seq;
+        // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to tell.
         self.hold_until = self.hold_until.max(seq);
-        self.db.commit.lead();
         Ok(seq)
     }
 
@@ -125,7 +125,7 @@ impl SessionTrx {
             domain: settings.domain,
             server: settings.server,
             seq_no: settings.seq_no.take(),
-            connection: self.connection,
+            has_waited: false,
             timestamp: self.statement_timestamp,
         }))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cohort_commit::ClientPace;
 use cohort_base::{CommitSeq, ConnectionId, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir, TrxCache};
 use cohort_catalog::Table;
@@ -54,6 +55,8 @@ pub struct SessionTrx {
     pub(super) spare_log: Option<StatementLog>,
     /// Text of the running statement for its row events; empty for none.
     pub(super) annotation: Vec<u8>,
+    /// The connection as the pace of flush groups remembers it.
+    pub(super) client: Arc<ClientPace>,
 }
 
 /// How a transaction is started by BEGIN or START TRANSACTION.
@@ -80,6 +83,7 @@ impl SessionTrx {
             spare_locks: None,
             spare_engines: Vec::new(),
             spare_log: None,
+            client: Arc::default(),
             annotation: Vec::new(),
         }
     }
