@@ -18,6 +18,8 @@ mod parse;
 mod print;
 mod zone;
 
+use crate::{SqlError, Warning};
+
 pub use interval::{Interval, IntervalUnit};
 pub(crate) use packed::{
     datetime_len, read_date, read_datetime, read_time, read_timestamp, time_len, timestamp_len, write_date,
@@ -62,18 +64,20 @@ impl Issues {
     pub const ZERO_DATE: Issues = Issues(4);
     /// Month or day is zero and NO_ZERO_IN_DATE is on.
     pub const ZERO_IN_DATE: Issues = Issues(8);
-    /// Only a part that the target type lacks was cut (a note in MariaDB): the time of day for DATE, the date for
-    /// TIME.
+    /// Digits beyond the sixth were cut, or the fraction of a number that is a date: a note in MariaDB.
     pub const NOTE: Issues = Issues(16);
+    /// A part that the target type lacks was cut: the time of day for DATE, the date for TIME. CAST is silent about
+    /// it, an assignment to a column leaves note 1265.
+    pub const CUT: Issues = Issues(32);
 
     /// Whether any of `other` holds.
     pub fn any(self, other: Issues) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Nothing but notes.
+    /// Nothing but notes and cut parts.
     pub fn is_good(self) -> bool {
-        self.0 & !Issues::NOTE.0 == 0
+        self.0 & !(Issues::NOTE.0 | Issues::CUT.0) == 0
     }
 }
 
@@ -91,7 +95,9 @@ pub struct Parsed<T> {
     pub value: Option<T>,
     /// What to warn about.
     pub issues: Issues,
-    /// Whether the text had a time of day.
+    /// Whether there was a date.
+    pub has_date: bool,
+    /// Whether there was a time of day, or a time.
     pub has_time: bool,
     /// Fraction digits written, at most 6.
     pub decimals: u8,
@@ -99,15 +105,35 @@ pub struct Parsed<T> {
 
 impl<T> Parsed<T> {
     fn bad(issues: Issues) -> Parsed<T> {
-        Parsed { value: None, issues, has_time: false, decimals: 0 }
+        Parsed { value: None, issues, has_date: false, has_time: false, decimals: 0 }
     }
 
     fn map<U>(self, f: impl FnOnce(T) -> U) -> Parsed<U> {
         Parsed {
             value: self.value.map(f),
             issues: self.issues,
+            has_date: self.has_date,
             has_time: self.has_time,
             decimals: self.decimals,
+        }
+    }
+
+    /// What an expression warns about `input`: "Incorrect datetime value: 'x'" (the type asked for) when there is no
+    /// value, else "Truncated incorrect date value: 'x'" (the type found).
+    pub fn warning(&self, asked_for: &str, input: &[u8]) -> Option<Warning> {
+        if self.value.is_none() {
+            return Some(Warning::warning(SqlError::incorrect_value(asked_for, input)));
+        }
+        let found = match (self.has_date, self.has_time) {
+            (true, false) => "date",
+            (true, true) => "datetime",
+            (false, _) => "time",
+        };
+        let error = SqlError::truncated_incorrect(found, input);
+        match self.issues {
+            issues if !issues.is_good() => Some(Warning::warning(error)),
+            issues if issues.any(Issues::NOTE) => Some(Warning::note(error)),
+            _ => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parse::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
-use crate::SqlMode;
+use crate::{Decimal, SqlMode};
 
 /// Two-digit years below this are 20xx.
 const PIVOT: i64 = 70;
@@ -17,14 +17,28 @@ fn widen(v: i64) -> Option<(i64, bool)> {
         _ if v <= (PIVOT - 1) * 10_000 + 1231 => ((v + 20_000_000) * DATE, false),
         _ if v < PIVOT * 10_000 + 101 => return None,
         ..=991_231 => ((v + 19_000_000) * DATE, false),
+        ..10_000_101 => return None,
         ..=99_991_231 => (v * DATE, false),
         ..=100_999_999 => return None,
         _ if v <= (PIVOT - 1) * 10_000_000_000 + 1_231_235_959 => (v + 20_000_000_000_000, true),
         _ if v < PIVOT * 10_000_000_000 + 101_000_000 => return None,
         ..=991_231_235_959 => (v + 19_000_000_000_000, true),
-        ..=10_000_101_000_000 => (v, true),
+        ..10_000_101_000_000 => (v, true),
         _ => return None,
     })
+}
+
+/// Whole part, saturated, microseconds of the fraction, and whether digits beyond were cut.
+fn split(v: &Decimal, mode: SqlMode) -> (i64, u32, Issues) {
+    let kept = match v.round(6) {
+        Ok(rounded) if mode.has(SqlMode::TIME_ROUND_FRACTIONAL) => rounded,
+        _ => v.truncate(6),
+    };
+    let cut = kept != *v && !mode.has(SqlMode::TIME_ROUND_FRACTIONAL);
+    let whole = kept.truncate(0);
+    let micros = kept.sub(&whole).and_then(|f| f.mul(&Decimal::from_i64(SECOND)));
+    let micros = micros.map_or(0, |m| m.abs().to_u64().0 as u32);
+    (whole.to_i64().0, micros, if cut { Issues::NOTE } else { Issues::default() })
 }
 
 impl DateTime {
@@ -44,13 +58,31 @@ impl DateTime {
         if let Err(issue) = check_date(date, wide != 0 || micros != 0, mode) {
             return Parsed::bad(issue);
         }
-        let value = DateTime { date, hour: hour as u8, minute: minute as u8, second: second as u8, micros };
+        // The fraction of a date is cut.
+        let (kept, issues) = match (has_time, micros) {
+            (false, 1..) => (0, Issues::NOTE),
+            _ => (micros, Issues::default()),
+        };
+        let value =
+            DateTime { date, hour: hour as u8, minute: minute as u8, second: second as u8, micros: kept };
         Parsed {
             value: Some(value),
-            issues: Issues::default(),
+            issues,
+            has_date: true,
             has_time,
-            decimals: if micros > 0 { 6 } else { 0 },
+            decimals: if kept > 0 { 6 } else { 0 },
         }
+    }
+
+    /// A number with a fraction.
+    pub fn from_decimal(v: &Decimal, mode: SqlMode) -> Parsed<DateTime> {
+        if v.is_negative() {
+            return Parsed::bad(Issues::TRUNCATED);
+        }
+        let (whole, micros, cut) = split(v, mode);
+        let mut parsed = DateTime::from_number(whole, micros, mode);
+        parsed.issues |= cut;
+        parsed
     }
 
     /// 20260102030405.
@@ -63,9 +95,9 @@ impl DateTime {
 }
 
 impl Date {
-    /// A number such as 20260102 or 260102; a time of day is cut with a note.
+    /// A number such as 20260102 or 260102; a time of day is cut.
     pub fn from_number(v: i64, mode: SqlMode) -> Parsed<Date> {
-        DateTime::from_number(v, 0, mode).to_date()
+        DateTime::from_number(v, 0, mode).into_date()
     }
 
     /// 20260102.
@@ -75,32 +107,40 @@ impl Date {
 }
 
 impl Time {
-    /// A number such as 10203 for 01:02:03, with microseconds of its fraction; `v` and the fraction have one sign,
-    /// `negative` is that of a number between -1 and 0.
+    /// A number such as 10203 for 01:02:03, with microseconds of its fraction, which has the sign of `v`.
     pub fn from_number(v: i64, micros: u32, mode: SqlMode) -> Parsed<Time> {
         let negative = v < 0;
         let magnitude = v.unsigned_abs();
-        if !negative && v > 99_999_999 && v >= 10_000_101_000_000 {
-            let lenient = SqlMode(mode.0 & SqlMode::TIME_ROUND_FRACTIONAL.0);
-            let mut time = DateTime::from_number(v, micros, lenient).map(|d| d.time());
-            time.issues |= Issues::NOTE;
-            return time;
-        }
-        let good = |value, issues| Parsed {
-            value: Some(value),
-            issues,
-            has_time: true,
-            decimals: if micros > 0 { 6 } else { 0 },
-        };
-        if magnitude > 8_385_959 {
-            let limit = if negative { Time { micros: -Time::MAX.micros } } else { Time::MAX };
-            return good(limit, Issues::OUT_OF_RANGE);
+        if (10_000_000..=99_999_999_999_999).contains(&v) {
+            let lenient = SqlMode(mode.0 & SqlMode::TIME_ROUND_FRACTIONAL.0 | SqlMode::ALLOW_INVALID_DATES.0);
+            return DateTime::from_number(v, micros, lenient).into_time();
         }
         let (minute, second) = ((magnitude / 100 % 100) as u8, (magnitude % 100) as u8);
-        if minute > 59 || second > 59 {
+        if (minute > 59 || second > 59) && magnitude < 10_000_000 {
             return Parsed::bad(Issues::TRUNCATED);
         }
-        good(Time::from_hms(negative, (magnitude / 10_000) as u32, minute, second, micros), Issues::default())
+        let (mut value, mut issues) = (Time::MAX, Issues::default());
+        if magnitude > 8_385_959 {
+            issues = Issues::OUT_OF_RANGE;
+        } else {
+            value = Time::from_hms(false, (magnitude / 10_000) as u32, minute, second, micros);
+        }
+        if negative {
+            value.micros = -value.micros;
+        }
+        let decimals = if micros > 0 { 6 } else { 0 };
+        Parsed { value: Some(value), issues, has_date: false, has_time: true, decimals }
+    }
+
+    /// A number with a fraction.
+    pub fn from_decimal(v: &Decimal, mode: SqlMode) -> Parsed<Time> {
+        let (whole, micros, cut) = split(v, mode);
+        let mut parsed = Time::from_number(whole, micros, mode);
+        if whole == 0 && v.is_negative() {
+            parsed = parsed.map(|t| Time { micros: -t.micros });
+        }
+        parsed.issues |= cut;
+        parsed
     }
 
     /// hhmmss with sign, fraction cut.

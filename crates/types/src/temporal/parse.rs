@@ -36,23 +36,27 @@ impl Scanner<'_> {
         skipped
     }
 
-    /// Microseconds behind a point; digits beyond the sixth round up the sixth when asked to. The flag: rounding
-    /// carried into the second.
+    /// Microseconds behind a point.
     fn fraction(&mut self, mode: SqlMode) -> Fraction {
         let digits = self.digits();
         let kept = digits.min(6);
         let value = self.number(6).unwrap_or(0) as u32 * 10u32.pow(6 - kept as u32);
-        let up = mode.has(SqlMode::TIME_ROUND_FRACTIONAL)
-            && self.peek().is_some_and(|b| (b'5'..=b'9').contains(&b));
-        self.rest = &self.rest[digits - kept..];
-        Fraction { micros: value, round_up: up, decimals: kept as u8 }
+        let rounds = mode.has(SqlMode::TIME_ROUND_FRACTIONAL);
+        let round_up = rounds && self.peek().is_some_and(|b| (b'5'..=b'9').contains(&b));
+        let (beyond, rest) = self.rest.split_at(digits - kept);
+        self.rest = rest;
+        let cut = beyond.iter().any(|&b| b != b'0');
+        Fraction { micros: value, round_up, cut, decimals: kept as u8 }
     }
 }
 
 #[derive(Clone, Copy, Default)]
 struct Fraction {
     micros: u32,
+    /// The digits beyond the sixth round it up.
     round_up: bool,
+    /// There were digits other than 0 beyond the sixth.
+    cut: bool,
     decimals: u8,
 }
 
@@ -78,6 +82,8 @@ struct Fields {
     two_digit_year: bool,
     fraction: Fraction,
     truncated: bool,
+    /// A `T`, an hour, or at least 12 digits: not a time, not a lone date.
+    is_datetime: bool,
 }
 
 /// Reads the fields of a datetime; `None` when the text does not start with a digit, or is a time.
@@ -91,9 +97,10 @@ fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fi
         two_digit_year: false,
         fraction: Fraction::default(),
         truncated: false,
+        is_datetime: false,
     };
-    let (digits, compact) = compact_digits(s.rest);
-    if compact {
+    if let Some((digits, has_t)) = compact_digits(s.rest) {
+        f.is_datetime = digits >= 12 || has_t;
         let year_len = if digits == 4 || digits == 8 || digits >= 14 { 4 } else { 2 };
         f.two_digit_year = year_len == 2;
         for n in 0..6 {
@@ -106,7 +113,6 @@ fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fi
             }
             f.count += 1;
         }
-        f.truncated |= f.count < 6 && !matches!(s.peek(), None | Some(b'.'));
     } else {
         delimited_fields(s, separator, &mut f)?;
     }
@@ -117,12 +123,14 @@ fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fi
     Some(f)
 }
 
-/// Number of digits, and whether the text is nothing but one number, with perhaps a `T` and a fraction inside.
-fn compact_digits(text: &[u8]) -> (usize, bool) {
+/// Number of digits, and whether a `T` stood among them, when the text is one number, with perhaps a `T` and a
+/// fraction inside, and no second number is set off from it.
+fn compact_digits(text: &[u8]) -> Option<(usize, bool)> {
     let mut s = Scanner { rest: text };
     let mut digits = s.digits();
     s.rest = &s.rest[digits..];
-    if s.peek() == Some(b'T') {
+    let has_t = s.peek() == Some(b'T');
+    if has_t {
         s.rest = &s.rest[1..];
         let more = s.digits();
         digits += more;
@@ -132,7 +140,12 @@ fn compact_digits(text: &[u8]) -> (usize, bool) {
         s.rest = &s.rest[1..];
         s.rest = &s.rest[s.digits()..];
     }
-    (digits, s.rest.is_empty())
+    if s.peek().is_some_and(|b| b.is_ascii_punctuation()) {
+        s.rest = &s.rest[1..];
+    } else if s.skip_spaces() == 0 {
+        return Some((digits, has_t));
+    }
+    if s.digits() > 0 { None } else { Some((digits, has_t)) }
 }
 
 /// Numbers with separators between them.
@@ -154,6 +167,7 @@ fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -
                 }
             };
             s.rest = &s.rest[skip..];
+            f.is_datetime |= n == 3 && next == b'T';
             if s.rest.is_empty() {
                 return Some(());
             }
@@ -166,6 +180,7 @@ fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -
             }
         }
         f.count += 1;
+        f.is_datetime |= f.count > 3;
     }
     Some(())
 }
@@ -213,10 +228,14 @@ fn datetime_of(f: Fields, trailing: &[u8], mode: SqlMode) -> Parsed<DateTime> {
     if f.fraction.round_up {
         match value.round_up_micro() {
             Some(rounded) => value = rounded,
-            None => return Parsed::bad(Issues::OUT_OF_RANGE),
+            None => issues |= Issues::OUT_OF_RANGE,
         }
     }
-    Parsed { value: Some(value), issues, has_time: f.count > 3, decimals: f.fraction.decimals }
+    if f.fraction.cut {
+        issues |= Issues::NOTE;
+    }
+    let has_time = f.count > 3;
+    Parsed { value: Some(value), issues, has_date: true, has_time, decimals: f.fraction.decimals }
 }
 
 impl DateTime {
@@ -231,22 +250,37 @@ impl DateTime {
 }
 
 impl Date {
-    /// Lenient text, as MariaDB reads it; a time of day is cut with a note.
+    /// Lenient text, as MariaDB reads it; a time of day is cut.
     pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Date> {
         let parsed = DateTime::parse(text, mode);
-        parsed.to_date()
+        parsed.into_date()
     }
 }
 
 impl Parsed<DateTime> {
-    /// The date alone; a time of day other than midnight is cut with a note.
-    pub fn to_date(self) -> Parsed<Date> {
+    /// The date alone; a time of day other than midnight is cut.
+    pub fn into_date(self) -> Parsed<Date> {
         let cut = self.value.is_some_and(|v| v.micros_of_day() != 0);
         let mut date = self.map(|v| v.date);
+        // A fraction that could not be rounded up at the end of the calendar does no harm here.
+        if date.value.is_some() && date.issues.any(Issues::OUT_OF_RANGE) {
+            date.issues = Issues::NOTE;
+        }
         if cut {
-            date.issues |= Issues::NOTE;
+            date.issues |= Issues::CUT;
         }
         date
+    }
+}
+
+impl Parsed<DateTime> {
+    /// The time of day alone; the date is cut.
+    pub fn into_time(self) -> Parsed<Time> {
+        let mut time = self.map(|v| v.time());
+        if time.value.is_some() {
+            time.issues |= Issues::CUT;
+        }
+        time
     }
 }
 
@@ -259,18 +293,14 @@ impl Time {
         if body.is_empty() {
             return Parsed::bad(Issues::TRUNCATED);
         }
-        if body.len() >= 12 && !negative {
+        if !negative {
             let mut s = Scanner { rest: body };
-            let lenient = SqlMode(mode.0 & SqlMode::TIME_ROUND_FRACTIONAL.0);
+            let lenient = SqlMode(mode.0 & SqlMode::TIME_ROUND_FRACTIONAL.0 | SqlMode::ALLOW_INVALID_DATES.0);
             if let Some(f) = fields(&mut s, Separator::NoPunctuation, mode)
-                && f.count > 3
-                && !f.truncated
+                && f.is_datetime
+                && f.count >= 3
             {
-                let mut time = datetime_of(f, s.rest, lenient).map(|v| v.time());
-                if time.value.is_some() {
-                    time.issues |= Issues::NOTE;
-                }
-                return time;
+                return datetime_of(f, s.rest, lenient).into_time();
             }
         }
         let mut s = Scanner { rest: body };
@@ -280,11 +310,7 @@ impl Time {
 
 /// `D hh:mm:ss.f`, `hh:mm:ss.f` or `hhmmss.f`.
 fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode) -> Parsed<Time> {
-    let starts_with_number = matches!(s.peek(), Some(b'0'..=b'9' | b'.' | b':'));
-    if !starts_with_number {
-        return Parsed::bad(Issues::TRUNCATED);
-    }
-    let first = s.number(usize::MAX).unwrap_or(0);
+    let Some(first) = s.number(usize::MAX) else { return Parsed::bad(Issues::TRUNCATED) };
     let spaces = s.skip_spaces();
     let digit_at = |s: &Scanner<'_>, n: usize| s.rest.get(n).is_some_and(u8::is_ascii_digit);
     // Days, hours, minutes, seconds.
@@ -337,7 +363,10 @@ fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode) -> Parsed<Time>
     if !trim_start(s.rest).is_empty() {
         issues |= Issues::TRUNCATED;
     }
-    Parsed { value: Some(time), issues, has_time: true, decimals: fraction.decimals }
+    if fraction.cut {
+        issues |= Issues::NOTE;
+    }
+    Parsed { value: Some(time), issues, has_date: false, has_time: true, decimals: fraction.decimals }
 }
 
 /// `e5`, `E-3`: the text of a double, which is no time.
