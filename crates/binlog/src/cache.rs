@@ -1,12 +1,42 @@
-//! The transaction cache.
+//! The transaction cache: what a transaction gathered for the binlog while it ran.
+//!
+//! # Concepts
+//!
+//! - The cache holds finished events, one after the other, with headers. Their `event_len` does not count a checksum
+//!   and their `log_pos` means nothing: positions, and with them checksums, exist only when the flush group closes.
+//! - A *statement* is an optional annotation (its text), the maps of its tables, and row events. Annotation and maps
+//!   are written right before the first row, so a statement that changes nothing leaves nothing.
+//! - The last row event is *open*: rows of the same kind and table are added to it until it would pass
+//!   `row_event_bytes_max`. The end of the statement marks it with STMT_END.
+//! - Replicas open the tables of a statement at its first row event. A table that appears later therefore ends the
+//!   run of row events (STMT_END) and starts another with all maps written again.
+//! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never does.
+//!
+//! # States
+//!
+//! empty -> (`begin_statement`, `row`, `end_statement` | `query` | `event`)* -> `seal` -> empty;
+//! `truncate` goes back to a `position`, `reset` to empty.
+//!
+//! # On failure
+//!
+//! An error leaves the cache as it was before the event, or with part of the statement; the caller truncates to the
+//! statement's start.
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use cohort_base::ServerId;
 
-use crate::event::{Event, QueryEvent, RowsKind, TableMap};
+use crate::event::{
+    Checksum, Event, EventHeader, EventType, HEADER_LEN, Packing, QueryEvent, RowsKind, TableMap,
+    begin_event, encode_rows_head, finish_event, rows_flags,
+};
+use crate::spill::SpillFile;
 use crate::{Sealed, SpillDir};
+
+/// Offset of the flags inside a row event.
+const ROWS_FLAGS_AT: usize = HEADER_LEN + 6;
 
 /// Limits of a cache.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +51,7 @@ pub struct CacheOptions {
 
 impl Default for CacheOptions {
     fn default() -> CacheOptions {
-        CacheOptions { memory_bytes_max: 32 << 10, bytes_max: u64::MAX, row_event_bytes_max: 8192 }
+        CacheOptions { memory_bytes_max: 1 << 20, bytes_max: u64::MAX, row_event_bytes_max: 8192 }
     }
 }
 
@@ -54,8 +84,8 @@ pub struct RowImage<'a> {
 /// A place in a cache, to go back to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CachePos {
-    pub(crate) bytes: u64,
-    pub(crate) events: u64,
+    bytes: u64,
+    events: u64,
 }
 
 /// Why a cache cannot take more.
@@ -74,7 +104,7 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CacheError::TooLarge { bytes_max } => {
-                write!(f, "the transaction needs more than {bytes_max} bytes of log")
+                write!(f, "the transaction needs more than {bytes_max} bytes of binary log")
             }
             CacheError::Spill(err) => write!(f, "cannot write the transaction's spill file: {err}"),
         }
@@ -83,80 +113,287 @@ impl fmt::Display for CacheError {
 
 impl std::error::Error for CacheError {}
 
-/// What a transaction gathered while it ran.
-pub struct TrxCache {}
+/// The row event that still grows, at the end of the buffer.
+#[derive(Clone, Copy)]
+struct OpenRows {
+    start: usize,
+    rows_start: usize,
+    table_id: u64,
+    kind: RowsKind,
+    flags: u16,
+}
+
+struct AnnouncedTable {
+    map: Arc<TableMap>,
+    written: bool,
+}
+
+/// What a transaction gathered while it ran. Used by its session only.
+pub struct TrxCache {
+    options: CacheOptions,
+    spill_dir: Option<Arc<SpillDir>>,
+    /// Events behind those that are spilled.
+    buf: Vec<u8>,
+    /// Number of finished events in `buf`.
+    buf_events: u64,
+    spilled: Option<SpillFile>,
+    open: Option<OpenRows>,
+    stamp: Stamp,
+    annotate: Vec<u8>,
+    annotate_pending: bool,
+    tables: Vec<AnnouncedTable>,
+}
 
 impl TrxCache {
     /// An empty cache. Without a spill directory it stays in memory whatever its size.
-    pub fn new(_options: CacheOptions, _spill: Option<Arc<SpillDir>>) -> TrxCache {
-        todo!()
+    pub fn new(options: CacheOptions, spill: Option<Arc<SpillDir>>) -> TrxCache {
+        TrxCache {
+            options,
+            spill_dir: spill,
+            buf: Vec::new(),
+            buf_events: 0,
+            spilled: None,
+            open: None,
+            stamp: Stamp::default(),
+            annotate: Vec::new(),
+            annotate_pending: false,
+            tables: Vec::new(),
+        }
     }
 
     /// Starts a statement: its events get this stamp. The annotation (the SQL text) is written before the
     /// statement's first table map, so a statement that changes nothing leaves nothing.
-    pub fn begin_statement(&mut self, _stamp: Stamp, _annotate: Option<&[u8]>) {
-        todo!()
+    pub fn begin_statement(&mut self, stamp: Stamp, annotate: Option<&[u8]>) {
+        self.close_rows(rows_flags::STMT_END);
+        self.stamp = stamp;
+        self.tables.clear();
+        self.annotate.clear();
+        self.annotate_pending = annotate.is_some_and(|sql| !sql.is_empty());
+        self.annotate.extend_from_slice(annotate.unwrap_or_default());
     }
 
     /// Announces a table of the running statement. All tables known to be written should be announced before the
     /// first row; a later one is possible and ends the row events before it.
-    pub fn table_map(&mut self, _map: &Arc<TableMap>) -> Result<(), CacheError> {
-        todo!()
+    pub fn table_map(&mut self, map: &Arc<TableMap>) {
+        if !self.tables.iter().any(|table| table.map.table_id == map.table_id) {
+            self.tables.push(AnnouncedTable { map: map.clone(), written: false });
+        }
     }
 
     /// Adds a changed row of a table that was announced in this statement.
-    pub fn row(&mut self, _table_id: u64, _row: &RowImage<'_>) -> Result<(), CacheError> {
-        todo!()
+    pub fn row(&mut self, table_id: u64, row: &RowImage<'_>) -> Result<(), CacheError> {
+        let found = self.tables.iter().find(|table| table.map.table_id == table_id);
+        let table = found.expect("a row belongs to a table announced in its statement");
+        let (width, written) = (table.map.column_types.len() as u32, table.written);
+        self.check_size(row.image.len())?;
+        if !written {
+            self.close_rows(rows_flags::STMT_END);
+            self.write_maps();
+        }
+        if !self.fits_open(table_id, row) {
+            self.close_rows(0);
+            self.spill_if_large()?;
+            self.open_rows(table_id, width, row);
+        }
+        self.buf.extend_from_slice(row.image);
+        Ok(())
     }
 
     /// Ends a statement: marks its last row event.
     pub fn end_statement(&mut self) -> Result<(), CacheError> {
-        todo!()
+        self.close_rows(rows_flags::STMT_END);
+        self.tables.clear();
+        self.annotate_pending = false;
+        self.spill_if_large()
     }
 
     /// Adds a statement as text: DDL, SAVEPOINT, COMMIT of a group without XID.
-    pub fn query(&mut self, _flags: u16, _query: &QueryEvent) -> Result<(), CacheError> {
-        todo!()
+    pub fn query(&mut self, flags: u16, query: &QueryEvent) -> Result<(), CacheError> {
+        let kind = match query.packing {
+            Packing::Plain => EventType::QUERY,
+            Packing::Compressed => EventType::QUERY_COMPRESSED,
+        };
+        self.append(kind, flags, |out| query.encode(out))
     }
 
     /// Adds any other event.
-    pub fn event(&mut self, _flags: u16, _event: &Event) -> Result<(), CacheError> {
-        todo!()
+    pub fn event(&mut self, flags: u16, event: &Event) -> Result<(), CacheError> {
+        self.append(event.kind(), flags, |out| event.encode(out))
+    }
+
+    /// Adds an event that another server wrote, with its own header: for a replica that logs what it applies.
+    pub fn foreign(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), CacheError> {
+        self.close_rows(rows_flags::STMT_END);
+        self.check_size(body.len())?;
+        let start = begin_event(&mut self.buf, header.kind, header.timestamp, header.server_id, header.flags);
+        self.buf.extend_from_slice(body);
+        finish_event(&mut self.buf, start, 0, Checksum::None);
+        self.buf_events += 1;
+        self.spill_if_large()
     }
 
     /// The place behind the last event, for a rollback to here. Between statements only.
     pub fn position(&self) -> CachePos {
-        todo!()
+        debug_assert!(self.open.is_none(), "a position inside a statement cannot be gone back to");
+        let (bytes, events) = self.spilled.as_ref().map_or((0, 0), |s| (s.event_bytes(), s.events()));
+        CachePos { bytes: bytes + self.buf.len() as u64, events: events + self.buf_events }
     }
 
-    /// Forgets what came behind `pos` (rollback of a statement or to a savepoint).
-    pub fn truncate(&mut self, _pos: CachePos) -> Result<(), CacheError> {
-        todo!()
+    /// Forgets what came behind `pos` (rollback of a statement or to a savepoint). Ends the running statement.
+    pub fn truncate(&mut self, pos: CachePos) -> Result<(), CacheError> {
+        self.open = None;
+        self.tables.clear();
+        self.annotate_pending = false;
+        match &mut self.spilled {
+            Some(spilled) if pos.bytes < spilled.event_bytes() => {
+                spilled.truncate(pos.bytes, pos.events).map_err(CacheError::Spill)?;
+                self.buf.clear();
+                self.buf_events = 0;
+            }
+            spilled => {
+                let (bytes, events) = spilled.as_ref().map_or((0, 0), |s| (s.event_bytes(), s.events()));
+                self.buf.truncate((pos.bytes - bytes) as usize);
+                self.buf_events = pos.events - events;
+            }
+        }
+        Ok(())
     }
 
     /// Whether nothing is to be logged.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.size_bytes() == 0
     }
 
     /// Bytes gathered, in memory and spilled.
     pub fn size_bytes(&self) -> u64 {
-        todo!()
+        self.spilled.as_ref().map_or(0, |s| s.event_bytes()) + self.buf.len() as u64
     }
 
     /// Finishes the cache for `append_trx`; a spill file is durable afterwards. The cache is empty and ready for
-    /// the next transaction.
+    /// the next transaction. After an error it holds what it held.
     pub fn seal(&mut self) -> Result<Sealed, CacheError> {
-        todo!()
+        self.close_rows(rows_flags::STMT_END);
+        let sealed = match &mut self.spilled {
+            None => Sealed::Memory { bytes: std::mem::take(&mut self.buf), events: self.buf_events },
+            Some(spilled) => {
+                spilled.append(&self.buf, self.buf_events).map_err(CacheError::Spill)?;
+                self.buf.clear();
+                self.buf_events = 0;
+                spilled.seal().map_err(CacheError::Spill)?
+            }
+        };
+        self.spilled = None;
+        self.reset();
+        Ok(sealed)
     }
 
     /// Forgets everything (rollback of the transaction); keeps the room, removes the spill file.
     pub fn reset(&mut self) {
-        todo!()
+        self.buf.clear();
+        self.buf_events = 0;
+        self.spilled = None;
+        self.open = None;
+        self.tables.clear();
+        self.annotate_pending = false;
     }
 
     /// Gives back the memory of a body that was appended.
-    pub fn recycle(&mut self, _body: Sealed) {
-        todo!()
+    pub fn recycle(&mut self, body: Sealed) {
+        if let Sealed::Memory { bytes, .. } = body {
+            if self.buf.capacity() == 0 && bytes.capacity() <= self.options.memory_bytes_max {
+                self.buf = bytes;
+                self.buf.clear();
+            }
+        }
+    }
+
+    fn append(
+        &mut self,
+        kind: EventType,
+        flags: u16,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), CacheError> {
+        self.close_rows(rows_flags::STMT_END);
+        self.check_size(0)?;
+        self.write_event(kind, flags, body);
+        self.spill_if_large()
+    }
+
+    fn write_event(&mut self, kind: EventType, flags: u16, body: impl FnOnce(&mut Vec<u8>)) {
+        let Stamp { timestamp, server_id, flags: more } = self.stamp;
+        let start = begin_event(&mut self.buf, kind, timestamp, server_id, flags | more);
+        body(&mut self.buf);
+        finish_event(&mut self.buf, start, 0, Checksum::None);
+        self.buf_events += 1;
+    }
+
+    /// Annotation, then the maps of all announced tables.
+    fn write_maps(&mut self) {
+        if std::mem::take(&mut self.annotate_pending) {
+            let annotate = std::mem::take(&mut self.annotate);
+            self.write_event(EventType::ANNOTATE_ROWS, 0, |out| out.extend_from_slice(&annotate));
+            self.annotate = annotate;
+        }
+        let mut tables = std::mem::take(&mut self.tables);
+        for table in &mut tables {
+            self.write_event(EventType::TABLE_MAP, 0, |out| table.map.encode(out));
+            table.written = true;
+        }
+        self.tables = tables;
+    }
+
+    fn open_rows(&mut self, table_id: u64, width: u32, row: &RowImage<'_>) {
+        let Stamp { timestamp, server_id, flags } = self.stamp;
+        let kind = row.kind.event_type(Packing::Plain);
+        let start = begin_event(&mut self.buf, kind, timestamp, server_id, flags);
+        encode_rows_head(&mut self.buf, table_id, row.flags, width, row.present, row.present_after);
+        let rows_start = self.buf.len();
+        self.open = Some(OpenRows { start, rows_start, table_id, kind: row.kind, flags: row.flags });
+    }
+
+    fn fits_open(&self, table_id: u64, row: &RowImage<'_>) -> bool {
+        let Some(open) = self.open else { return false };
+        let bitmaps = row.present.len() + row.present_after.len();
+        let written = &self.buf[open.rows_start - bitmaps..open.rows_start];
+        open.table_id == table_id
+            && open.kind == row.kind
+            && open.flags == row.flags
+            && written.starts_with(row.present)
+            && written.ends_with(row.present_after)
+            && self.buf.len() - open.start + row.image.len() <= self.options.row_event_bytes_max
+    }
+
+    /// Finishes the open row event, if there is one, with these flags added.
+    fn close_rows(&mut self, more: u16) {
+        let Some(open) = self.open.take() else { return };
+        let at = open.start + ROWS_FLAGS_AT;
+        self.buf[at..at + 2].copy_from_slice(&(open.flags | more).to_le_bytes());
+        finish_event(&mut self.buf, open.start, 0, Checksum::None);
+        self.buf_events += 1;
+    }
+
+    fn check_size(&self, more: usize) -> Result<(), CacheError> {
+        let bytes_max = self.options.bytes_max;
+        match self.size_bytes() + more as u64 > bytes_max {
+            true => Err(CacheError::TooLarge { bytes_max }),
+            false => Ok(()),
+        }
+    }
+
+    /// Moves all finished events to the spill file if they are too many for memory.
+    fn spill_if_large(&mut self) -> Result<(), CacheError> {
+        debug_assert!(self.open.is_none());
+        let Some(dir) = &self.spill_dir else { return Ok(()) };
+        if self.buf.len() <= self.options.memory_bytes_max {
+            return Ok(());
+        }
+        if self.spilled.is_none() {
+            self.spilled = Some(dir.create().map_err(CacheError::Spill)?);
+        }
+        let spilled = self.spilled.as_mut().expect("made above");
+        spilled.append(&self.buf, self.buf_events).map_err(CacheError::Spill)?;
+        self.buf.clear();
+        self.buf_events = 0;
+        Ok(())
     }
 }

@@ -43,6 +43,22 @@ pub enum BinlogError {
         /// Where the log goes on.
         offset: u64,
     },
+    /// A spill file is not what was sealed. At recovery: do not start.
+    SpillDamaged {
+        /// The spill file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The index holds a line that is no file of this binlog. At recovery: do not start.
+    BadIndex {
+        /// The index.
+        path: PathBuf,
+        /// The line.
+        line: String,
+    },
     /// The index does not name this file. Tell the client (error 1373 or 1220, as the statement goes).
     UnknownFile {
         /// The name as it was given.
@@ -97,6 +113,18 @@ impl fmt::Display for BinlogError {
                 f,
                 "binary log file '{}' ends at offset {end}, but the log goes on at offset {offset}. Restore this file \
                  from a replica or a backup",
+                path.display()
+            ),
+            BinlogError::SpillDamaged { path, offset, what } => write!(
+                f,
+                "spill file '{}' of a committed transaction is damaged at offset {offset}: {what}. Restore the data \
+                 directory from a backup or a replica",
+                path.display()
+            ),
+            BinlogError::BadIndex { path, line } => write!(
+                f,
+                "the binary log index '{}' holds a line that is not one of its files: '{line}'. Correct the line, or \
+                 remove it if the file is not needed",
                 path.display()
             ),
             BinlogError::UnknownFile { name } => {

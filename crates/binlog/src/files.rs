@@ -1,8 +1,45 @@
-//! Binlog files in a directory.
-use cohort_base::BinlogPos;
-use cohort_vfs::SharedFs;
+//! The binlog files of a directory and their index: opening, completion from the log, file change, purge.
+//!
+//! # Concepts
+//!
+//! - The files are an image of the stream that stands behind the log (I3): every byte here was hardened there before.
+//!   So whatever a crash takes from files that were not synced is put back from the log's chunks.
+//! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is idempotent:
+//!   bytes that are there and equal stay, others are rewritten, missing ones are appended.
+//! - A chunk at offset 0 is a file change: the file before is completed, its in-use mark cleared, and synced; then
+//!   the new one is made and entered into the index.
+//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`]; one write call then serves many commit groups.
+//!
+//! # States
+//!
+//! `open` (changes nothing) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`, `flush`,
+//! `sync`, purge -> `close`.
+//!
+//! # Invariants
+//!
+//! - The index names a file before anything depends on it, and stops naming it before it is removed. A file that
+//!   the index does not name is an orphan: of a purge if its number is below, of a crash if it is above.
+//! - At most one file, the newest, is marked as in use, is unsynced, or ends inside a transaction.
+//!
+//! # On failure
+//!
+//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A failed
+//! sync is never repeated; [`crate::Materialiser`] then stops for good.
 
-use crate::{BinlogError, BinlogName, Chunk, GtidState};
+use std::io;
+
+use cohort_base::BinlogPos;
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+
+use crate::chunk::{Content, SpilledChunk};
+use crate::event::{Event, MAGIC, flags};
+use crate::scan::{Scan, scan};
+use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, SpillDir, index};
+
+/// Buffered bytes beyond this are written at once.
+const BUFFER_BYTES: usize = 512 << 10;
+/// Offset of the flags of the format description in a file.
+const IN_USE_AT: u64 = MAGIC.len() as u64 + 17;
 
 /// How much is verified when the files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,22 +60,22 @@ pub struct OpenOptions {
 }
 
 /// How the last file ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// With ROTATE or STOP, and not marked as in use: the server stopped in order.
     Closed,
-    /// With a whole event: the server did not stop in order, but nothing is torn.
+    /// With a whole transaction: the server did not stop in order, but nothing is torn.
     Open,
-    /// With bytes that are no event; recovery rewrites or cuts them.
+    /// With bytes that are no whole transaction; recovery rewrites or cuts them.
     Torn,
 }
 
 /// What the files held when they were opened.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Behind the last whole event; `None` without files.
+    /// Behind the last whole transaction; `None` without files.
     pub end: Option<BinlogPos>,
-    /// After the last whole transaction before `end`.
+    /// At `end`.
     pub gtid_state: GtidState,
     /// How the last file ends.
     pub tail: Tail,
@@ -55,55 +92,465 @@ pub struct FileSize {
     pub bytes: u64,
 }
 
-/// The files and their index.
-pub struct BinlogFiles {}
+/// The file that grows.
+struct Current {
+    number: u32,
+    file: SharedFile,
+    /// Bytes in the file; those of `buf` come behind.
+    len: u64,
+}
+
+/// The files and their index. One owner at a time: recovery, then the [`crate::Materialiser`].
+pub struct BinlogFiles {
+    fs: SharedFs,
+    name: BinlogName,
+    /// Numbers in the index, ascending.
+    numbers: Vec<u32>,
+    /// Whether the index on disk lacks some of `numbers`.
+    index_stale: bool,
+    current: Option<Current>,
+    buf: Vec<u8>,
+    /// Whether the current file was written since it was last synced.
+    dirty: bool,
+    synced: Option<BinlogPos>,
+}
 
 impl BinlogFiles {
     /// Opens the files of this name; changes nothing.
     pub fn open(
-        _fs: SharedFs,
-        _name: BinlogName,
-        _options: OpenOptions,
+        fs: SharedFs,
+        name: BinlogName,
+        options: OpenOptions,
     ) -> Result<(BinlogFiles, Recovered), BinlogError> {
-        todo!()
-    }
-
-    /// Puts a piece of the stream into its place, in stream order; idempotent. A chunk at offset 0 starts a file
-    /// and closes the one before. Bytes may still be buffered afterwards.
-    pub fn apply_chunk(&mut self, _pos: BinlogPos, _bytes: &[u8]) -> Result<(), BinlogError> {
-        todo!()
-    }
-
-    /// End of recovery: cuts everything behind `end` (where the log ends), syncs, and reads what is there again.
-    pub fn finish_recovery(&mut self, _end: Option<BinlogPos>) -> Result<Recovered, BinlogError> {
-        todo!()
-    }
-
-    /// Behind the last byte written.
-    pub fn end(&self) -> Option<BinlogPos> {
-        todo!()
-    }
-
-    /// SHOW BINARY LOGS.
-    pub fn sizes(&self) -> Result<Vec<FileSize>, BinlogError> {
-        todo!()
-    }
-
-    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor`.
-    pub fn purge_to(&mut self, _file: u32, _floor: u32) -> Result<Vec<u32>, BinlogError> {
-        todo!()
-    }
-
-    /// PURGE BINARY LOGS BEFORE: removes the leading files that were last written before `time` (seconds).
-    pub fn purge_before(&mut self, _time: u32, _floor: u32) -> Result<Vec<u32>, BinlogError> {
-        todo!()
+        let in_dir = numbers_in_dir(&fs, &name)?;
+        let (mut numbers, mut index_stale) = match index::read(&fs, &name)? {
+            Some(numbers) => (numbers, false),
+            // A lost index is made anew from the directory.
+            None => (in_dir.clone(), !in_dir.is_empty()),
+        };
+        // A file made right before a crash may have missed the index.
+        let last = numbers.last().copied().unwrap_or(0);
+        let newer = in_dir.into_iter().filter(|&number| number > last);
+        let known = numbers.len();
+        numbers.extend(newer);
+        index_stale |= numbers.len() > known;
+        let files = BinlogFiles {
+            fs,
+            name,
+            numbers,
+            index_stale,
+            current: None,
+            buf: Vec::new(),
+            dirty: false,
+            synced: None,
+        };
+        let recovered = files.examine(options)?;
+        Ok((files, recovered))
     }
 
     /// Names of the files.
     pub fn name(&self) -> &BinlogName {
-        todo!()
+        &self.name
+    }
+
+    /// Numbers of the files, oldest first.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// Behind the last byte that is in a file.
+    pub fn end(&self) -> Option<BinlogPos> {
+        self.current.as_ref().map(|current| BinlogPos { file: current.number, offset: current.len })
+    }
+
+    /// Up to where the files are synced.
+    pub fn synced(&self) -> Option<BinlogPos> {
+        self.synced
+    }
+
+    /// Verifies what `options` asks for and finds the end and the GTID state.
+    fn examine(&self, options: OpenOptions) -> Result<Recovered, BinlogError> {
+        let mut recovered = Recovered { end: None, gtid_state: GtidState::default(), tail: Tail::Closed };
+        let first = match options.verify {
+            VerifyScope::All => 0,
+            VerifyScope::Tail => self.numbers.partition_point(|&number| number < options.synced_to.file),
+        };
+        let mut from = first.min(self.numbers.len().saturating_sub(1));
+        for &number in &self.numbers[from..] {
+            let found = self.scan_synced(number, options.synced_to)?;
+            recovered.tail = match found.tail {
+                Some(_) => Tail::Torn,
+                None if found.closed => Tail::Closed,
+                None => Tail::Open,
+            };
+            note_end(&mut recovered, number, found);
+            if recovered.tail == Tail::Torn {
+                break;
+            }
+        }
+        // A file without a whole head tells nothing; then the one before does.
+        while recovered.end.is_none() && from > 0 {
+            from -= 1;
+            let number = self.numbers[from];
+            note_end(&mut recovered, number, self.scan_synced(number, options.synced_to)?);
+        }
+        Ok(recovered)
+    }
+
+    fn scan_synced(&self, number: u32, synced_to: BinlogPos) -> Result<Scan, BinlogError> {
+        let path = self.name.path(number);
+        let mut found = scan(&self.fs, &path, None)?;
+        let synced_offset = match number.cmp(&synced_to.file) {
+            std::cmp::Ordering::Less => u64::MAX,
+            std::cmp::Ordering::Equal => synced_to.offset,
+            std::cmp::Ordering::Greater => 0,
+        };
+        match found.tail.take() {
+            Some(damage) if found.end < synced_offset => Err(damage),
+            tail => {
+                found.tail = tail;
+                Ok(found)
+            }
+        }
+    }
+
+    /// Puts a chunk of the log into its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of the
+    /// inline chunks still to come and is moved on.
+    pub fn apply(&mut self, chunk: &Chunk, inline: &mut &[u8], spill: &SpillDir) -> Result<(), BinlogError> {
+        match &chunk.content {
+            Content::Inline => {
+                let (bytes, rest) = inline
+                    .split_at_checked(chunk.len as usize)
+                    .ok_or_else(|| BinlogError::Failed("a commit record ends inside a chunk".to_owned()))?;
+                self.apply_chunk(chunk.pos, bytes)?;
+                *inline = rest;
+                Ok(())
+            }
+            Content::Spilled(spilled) => self.apply_spilled(chunk, spilled, spill),
+        }
+    }
+
+    fn apply_spilled(
+        &mut self,
+        chunk: &Chunk,
+        spilled: &SpilledChunk,
+        spill: &SpillDir,
+    ) -> Result<(), BinlogError> {
+        if !spill.exists(&spilled.name) && self.holds_events(chunk, spilled.events)? {
+            return Ok(());
+        }
+        let file = chunk.pos.file;
+        spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, bytes| {
+            self.apply_chunk(BinlogPos { file, offset }, bytes)
+        })
+    }
+
+    /// Whether a file holds whole events from start to end of a chunk. A spill file is removed once its copy is
+    /// synced; a log that starts earlier then still names it.
+    fn holds_events(&mut self, chunk: &Chunk, events: u64) -> Result<bool, BinlogError> {
+        if self.numbers.first().is_some_and(|&first| chunk.pos.file < first) {
+            return Ok(true);
+        }
+        if !self.numbers.contains(&chunk.pos.file) {
+            return Ok(false);
+        }
+        self.flush()?;
+        let mut reader = EventReader::open(&self.fs, &self.name.path(chunk.pos.file))?;
+        reader.seek(chunk.pos.offset);
+        for _ in 0..events {
+            match reader.next_event() {
+                Ok(Some(_)) => {}
+                Ok(None) | Err(BinlogError::Corrupt { .. }) => return Ok(false),
+                Err(err) => return Err(err),
+            }
+        }
+        let there = reader.offset() == chunk.end().offset;
+        if there {
+            self.select(chunk.pos)?;
+        }
+        Ok(there)
+    }
+
+    /// Puts a piece of the stream into its place, in stream order; idempotent. A chunk at offset 0 starts a file
+    /// and closes the one before. Bytes may still be buffered afterwards. After an error nothing of this piece
+    /// counts as taken; it may be given again.
+    pub fn apply_chunk(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
+        if self.numbers.first().is_some_and(|&first| pos.file < first) {
+            return Ok(()); // Purged since.
+        }
+        if pos.offset == 0 && self.current.as_ref().is_none_or(|current| current.number != pos.file) {
+            self.change_file(pos.file)?;
+        }
+        if self.buf.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        self.select(pos)?;
+        let current = self.current.as_mut().expect("selected");
+        let end = current.len + self.buf.len() as u64;
+        if pos.offset > end {
+            return Err(BinlogError::Gap { path: self.name.path(pos.file), end, offset: pos.offset });
+        }
+        if pos.offset == end {
+            self.buf.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.rewrite(pos, bytes)
+    }
+
+    /// Bytes over what is there already: only in recovery.
+    fn rewrite(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
+        self.flush()?;
+        let current = self.current.as_mut().expect("selected");
+        let path = self.name.path(pos.file);
+        let mut there = vec![0; bytes.len()];
+        let got =
+            current.file.read_at(&mut there, pos.offset).map_err(|e| BinlogError::io("read", &path, e))?;
+        if got != bytes.len() || there != bytes {
+            self.dirty = true;
+            current.file.write_at(bytes, pos.offset).map_err(|e| BinlogError::io("write", &path, e))?;
+        }
+        current.len = current.len.max(pos.offset + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Makes the file of this position the current one without closing the one before.
+    fn select(&mut self, pos: BinlogPos) -> Result<(), BinlogError> {
+        let number = pos.file;
+        if self.current.as_ref().is_some_and(|current| current.number == number) {
+            return Ok(());
+        }
+        self.sync()?;
+        let path = self.name.path(number);
+        let file = match self.fs.open(&path, OpenMode::Write) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                return Err(BinlogError::Gap { path, end: 0, offset: pos.offset });
+            }
+            opened => opened.map_err(|e| BinlogError::io("open", &path, e))?,
+        };
+        let len = file.len().map_err(|e| BinlogError::io("read", &path, e))?;
+        self.current = Some(Current { number, file, len });
+        Ok(())
+    }
+
+    /// Closes the current file and starts `number`, or the one that is there already (recovery).
+    fn change_file(&mut self, number: u32) -> Result<(), BinlogError> {
+        // After a start the newest file of the last run is not open yet.
+        let before = self.numbers.iter().copied().filter(|&n| n < number).next_back();
+        if let (None, Some(before)) = (&self.current, before) {
+            self.select(BinlogPos { file: before, offset: 0 })?;
+        }
+        self.close_current()?;
+        let path = self.name.path(number);
+        let file =
+            self.fs.open(&path, OpenMode::CreateOrOpen).map_err(|e| BinlogError::io("create", &path, e))?;
+        let len = file.len().map_err(|e| BinlogError::io("read", &path, e))?;
+        if let Err(at) = self.numbers.binary_search(&number) {
+            self.numbers.insert(at, number);
+            self.index_stale = true;
+        }
+        self.write_index_if_stale()?;
+        self.current = Some(Current { number, file, len });
+        self.synced = Some(BinlogPos { file: number, offset: 0 });
+        Ok(())
+    }
+
+    fn write_index_if_stale(&mut self) -> Result<(), BinlogError> {
+        if self.index_stale {
+            index::write(&self.fs, &self.name, &self.numbers)?;
+            self.index_stale = false;
+        }
+        Ok(())
+    }
+
+    /// Completes the current file: nothing will be added to it.
+    fn close_current(&mut self) -> Result<(), BinlogError> {
+        self.flush()?;
+        let Some(current) = &self.current else { return Ok(()) };
+        let path = self.name.path(current.number);
+        let mut mark = [0; 2];
+        let got =
+            current.file.read_at(&mut mark, IN_USE_AT).map_err(|e| BinlogError::io("read", &path, e))?;
+        let set = u16::from_le_bytes(mark);
+        if got == mark.len() && set & flags::IN_USE != 0 {
+            let cleared = (set & !flags::IN_USE).to_le_bytes();
+            self.dirty = true;
+            current.file.write_at(&cleared, IN_USE_AT).map_err(|e| BinlogError::io("write", &path, e))?;
+        }
+        self.sync()
+    }
+
+    /// Writes what is buffered.
+    pub fn flush(&mut self) -> Result<(), BinlogError> {
+        if self.buf.is_empty() {
+            return Ok(());
+        }
+        let current = self.current.as_mut().expect("bytes are buffered for the current file");
+        self.dirty = true;
+        let written = current.file.write_at(&self.buf, current.len);
+        written.map_err(|e| BinlogError::io("write", &self.name.path(current.number), e))?;
+        current.len += self.buf.len() as u64;
+        self.buf.clear();
+        Ok(())
+    }
+
+    /// Writes and syncs.
+    pub fn sync(&mut self) -> Result<(), BinlogError> {
+        self.flush()?;
+        if let Some(current) = self.current.as_ref().filter(|_| self.dirty) {
+            let path = self.name.path(current.number);
+            // Never NoSpace: a sync is not tried twice.
+            current.file.sync_data().map_err(|source| BinlogError::Io { action: "sync", path, source })?;
+            self.dirty = false;
+        }
+        self.synced = self.end();
+        Ok(())
+    }
+
+    /// End of service: clears the in-use mark and syncs.
+    pub fn close(&mut self) -> Result<(), BinlogError> {
+        self.close_current()
+    }
+
+    /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the binlog,
+    /// then behind the last whole transaction), syncs, and reads what is there again.
+    pub fn finish_recovery(
+        &mut self,
+        end: Option<BinlogPos>,
+        opened: &Recovered,
+    ) -> Result<Recovered, BinlogError> {
+        self.flush()?;
+        let Some(end) = end.or(opened.end) else { return Ok(opened.clone()) };
+        let surplus: Vec<u32> = self.numbers.iter().copied().filter(|&number| number > end.file).collect();
+        if !surplus.is_empty() {
+            self.numbers.retain(|&number| number <= end.file);
+            self.index_stale = true;
+        }
+        self.write_index_if_stale()?;
+        self.remove_files(&surplus)?;
+        self.select(end)?;
+        let current = self.current.as_mut().expect("selected");
+        let path = self.name.path(end.file);
+        if current.len < end.offset {
+            return Err(BinlogError::Gap { path, end: current.len, offset: end.offset });
+        }
+        if current.len > end.offset {
+            current.file.set_len(end.offset).map_err(|e| BinlogError::io("cut", &path, e))?;
+            current.len = end.offset;
+        }
+        self.dirty = true;
+        self.sync()?;
+        let recovered = self.examine(OpenOptions { verify: VerifyScope::Tail, synced_to: end })?;
+        if recovered.end != Some(end) {
+            let what = "the log ends inside a transaction of this file".to_owned();
+            return Err(BinlogError::Corrupt { path, offset: end.offset, what });
+        }
+        Ok(recovered)
+    }
+
+    /// The number for the next file.
+    pub fn next_number(&self) -> u32 {
+        self.numbers.last().map_or(1, |last| last + 1)
+    }
+
+    /// SHOW BINARY LOGS.
+    pub fn sizes(&self) -> Result<Vec<FileSize>, BinlogError> {
+        let size = |&number: &u32| {
+            let path = self.name.path(number);
+            let file = self.fs.open(&path, OpenMode::Read).map_err(|e| BinlogError::io("open", &path, e))?;
+            let bytes = file.len().map_err(|e| BinlogError::io("read", &path, e))?;
+            Ok(FileSize { file: number, name: self.name.file(number), bytes })
+        };
+        self.numbers.iter().map(size).collect()
+    }
+
+    /// The number of a file by the name that a statement gives.
+    pub fn find(&self, name: &str) -> Result<u32, BinlogError> {
+        let number = self.name.number(name).filter(|number| self.numbers.contains(number));
+        number.ok_or_else(|| BinlogError::UnknownFile { name: name.to_owned() })
+    }
+
+    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor` and never the last.
+    /// Answers what it removed.
+    pub fn purge_to(&mut self, file: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
+        let keep_from = file.min(floor).min(self.numbers.last().copied().unwrap_or(0));
+        let gone: Vec<u32> = self.numbers.iter().copied().filter(|&number| number < keep_from).collect();
+        if gone.is_empty() {
+            return Ok(gone);
+        }
+        // The index first: what it does not name is not there (invariant above).
+        let left: Vec<u32> = self.numbers.iter().copied().filter(|&number| number >= keep_from).collect();
+        index::write(&self.fs, &self.name, &left)?;
+        self.numbers = left;
+        self.index_stale = false;
+        self.remove_files(&gone)?;
+        Ok(gone)
+    }
+
+    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since 1970).
+    pub fn purge_before(&mut self, time: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
+        let mut keep_from = self.numbers.first().copied().unwrap_or(0);
+        for &number in self.numbers.iter().skip(1) {
+            // A file was closed when the one behind it was made.
+            let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
+            match reader.next_event()? {
+                Some(head) if head.header.timestamp < time => keep_from = number,
+                _ => break,
+            }
+        }
+        self.purge_to(keep_from, floor)
+    }
+
+    /// Files below the first one of the index: a purge was cut off between index and removal.
+    pub fn orphans(&self) -> Result<Vec<u32>, BinlogError> {
+        let first = self.numbers.first().copied().unwrap_or(0);
+        Ok(numbers_in_dir(&self.fs, &self.name)?.into_iter().filter(|&number| number < first).collect())
+    }
+
+    /// Removes files that the index does not name.
+    pub fn remove_files(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
+        for &number in numbers.iter().filter(|&number| !self.numbers.contains(number)) {
+            if self.current.as_ref().is_some_and(|current| current.number == number) {
+                self.current = None;
+            }
+            let path = self.name.path(number);
+            match self.fs.remove(&path) {
+                Err(err) if err.kind() != io::ErrorKind::NotFound => {
+                    return Err(BinlogError::io("remove", &path, err));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The GTID state at the start of a file: its GTID_LIST.
+    pub fn state_at_start(&self, number: u32) -> Result<GtidState, BinlogError> {
+        let path = self.name.path(number);
+        let mut reader = EventReader::open(&self.fs, &path)?;
+        while let Some(raw) = reader.next_event()? {
+            let event = reader.decode(&raw).map_err(|what| BinlogError::corrupt(&path, raw.offset, what))?;
+            match event {
+                Event::GtidList(list) => return Ok(GtidState::from_list(&list.gtids)),
+                Event::Gtid(_) => break,
+                _ => {}
+            }
+        }
+        Ok(GtidState::default())
     }
 }
 
-#[allow(dead_code)]
-fn unused(_: &Chunk) {}
+/// Takes end and GTID state of a file that has a whole head.
+fn note_end(recovered: &mut Recovered, number: u32, found: Scan) {
+    if let Some(state) = found.state {
+        recovered.gtid_state = state;
+        recovered.end = Some(BinlogPos { file: number, offset: found.end });
+    }
+}
+
+fn numbers_in_dir(fs: &SharedFs, name: &BinlogName) -> Result<Vec<u32>, BinlogError> {
+    let names = fs.list(name.dir()).map_err(|e| BinlogError::io("list", name.dir(), e))?;
+    let mut numbers: Vec<u32> =
+        names.iter().filter_map(|file| name.number(&file.to_string_lossy())).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}

@@ -1,10 +1,43 @@
-//! Writes hardened chunks to the files, behind the commits.
+//! Writes hardened chunks to the binlog files, behind the commits.
+//!
+//! # Concepts
+//!
+//! - The log is what makes a commit durable; the files are for readers. So they are written by a lazy thread that
+//!   wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
+//! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work himself, and
+//!   there is one way of writing, with a background thread or without.
+//! - Syncs happen at file changes and at [`Materialiser::sync`] (checkpoint). What is not synced is still in the log
+//!   (I7): the caller lets the log go only up to what `sync` answered.
+//! - The spill file of a large transaction is removed after the sync that covers its copy.
+//!
+//! # Invariants
+//!
+//! - Batches are written in the order they were handed over: both the thread and the callers take them out of the
+//!   queue under the writer's lock.
+//! - Only hardened bytes are handed over (I3).
+//!
+//! # Lock order
+//!
+//! writer, then queue. `submit` takes only the queue. No lock is held while waiting for space.
+//!
+//! # On failure
+//!
+//! No space: the rest stays queued, the status says so, the thread tries again after a pause. Any other error ends
+//! the writing for good (`Failed`); the log keeps everything, so the next start completes the files.
+
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cohort_base::BinlogPos;
+use parking_lot::{Condvar, Mutex};
 
+use crate::chunk::Content;
 use crate::{BinlogError, BinlogFiles, Chunk, SpillDir};
+
+/// Pause of a caller that waits for bytes which are still on their way.
+const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
 /// Settings of the materialiser.
 #[derive(Clone, Copy, Debug)]
@@ -48,65 +81,264 @@ pub enum MaterialiseStatus {
 }
 
 /// The writer of the files.
-pub struct Materialiser {}
+pub struct Materialiser {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    writer: Mutex<Writer>,
+    queue: Mutex<Queue>,
+    /// The queue is no longer empty, or the thread must end.
+    wake: Condvar,
+    /// The queue has room.
+    room: Condvar,
+    options: MaterialiserOptions,
+    spill: Arc<SpillDir>,
+}
+
+/// Under the writer's lock: who holds it writes.
+struct Writer {
+    files: BinlogFiles,
+    /// Taken out of the queue and not wholly written.
+    rest: VecDeque<Batch>,
+    /// Spill files whose copies are not synced yet.
+    copied: Vec<String>,
+}
+
+/// Under the queue's lock.
+struct Queue {
+    batches: VecDeque<Batch>,
+    /// Bytes handed over and not written.
+    bytes: usize,
+    status: MaterialiseStatus,
+    written: Option<BinlogPos>,
+    synced: Option<BinlogPos>,
+    ending: bool,
+}
 
 impl Materialiser {
     /// Starts the background thread.
-    pub fn start(_files: BinlogFiles, _spill: Arc<SpillDir>, _options: MaterialiserOptions) -> Materialiser {
-        todo!()
+    pub fn start(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
+        let mut materialiser = Materialiser::stepped(files, spill, options);
+        let shared = materialiser.shared.clone();
+        let thread = thread::Builder::new().name("binlog-files".to_owned()).spawn(move || shared.run());
+        materialiser.thread = Some(thread.expect("the system lets a server start its threads"));
+        materialiser
     }
 
     /// Without a thread: only `step`, `catch_up` and `sync` write. For tests.
-    pub fn stepped(
-        _files: BinlogFiles,
-        _spill: Arc<SpillDir>,
-        _options: MaterialiserOptions,
-    ) -> Materialiser {
-        todo!()
+    pub fn stepped(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
+        let queue = Queue {
+            batches: VecDeque::new(),
+            bytes: 0,
+            status: MaterialiseStatus::Running,
+            written: files.end(),
+            synced: files.synced(),
+            ending: false,
+        };
+        let writer = Writer { files, rest: VecDeque::new(), copied: Vec::new() };
+        let shared = Shared {
+            writer: Mutex::new(writer),
+            queue: Mutex::new(queue),
+            wake: Condvar::new(),
+            room: Condvar::new(),
+            options,
+            spill,
+        };
+        Materialiser { shared: Arc::new(shared), thread: None }
     }
 
     /// Hands over hardened chunks, in order. Waits while the queue is full (threaded only).
-    pub fn submit(&self, _batch: Batch) {
-        todo!()
+    pub fn submit(&self, batch: Batch) {
+        let mut queue = self.shared.queue.lock();
+        while self.thread.is_some()
+            && queue.bytes >= self.shared.options.queue_bytes_max
+            && !matches!(queue.status, MaterialiseStatus::Failed(_))
+        {
+            self.shared.wake.notify_one();
+            self.shared.room.wait(&mut queue);
+        }
+        let was_empty = queue.batches.is_empty();
+        queue.bytes += batch.bytes.len();
+        queue.batches.push_back(batch);
+        drop(queue);
+        if was_empty {
+            self.shared.wake.notify_one();
+        }
     }
 
     /// Writes everything handed over so far, on this thread.
     pub fn step(&self) -> Result<(), BinlogError> {
-        todo!()
+        let mut writer = self.shared.writer.lock();
+        self.shared.drain(&mut writer)
     }
 
-    /// Comes back when the files hold everything up to `pos`.
-    pub fn catch_up(&self, _pos: BinlogPos) -> Result<(), BinlogError> {
-        todo!()
+    /// Comes back when the files hold everything up to `pos`. An error when they cannot: no space, or failed.
+    pub fn catch_up(&self, pos: BinlogPos) -> Result<(), BinlogError> {
+        loop {
+            self.step()?;
+            if self.written().is_some_and(|written| written >= pos) {
+                return Ok(());
+            }
+            if self.thread.is_none() {
+                return Err(BinlogError::NotThere { pos });
+            }
+            thread::sleep(ARRIVAL_POLL);
+        }
     }
 
     /// Writes and syncs everything handed over so far; answers up to where (for the log's checkpoint).
     pub fn sync(&self) -> Result<Option<BinlogPos>, BinlogError> {
-        todo!()
+        let mut writer = self.shared.writer.lock();
+        self.shared.drain(&mut writer)?;
+        self.shared.sync(&mut writer)?;
+        Ok(writer.files.synced())
     }
 
     /// Up to where the files hold the stream.
     pub fn written(&self) -> Option<BinlogPos> {
-        todo!()
+        self.shared.queue.lock().written
     }
 
     /// Up to where the files are synced: what the log must not free.
     pub fn synced(&self) -> Option<BinlogPos> {
-        todo!()
+        self.shared.queue.lock().synced
     }
 
     /// What the writer is doing.
     pub fn status(&self) -> MaterialiseStatus {
-        todo!()
+        self.shared.queue.lock().status.clone()
+    }
+
+    /// Bytes handed over and not written yet.
+    pub fn backlog_bytes(&self) -> usize {
+        self.shared.queue.lock().bytes
     }
 
     /// Runs with the files between two writes: SHOW BINARY LOGS, purge, readers.
-    pub fn with_files<R>(&self, _f: impl FnOnce(&mut BinlogFiles) -> R) -> R {
-        todo!()
+    pub fn with_files<R>(&self, f: impl FnOnce(&mut BinlogFiles) -> R) -> R {
+        f(&mut self.shared.writer.lock().files)
     }
 
     /// Writes what is left, clears the in-use mark, syncs and ends the thread. After [`crate::Stream::stop`].
-    pub fn close(self) -> Result<(), BinlogError> {
-        todo!()
+    pub fn close(mut self) -> Result<(), BinlogError> {
+        self.end_thread();
+        let mut writer = self.shared.writer.lock();
+        self.shared.drain(&mut writer)?;
+        writer.files.close()?;
+        self.shared.sync(&mut writer)
     }
+
+    fn end_thread(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.shared.queue.lock().ending = true;
+            self.shared.wake.notify_all();
+            // A panic of the thread was reported when it happened; the log holds what it did not write.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Materialiser {
+    fn drop(&mut self) {
+        self.end_thread();
+    }
+}
+
+impl Shared {
+    /// The background thread.
+    fn run(&self) {
+        loop {
+            let mut queue = self.queue.lock();
+            while queue.batches.is_empty() && queue.status == MaterialiseStatus::Running && !queue.ending {
+                self.wake.wait(&mut queue);
+            }
+            let pause = match queue.status {
+                MaterialiseStatus::Running => self.options.delay,
+                MaterialiseStatus::NoSpace => self.options.retry,
+                MaterialiseStatus::Failed(_) => return,
+            };
+            if queue.ending {
+                return;
+            }
+            if queue.bytes < self.options.queue_bytes_max {
+                self.wake.wait_for(&mut queue, pause);
+            }
+            drop(queue);
+            // The status carries the error to whoever asks.
+            let _ = self.drain(&mut self.writer.lock());
+        }
+    }
+
+    fn drain(&self, writer: &mut Writer) -> Result<(), BinlogError> {
+        {
+            let mut queue = self.queue.lock();
+            if let MaterialiseStatus::Failed(why) = &queue.status {
+                return Err(BinlogError::Failed(why.clone()));
+            }
+            writer.rest.append(&mut queue.batches);
+        }
+        let mut bytes = 0;
+        let mut outcome = Ok(());
+        while let (Some(batch), true) = (writer.rest.front(), outcome.is_ok()) {
+            outcome = write_batch(&mut writer.files, batch, &self.spill, &mut writer.copied);
+            if outcome.is_ok() {
+                bytes += batch.bytes.len();
+                writer.rest.pop_front();
+            }
+        }
+        let outcome = outcome.and_then(|()| writer.files.flush());
+        self.publish(writer, bytes, outcome)
+    }
+
+    fn sync(&self, writer: &mut Writer) -> Result<(), BinlogError> {
+        let outcome = writer.files.sync();
+        if outcome.is_ok() {
+            for name in writer.copied.drain(..) {
+                // What stays behind is removed at the next start.
+                let _ = self.spill.remove(&name);
+            }
+        }
+        self.publish(writer, 0, outcome)
+    }
+
+    fn publish(
+        &self,
+        writer: &Writer,
+        bytes: usize,
+        outcome: Result<(), BinlogError>,
+    ) -> Result<(), BinlogError> {
+        let mut queue = self.queue.lock();
+        queue.bytes -= bytes;
+        queue.written = writer.files.end();
+        queue.synced = writer.files.synced();
+        queue.status = match &outcome {
+            Ok(()) => MaterialiseStatus::Running,
+            Err(BinlogError::NoSpace { .. }) => MaterialiseStatus::NoSpace,
+            Err(err) => MaterialiseStatus::Failed(err.to_string()),
+        };
+        drop(queue);
+        self.room.notify_all();
+        outcome
+    }
+}
+
+/// Writes a batch. After "no space" it is written again as a whole: what is there already stays as it is.
+fn write_batch(
+    files: &mut BinlogFiles,
+    batch: &Batch,
+    spill: &SpillDir,
+    copied: &mut Vec<String>,
+) -> Result<(), BinlogError> {
+    let mut inline = batch.bytes.as_slice();
+    for chunk in &batch.chunks {
+        files.apply(chunk, &mut inline, spill)?;
+        if let Content::Spilled(spilled) = &chunk.content {
+            if !copied.contains(&spilled.name) {
+                copied.push(spilled.name.clone());
+            }
+        }
+    }
+    Ok(())
 }

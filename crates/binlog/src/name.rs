@@ -14,13 +14,13 @@ impl BinlogName {
     /// From the option's value: a base name (`binlog`) for files in the data directory, or a path. As in MariaDB an
     /// extension of the base name is dropped.
     pub fn new(datadir: &Path, option: &str) -> BinlogName {
-        let (prefix, base) = match option.rsplit_once('/') {
-            Some((dir, base)) => (format!("{dir}/"), base),
-            None => (String::from("./"), option),
+        let (dir, prefix, base) = match option.rsplit_once('/') {
+            Some((dir, base)) => (datadir.join(format!("{dir}/")), format!("{dir}/"), base),
+            None => (datadir.to_owned(), String::from("./"), option),
         };
         let base = base.split_once('.').map_or(base, |(stem, _)| stem);
         let base = if base.is_empty() { "binlog" } else { base };
-        BinlogName { dir: datadir.join(&prefix), base: base.to_owned(), index_prefix: prefix }
+        BinlogName { dir, base: base.to_owned(), index_prefix: prefix }
     }
 
     /// The directory of files and index.
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn names_follow_the_option() {
         let name = BinlogName::new(Path::new("/data"), "binlog");
-        assert_eq!(name.path(1), Path::new("/data/./binlog.000001"));
+        assert_eq!(name.path(1), Path::new("/data/binlog.000001"));
         assert_eq!(name.index_line(1_000_000), "./binlog.1000000");
         let name = BinlogName::new(Path::new("/data"), "/logs/bl.ext");
         assert_eq!(name.path(7), Path::new("/logs/bl.000007"));

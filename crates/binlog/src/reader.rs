@@ -1,10 +1,19 @@
-//! Reads the events of one file.
-use std::path::Path;
+//! Reads the events of one file, of the one being written too.
+//!
+//! A reader stands between two events. What is not wholly there yet (the file is being written, or the caller's
+//! limit lies inside the event) reads as the end; asking again later goes on at the same place.
 
-use cohort_vfs::SharedFs;
+use std::path::{Path, PathBuf};
+
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::BinlogError;
-use crate::event::{DecodeError, Event, EventHeader, FormatDescription};
+use crate::event::{
+    Checksum, DecodeError, Event, EventHeader, EventType, FormatDescription, HEADER_LEN, MAGIC, split_event,
+};
+
+/// The file is read in pieces of at least this size.
+const READ_BYTES: usize = 256 << 10;
 
 /// An event with its place.
 #[derive(Clone, Debug)]
@@ -25,37 +34,133 @@ impl RawEvent {
 }
 
 /// Reads a file from front to back.
-pub struct EventReader {}
+pub struct EventReader {
+    file: SharedFile,
+    path: PathBuf,
+    format: FormatDescription,
+    /// Where the next event starts.
+    offset: u64,
+    limit: u64,
+    /// Length of the file when last asked.
+    file_len: u64,
+    /// Bytes of the file from `buf_at` on.
+    buf: Vec<u8>,
+    buf_at: u64,
+}
 
 impl EventReader {
-    /// Opens a file and reads its format description.
-    pub fn open(_fs: &SharedFs, _path: &Path) -> Result<EventReader, BinlogError> {
-        todo!()
+    /// Opens a file and reads its format description. The next event is then the first one, the format description.
+    pub fn open(fs: &SharedFs, path: &Path) -> Result<EventReader, BinlogError> {
+        let file = fs.open(path, OpenMode::Read).map_err(|e| BinlogError::io("open", path, e))?;
+        let mut reader = EventReader {
+            file,
+            path: path.to_owned(),
+            format: FormatDescription::new("", 0, Checksum::Crc32),
+            offset: 0,
+            limit: u64::MAX,
+            file_len: 0,
+            buf: Vec::new(),
+            buf_at: 0,
+        };
+        if reader.window(MAGIC.len())? != Some(&MAGIC[..]) {
+            return Err(reader.corrupt(DecodeError::BadValue("a binary log file starts with fe 'bin'")));
+        }
+        let first = MAGIC.len() as u64;
+        reader.seek(first);
+        let raw = reader.next_event()?.ok_or_else(|| reader.corrupt(DecodeError::Truncated))?;
+        match reader.decode(&raw) {
+            Ok(Event::FormatDescription(format)) => reader.format = format,
+            Ok(_) => {
+                reader.seek(first);
+                return Err(reader.corrupt(DecodeError::BadValue("the first event is no format description")));
+            }
+            Err(what) => return Err(BinlogError::corrupt(path, first, what)),
+        }
+        reader.seek(first);
+        Ok(reader)
     }
 
     /// How events are framed.
     pub fn format(&self) -> &FormatDescription {
-        todo!()
+        &self.format
+    }
+
+    /// Where the next event starts.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The next event starts here. 4 is the first one.
-    pub fn seek(&mut self, _offset: u64) {
-        todo!()
+    pub fn seek(&mut self, offset: u64) {
+        self.offset = offset;
     }
 
     /// Bytes from here on are not there yet (end of what is hardened). Without a limit it is the end of the file.
-    pub fn set_limit(&mut self, _offset: u64) {
-        todo!()
+    pub fn set_limit(&mut self, offset: u64) {
+        self.limit = offset;
     }
 
     /// The next event with its checksum verified; `None` at the end or when the rest is not there yet: then asking
     /// again later goes on at the same place.
     pub fn next_event(&mut self) -> Result<Option<RawEvent>, BinlogError> {
-        todo!()
+        let offset = self.offset;
+        let Some(head) = self.window(HEADER_LEN)? else { return Ok(None) };
+        let header = EventHeader::decode(head).map_err(|what| self.corrupt(what))?;
+        // A format description tells the algorithm of the others and has a checksum itself in any case.
+        let checksum = match header.kind {
+            EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
+            _ => self.format.checksum,
+        };
+        let Some(bytes) = self.window(header.event_len as usize)? else { return Ok(None) };
+        let bytes = bytes.to_vec();
+        split_event(&bytes, checksum).map_err(|what| self.corrupt(what))?;
+        self.offset += bytes.len() as u64;
+        Ok(Some(RawEvent { offset, header, bytes }))
     }
 
     /// Decodes an event of this file.
-    pub fn decode(&self, _raw: &RawEvent) -> Result<Event, DecodeError> {
-        todo!()
+    pub fn decode(&self, raw: &RawEvent) -> Result<Event, DecodeError> {
+        let checksum = match raw.header.kind {
+            EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
+            _ => self.format.checksum,
+        };
+        let body_end = raw.bytes.len().checked_sub(checksum.len()).ok_or(DecodeError::Truncated)?;
+        Event::decode(raw.header.kind, raw.bytes.get(HEADER_LEN..body_end).ok_or(DecodeError::Truncated)?)
+    }
+
+    /// Length of the file now.
+    pub fn file_len(&mut self) -> Result<u64, BinlogError> {
+        self.file_len = self.file.len().map_err(|e| BinlogError::io("read", &self.path, e))?;
+        Ok(self.file_len)
+    }
+
+    /// `len` bytes from the current offset; `None` if they are not all there.
+    fn window(&mut self, len: usize) -> Result<Option<&[u8]>, BinlogError> {
+        let end = self.offset.saturating_add(len as u64);
+        let in_buf = self.offset >= self.buf_at && end <= self.buf_at + self.buf.len() as u64;
+        if end > self.limit {
+            return Ok(None);
+        }
+        if !in_buf {
+            // Memory is taken only for bytes that exist, whatever a damaged length says.
+            if end > self.file_len && end > self.file_len()? {
+                return Ok(None);
+            }
+            let until = self.file_len.min(self.limit).min(self.offset + len.max(READ_BYTES) as u64);
+            self.buf.resize((until - self.offset) as usize, 0);
+            let got = self.file.read_at(&mut self.buf, self.offset);
+            let got = got.map_err(|e| BinlogError::io("read", &self.path, e))?;
+            self.buf.truncate(got);
+            self.buf_at = self.offset;
+            if got < len {
+                return Ok(None);
+            }
+        }
+        let from = (self.offset - self.buf_at) as usize;
+        Ok(Some(&self.buf[from..from + len]))
+    }
+
+    fn corrupt(&self, what: DecodeError) -> BinlogError {
+        BinlogError::corrupt(&self.path, self.offset, what)
     }
 }

@@ -1,10 +1,29 @@
-//! Spill files.
+//! Spill files: the caches of large transactions.
+//!
+//! A spill file is a row of events, each followed by the checksum of the event as it stands there:
+//!
+//! ```text
+//! { event without checksum | crc32 u32 } ...
+//! ```
+//!
+//! It is written while its transaction runs, synced at [`crate::TrxCache::seal`] (before `order`), named by the commit
+//! record, copied into the binlog file with positions and final checksums ([`SpillDir::copy_spilled`]), and removed
+//! once that part of the binlog file is synced (I7). Names are never used twice in the life of a directory, as long
+//! as the log may still refer to one: numbers go on behind the largest found at start.
+
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_vfs::SharedFs;
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
-use crate::SpilledChunk;
+use crate::event::{CHECKSUM_LEN, Checksum, EventHeader, HEADER_LEN};
+use crate::{BinlogError, SpilledChunk};
+
+const SUFFIX: &str = ".spill";
+/// Copies are made in pieces of this size.
+const COPY_BYTES: usize = 128 << 10;
 
 /// A finished cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,33 +46,251 @@ pub enum Sealed {
     },
 }
 
-/// The directory of spill files.
-pub struct SpillDir {}
+impl Sealed {
+    /// Length in the binlog file.
+    pub fn len(&self, checksum: Checksum) -> u64 {
+        let (bytes, events) = match self {
+            Sealed::Memory { bytes, events } => (bytes.len() as u64, *events),
+            Sealed::File { events, event_bytes, .. } => (*event_bytes, *events),
+        };
+        bytes + events * checksum.len() as u64
+    }
+
+    /// Whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.len(Checksum::None) == 0
+    }
+}
+
+/// The directory of spill files. Shared by all sessions.
+pub struct SpillDir {
+    fs: SharedFs,
+    dir: PathBuf,
+    next: AtomicU64,
+}
 
 impl SpillDir {
     /// Opens (and makes) the directory.
-    pub fn open(_fs: SharedFs, _dir: &Path) -> io::Result<SpillDir> {
-        todo!()
+    pub fn open(fs: SharedFs, dir: &Path) -> io::Result<SpillDir> {
+        fs.create_dir_all(dir)?;
+        let numbers = fs.list(dir)?;
+        let last = numbers.iter().filter_map(|name| number(&name.to_string_lossy())).max();
+        Ok(SpillDir { fs, dir: dir.to_owned(), next: AtomicU64::new(last.map_or(1, |n| n + 1)) })
+    }
+
+    /// Numbers below this one are taken: for a caller that finds names in the log whose files are gone.
+    pub fn skip_to(&self, name: &str) {
+        if let Some(number) = number(name) {
+            self.next.fetch_max(number + 1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn create(self: &Arc<SpillDir>) -> io::Result<SpillFile> {
+        let name = format!("{:012}{SUFFIX}", self.next.fetch_add(1, Ordering::Relaxed));
+        let file = self.fs.open(&self.dir.join(&name), OpenMode::CreateNew)?;
+        Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
+    }
+
+    /// Whether the file is there.
+    pub fn exists(&self, name: &str) -> bool {
+        self.fs.exists(&self.dir.join(name))
     }
 
     /// Hands the bytes of a spilled chunk, positions and checksums filled in, to `write` in pieces of bounded size,
     /// in order, each with its file offset. Used by the materialiser and by recovery.
     pub fn copy_spilled(
         &self,
-        _chunk: &SpilledChunk,
-        _start_offset: u64,
-        _write: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        todo!()
+        chunk: &SpilledChunk,
+        start_offset: u64,
+        write: &mut dyn FnMut(u64, &[u8]) -> Result<(), BinlogError>,
+    ) -> Result<(), BinlogError> {
+        let path = self.dir.join(&chunk.name);
+        let file = self.fs.open(&path, OpenMode::Read).map_err(|e| BinlogError::io("open", &path, e))?;
+        let mut copy =
+            Copy { source: Source { file, path, at: 0 }, out_at: start_offset, piece: Vec::new(), write };
+        let mut event_bytes = 0;
+        for _ in 0..chunk.events {
+            event_bytes += copy.event(chunk.checksum)?;
+        }
+        match event_bytes == chunk.event_bytes {
+            true => copy.flush(),
+            false => Err(copy.source.damaged("it has another length than its commit record says")),
+        }
     }
 
-    /// Removes a file that is not needed any more.
-    pub fn remove(&self, _name: &str) -> io::Result<()> {
-        todo!()
+    /// Removes a file that is not needed any more; it may be gone already.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match self.fs.remove(&self.dir.join(name)) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the file of a transaction that was sealed but not ordered.
+    pub fn discard(&self, sealed: &Sealed) -> io::Result<()> {
+        match sealed {
+            Sealed::Memory { .. } => Ok(()),
+            Sealed::File { name, .. } => self.remove(name),
+        }
     }
 
     /// Removes all files but these: at start, what no commit record in the log refers to.
-    pub fn retain(&self, _names: &[String]) -> io::Result<()> {
-        todo!()
+    pub fn retain(&self, names: &[String]) -> io::Result<()> {
+        for path in self.fs.list(&self.dir)? {
+            let name = path.to_string_lossy();
+            if number(&name).is_some() && !names.iter().any(|kept| *kept == name) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    name.strip_suffix(SUFFIX)?.parse().ok()
+}
+
+/// A spill file that is being written. Removed when dropped before it was sealed.
+pub(crate) struct SpillFile {
+    dir: Arc<SpillDir>,
+    name: String,
+    file: SharedFile,
+    events: u64,
+    event_bytes: u64,
+    keep: bool,
+}
+
+impl SpillFile {
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    pub(crate) fn event_bytes(&self) -> u64 {
+        self.event_bytes
+    }
+
+    fn file_len(&self) -> u64 {
+        self.event_bytes + self.events * CHECKSUM_LEN as u64
+    }
+
+    /// Appends finished events.
+    pub(crate) fn append(&mut self, bytes: &[u8], events: u64) -> io::Result<()> {
+        let mut framed = Vec::with_capacity(bytes.len() + events as usize * CHECKSUM_LEN);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (event, tail) = rest.split_at(event_len(rest));
+            framed.extend_from_slice(event);
+            framed.extend_from_slice(&crc32fast::hash(event).to_le_bytes());
+            rest = tail;
+        }
+        self.file.write_at(&framed, self.file_len())?;
+        self.event_bytes += bytes.len() as u64;
+        self.events += events;
+        Ok(())
+    }
+
+    /// Goes back to a place between two events. The bytes behind it are written over, or cut at the seal.
+    pub(crate) fn truncate(&mut self, event_bytes: u64, events: u64) -> io::Result<()> {
+        (self.event_bytes, self.events) = (event_bytes, events);
+        self.file.set_len(self.file_len())
+    }
+
+    /// Makes contents and name durable.
+    pub(crate) fn seal(&mut self) -> io::Result<Sealed> {
+        self.file.sync_data()?;
+        self.dir.fs.sync_dir(&self.dir.dir)?;
+        self.keep = true;
+        Ok(Sealed::File { name: self.name.clone(), events: self.events, event_bytes: self.event_bytes })
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        if !self.keep {
+            // The next start removes what cannot be removed now.
+            let _ = self.dir.remove(&self.name);
+        }
+    }
+}
+
+/// The length field of an event that we wrote ourselves.
+pub(crate) fn event_len(event: &[u8]) -> usize {
+    u32::from_le_bytes(event[9..13].try_into().expect("four bytes")) as usize
+}
+
+struct Source {
+    file: SharedFile,
+    path: PathBuf,
+    at: u64,
+}
+
+impl Source {
+    fn read(&mut self, buf: &mut [u8]) -> Result<(), BinlogError> {
+        let got = self.file.read_at(buf, self.at).map_err(|e| BinlogError::io("read", &self.path, e))?;
+        if got != buf.len() {
+            return Err(self.damaged("it ends too early"));
+        }
+        self.at += got as u64;
+        Ok(())
+    }
+
+    fn damaged(&self, what: &'static str) -> BinlogError {
+        BinlogError::SpillDamaged { path: self.path.clone(), offset: self.at, what }
+    }
+}
+
+/// A running copy: `piece` holds finished bytes that belong at `out_at`.
+struct Copy<'a> {
+    source: Source,
+    out_at: u64,
+    piece: Vec<u8>,
+    write: &'a mut dyn FnMut(u64, &[u8]) -> Result<(), BinlogError>,
+}
+
+impl Copy<'_> {
+    /// Copies one event; answers its length without checksum.
+    fn event(&mut self, checksum: Checksum) -> Result<u64, BinlogError> {
+        let mut head = [0; HEADER_LEN];
+        self.source.read(&mut head)?;
+        let header =
+            EventHeader::decode(&head).map_err(|_| self.source.damaged("an event length is impossible"))?;
+        let (mut stored, mut fresh) = (crc32fast::Hasher::new(), crc32fast::Hasher::new());
+        stored.update(&head);
+        let len = header.event_len + checksum.len() as u32;
+        let end = self.out_at + self.piece.len() as u64 + u64::from(len);
+        head[9..13].copy_from_slice(&len.to_le_bytes());
+        head[13..17].copy_from_slice(&(end as u32).to_le_bytes());
+        fresh.update(&head);
+        self.piece.extend_from_slice(&head);
+
+        let mut left = header.event_len as usize - HEADER_LEN;
+        while left > 0 {
+            let from = self.piece.len();
+            let take = left.min(COPY_BYTES);
+            self.piece.resize(from + take, 0);
+            self.source.read(&mut self.piece[from..])?;
+            stored.update(&self.piece[from..]);
+            fresh.update(&self.piece[from..]);
+            left -= take;
+            if self.piece.len() >= COPY_BYTES {
+                self.flush()?;
+            }
+        }
+        let mut crc = [0; CHECKSUM_LEN];
+        self.source.read(&mut crc)?;
+        if u32::from_le_bytes(crc) != stored.finalize() {
+            return Err(self.source.damaged("the checksum of an event is wrong"));
+        }
+        if checksum == Checksum::Crc32 {
+            self.piece.extend_from_slice(&fresh.finalize().to_le_bytes());
+        }
+        Ok(u64::from(header.event_len))
+    }
+
+    fn flush(&mut self) -> Result<(), BinlogError> {
+        (self.write)(self.out_at, &self.piece)?;
+        self.out_at += self.piece.len() as u64;
+        self.piece.clear();
+        Ok(())
     }
 }

@@ -108,7 +108,8 @@ impl FormatDescription {
         })
     }
 
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u16(4);
         let mut version = [0; VERSION_LEN];
         let used = self.server_version.len().min(VERSION_LEN);

@@ -40,7 +40,8 @@ impl GtidListEvent {
         Ok(GtidListEvent { flags: (word >> COUNT_BITS) as u8, gtids })
     }
 
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u32((u32::from(self.flags) << COUNT_BITS) | self.gtids.len() as u32);
         for gtid in &self.gtids {
             out.put_u32(gtid.domain.0);

@@ -14,7 +14,10 @@ impl Event {
                 [b"Server ver: ", e.server_version.as_slice(), b", Binlog ver: 4"].concat()
             }
             Event::GtidList(e) => {
-                let gtids: Vec<String> = e.gtids.iter().map(ToString::to_string).collect();
+                // In order of domain, server and number; the event has another order, with a meaning.
+                let mut gtids = e.gtids.clone();
+                gtids.sort();
+                let gtids: Vec<String> = gtids.iter().map(ToString::to_string).collect();
                 format!("[{}]", gtids.join(",")).into_bytes()
             }
             Event::BinlogCheckpoint(e) => e.name.clone(),

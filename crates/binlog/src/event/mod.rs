@@ -41,6 +41,7 @@ pub use header::{
 };
 pub use load_data::{ExecuteLoadQuery, FileBlock};
 pub use query::QueryEvent;
+pub(crate) use rows::encode_rows_head;
 pub use rows::{Packing, RowsEvent, RowsKind, flags as rows_flags};
 pub use small::{
     Annotate, BinlogCheckpoint, Heartbeat, Incident, Intvar, IntvarKind, Rand, Rotate, StartEncryption,

@@ -15,14 +15,14 @@
 //!  11 invoker len8 user, len8 host
 //! 128 hrnow u24               microseconds of NOW()
 //! 129 xid u64                 of the DDL log
-//! 130 gtid_flags3 u16
+//! 130 gtid_flags3 u8        of a two-phase ALTER; with COMMIT or ROLLBACK ALTER (4, 8) the u64 of its start follows
 //! ```
 //!
 //! A code not known here ends the decoding; what follows is kept as it is.
 
 use cohort_base::{Reader, Truncated, Write};
 
-use super::DecodeError;
+use super::{DecodeError, gtid_flags_extra};
 
 /// Session settings of a statement. Absent ones are at their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub struct StatusVars {
     pub hrnow: Option<u32>,
     /// XID of a DDL.
     pub xid: Option<u64>,
-    /// Flags of a two-phase ALTER.
-    pub gtid_flags3: Option<u16>,
+    /// `flags_extra` of the GTID of a two-phase ALTER, and the sequence number of its start if this is its end.
+    pub gtid_flags3: Option<(u8, Option<u64>)>,
     /// Variables behind the first unknown one.
     pub rest: Vec<u8>,
 }
@@ -87,7 +87,11 @@ impl StatusVars {
             11 => self.invoker = Some((r.len8_bytes()?.to_vec(), r.len8_bytes()?.to_vec())),
             128 => self.hrnow = Some(r.u24()?),
             129 => self.xid = Some(r.u64()?),
-            130 => self.gtid_flags3 = Some(r.u16()?),
+            130 => {
+                let flags = r.u8()?;
+                let ends = flags & (gtid_flags_extra::COMMIT_ALTER | gtid_flags_extra::ROLLBACK_ALTER) != 0;
+                self.gtid_flags3 = Some((flags, if ends { Some(r.u64()?) } else { None }));
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -157,9 +161,12 @@ impl StatusVars {
             out.put_u8(129);
             out.put_u64(xid);
         }
-        if let Some(flags) = self.gtid_flags3 {
+        if let Some((flags, start)) = self.gtid_flags3 {
             out.put_u8(130);
-            out.put_u16(flags);
+            out.put_u8(flags);
+            if let Some(seq_no) = start {
+                out.put_u64(seq_no);
+            }
         }
     }
 }
