@@ -1,8 +1,19 @@
 //! One DDL statement's effect on the catalog, as the commit record carries it.
+//!
+//! ```text
+//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 account | 6 string user, string host
+//!    | 7 u64 next table, u32 next index            one after the other up to the end
+//! ```
 
-use cohort_base::{IndexId, TableId};
+use std::sync::Arc;
 
-use crate::model::{Account, Schema, Table};
+use cohort_base::{IndexId, Reader, TableId, Truncated, Write};
+use cohort_engine::Redo;
+
+use crate::codec::{
+    put_account, put_schema, put_string, put_table, read_account, read_schema, read_string, read_table,
+};
+use crate::model::{Account, Catalog, Schema, Table};
 
 /// A list of these is a catalog redo; applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,4 +35,138 @@ pub enum CatalogChange {
         table: TableId,
         index: IndexId,
     },
+}
+
+impl CatalogChange {
+    /// The redo of a statement's changes.
+    pub fn encode(changes: &[CatalogChange]) -> Redo {
+        let mut bytes = Vec::new();
+        for change in changes {
+            change.put(&mut bytes);
+        }
+        Redo { bytes }
+    }
+
+    /// Reads what [`CatalogChange::encode`] wrote.
+    pub fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, Truncated> {
+        let mut r = Reader::new(&redo.bytes);
+        let mut changes = Vec::new();
+        while !r.is_empty() {
+            changes.push(CatalogChange::read(&mut r)?);
+        }
+        Ok(changes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            CatalogChange::PutSchema(schema) => {
+                out.put_u8(1);
+                put_schema(out, schema);
+            }
+            CatalogChange::DropSchema(name) => {
+                out.put_u8(2);
+                put_string(out, name);
+            }
+            CatalogChange::PutTable(table) => {
+                out.put_u8(3);
+                put_table(out, table);
+            }
+            CatalogChange::DropTable(id) => {
+                out.put_u8(4);
+                out.put_u64(id.0);
+            }
+            CatalogChange::PutAccount(account) => {
+                out.put_u8(5);
+                put_account(out, account);
+            }
+            CatalogChange::DropAccount { user, host } => {
+                out.put_u8(6);
+                put_string(out, user);
+                put_string(out, host);
+            }
+            CatalogChange::NextIds { table, index } => {
+                out.put_u8(7);
+                out.put_u64(table.0);
+                out.put_u32(index.0);
+            }
+        }
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<CatalogChange, Truncated> {
+        Ok(match r.u8()? {
+            1 => CatalogChange::PutSchema(read_schema(r)?),
+            2 => CatalogChange::DropSchema(read_string(r)?),
+            3 => CatalogChange::PutTable(read_table(r)?),
+            4 => CatalogChange::DropTable(TableId(r.u64()?)),
+            5 => CatalogChange::PutAccount(read_account(r)?),
+            6 => CatalogChange::DropAccount { user: read_string(r)?, host: read_string(r)? },
+            7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
+            _ => return Err(Truncated),
+        })
+    }
+}
+
+impl Catalog {
+    /// The catalog as a list of changes to an empty one.
+    pub fn to_changes(&self) -> Vec<CatalogChange> {
+        let mut changes = Vec::new();
+        for schema in self.schemas.values() {
+            changes.push(CatalogChange::PutSchema(Schema {
+                tables: Default::default(),
+                ..Schema::clone(schema)
+            }));
+            changes.extend(schema.tables.values().map(|table| CatalogChange::PutTable(Table::clone(table))));
+        }
+        changes.extend(self.accounts.iter().cloned().map(CatalogChange::PutAccount));
+        changes.push(CatalogChange::NextIds { table: self.next_table, index: self.next_index });
+        changes
+    }
+
+    /// Applies changes and counts the version up.
+    pub fn apply(&mut self, changes: Vec<CatalogChange>) {
+        self.version += 1;
+        for change in changes {
+            self.apply_one(change);
+        }
+    }
+
+    fn apply_one(&mut self, change: CatalogChange) {
+        match change {
+            CatalogChange::PutSchema(mut schema) => {
+                if let Some(old) = self.schemas.get(&schema.name) {
+                    schema.tables = old.tables.clone();
+                }
+                self.schemas.insert(schema.name.clone(), Arc::new(schema));
+            }
+            CatalogChange::DropSchema(name) => {
+                self.schemas.remove(&name);
+            }
+            CatalogChange::PutTable(table) => {
+                self.remove_table(table.id);
+                let schema =
+                    self.schemas.get_mut(&table.name.schema).expect("a table's schema was made before it");
+                Arc::make_mut(schema).tables.insert(table.name.table.clone(), Arc::new(table));
+            }
+            CatalogChange::DropTable(id) => self.remove_table(id),
+            CatalogChange::PutAccount(account) => {
+                self.accounts.retain(|a| (&a.user, &a.host) != (&account.user, &account.host));
+                self.accounts.push(account);
+            }
+            CatalogChange::DropAccount { user, host } => {
+                self.accounts.retain(|a| (&a.user, &a.host) != (&user, &host));
+            }
+            CatalogChange::NextIds { table, index } => {
+                self.next_table = self.next_table.max(table);
+                self.next_index = self.next_index.max(index);
+            }
+        }
+    }
+
+    fn remove_table(&mut self, id: TableId) {
+        for schema in self.schemas.values_mut() {
+            if schema.tables.values().any(|table| table.id == id) {
+                Arc::make_mut(schema).tables.retain(|_, table| table.id != id);
+            }
+        }
+    }
 }

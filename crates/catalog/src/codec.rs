@@ -1,0 +1,381 @@
+//! Bytes of catalog entries, the same in commit records and in the catalog file. Integers are little-endian, `string` is a
+//! `lenenc` length and UTF-8, a list is a `lenenc` count and its entries.
+//!
+//! ```text
+//! schema    string name | u16 collation | string comment
+//! table     u64 id | string schema | string name | string engine | u16 collation | string comment
+//!           | u64 auto_increment_start | u64 created_at | list of columns | list of indexes | list of (string, string) options
+//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE)
+//!           | default | string comment | value in old rows
+//! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of strings
+//! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
+//! index     u32 id | string name | u8 kind | string comment | list of (u32 column, u32 prefix + 1 or 0)
+//! account   string user | string host | string plugin | bytes auth | list of strings | list of (string, list of strings)
+//! value     u8 tag, then the fields in the order of `Value`
+//! ```
+//!
+//! The numbers of kinds and tags are on disk: they are only ever added to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_base::{IndexId, Reader, TableId, Truncated, Write};
+use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, Str, Time, TypeKind, Value};
+
+use crate::model::{
+    Account, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+};
+
+/// Type kinds by their number on disk.
+const KINDS: [TypeKind; 29] = [
+    TypeKind::TinyInt,
+    TypeKind::SmallInt,
+    TypeKind::MediumInt,
+    TypeKind::Int,
+    TypeKind::BigInt,
+    TypeKind::Decimal,
+    TypeKind::Float,
+    TypeKind::Double,
+    TypeKind::Bit,
+    TypeKind::Char,
+    TypeKind::VarChar,
+    TypeKind::Binary,
+    TypeKind::VarBinary,
+    TypeKind::TinyText,
+    TypeKind::Text,
+    TypeKind::MediumText,
+    TypeKind::LongText,
+    TypeKind::TinyBlob,
+    TypeKind::Blob,
+    TypeKind::MediumBlob,
+    TypeKind::LongBlob,
+    TypeKind::Json,
+    TypeKind::Date,
+    TypeKind::Time,
+    TypeKind::DateTime,
+    TypeKind::Timestamp,
+    TypeKind::Year,
+    TypeKind::Enum,
+    TypeKind::Set,
+];
+
+const INDEX_KINDS: [IndexKind; 4] =
+    [IndexKind::Primary, IndexKind::HiddenRowId, IndexKind::Unique, IndexKind::Secondary];
+
+fn number_of<T: PartialEq>(known: &[T], item: &T) -> u8 {
+    known.iter().position(|k| k == item).expect("every kind has a number") as u8
+}
+
+fn flag(bit: u8, is_set: bool) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
+pub fn put_string(out: &mut Vec<u8>, text: &str) {
+    out.put_lenenc_bytes(text.as_bytes());
+}
+
+pub fn read_string(r: &mut Reader<'_>) -> Result<String, Truncated> {
+    String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)
+}
+
+fn put_list<'a, T: 'a>(
+    out: &mut Vec<u8>,
+    items: impl ExactSizeIterator<Item = T>,
+    put: impl Fn(&mut Vec<u8>, T),
+) {
+    out.put_lenenc(items.len() as u64);
+    for item in items {
+        put(out, item);
+    }
+}
+
+fn read_list<T>(
+    r: &mut Reader<'_>,
+    read: impl Fn(&mut Reader<'_>) -> Result<T, Truncated>,
+) -> Result<Vec<T>, Truncated> {
+    let count = r.lenenc()?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        items.push(read(r)?);
+    }
+    Ok(items)
+}
+
+pub fn put_schema(out: &mut Vec<u8>, schema: &Schema) {
+    put_string(out, &schema.name);
+    out.put_u16(schema.collation.0);
+    put_string(out, &schema.comment);
+}
+
+/// A schema without tables: they are entries of their own.
+pub fn read_schema(r: &mut Reader<'_>) -> Result<Schema, Truncated> {
+    Ok(Schema {
+        name: read_string(r)?,
+        collation: Collation(r.u16()?),
+        comment: read_string(r)?,
+        tables: BTreeMap::new(),
+    })
+}
+
+pub fn put_table(out: &mut Vec<u8>, table: &Table) {
+    out.put_u64(table.id.0);
+    put_string(out, &table.name.schema);
+    put_string(out, &table.name.table);
+    put_string(out, &table.engine);
+    out.put_u16(table.collation.0);
+    put_string(out, &table.comment);
+    out.put_u64(table.auto_increment_start);
+    out.put_u64(table.created_at);
+    put_list(out, table.columns.iter(), put_column);
+    put_list(out, table.indexes.iter(), put_index);
+    put_list(out, table.options.iter(), |out, (name, value)| {
+        put_string(out, name);
+        put_string(out, value);
+    });
+}
+
+pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
+    Ok(Table {
+        id: TableId(r.u64()?),
+        name: TableName { schema: read_string(r)?, table: read_string(r)? },
+        engine: read_string(r)?,
+        collation: Collation(r.u16()?),
+        comment: read_string(r)?,
+        auto_increment_start: r.u64()?,
+        created_at: r.u64()?,
+        columns: read_list(r, read_column)?,
+        indexes: read_list(r, read_index)?,
+        options: read_list(r, |r| Ok((read_string(r)?, read_string(r)?)))?,
+    })
+}
+
+fn put_column(out: &mut Vec<u8>, column: &Column) {
+    put_string(out, &column.name);
+    put_type(out, &column.ty);
+    let updates = column.on_update == OnUpdate::CurrentTimestamp;
+    out.put_u8(
+        flag(1, column.nullable)
+            | flag(2, column.auto_increment)
+            | flag(4, column.invisible)
+            | flag(8, updates),
+    );
+    match &column.default {
+        DefaultValue::None => out.put_u8(0),
+        DefaultValue::Value(value) => {
+            out.put_u8(1);
+            put_value(out, value);
+        }
+        DefaultValue::CurrentTimestamp => out.put_u8(2),
+        DefaultValue::Expression(text) => {
+            out.put_u8(3);
+            put_string(out, text);
+        }
+    }
+    put_string(out, &column.comment);
+    put_value(out, &column.value_in_old_rows);
+}
+
+fn read_column(r: &mut Reader<'_>) -> Result<Column, Truncated> {
+    let (name, ty, flags) = (read_string(r)?, read_type(r)?, r.u8()?);
+    let default = match r.u8()? {
+        0 => DefaultValue::None,
+        1 => DefaultValue::Value(read_value(r)?),
+        2 => DefaultValue::CurrentTimestamp,
+        3 => DefaultValue::Expression(read_string(r)?),
+        _ => return Err(Truncated),
+    };
+    Ok(Column {
+        name,
+        ty,
+        nullable: flags & 1 != 0,
+        default,
+        on_update: if flags & 8 != 0 { OnUpdate::CurrentTimestamp } else { OnUpdate::Keep },
+        auto_increment: flags & 2 != 0,
+        invisible: flags & 4 != 0,
+        comment: read_string(r)?,
+        value_in_old_rows: read_value(r)?,
+    })
+}
+
+fn put_type(out: &mut Vec<u8>, ty: &ColumnType) {
+    out.put_u8(number_of(&KINDS, &ty.kind));
+    out.put_u32(ty.length);
+    out.put_u8(ty.decimals);
+    out.put_u8(flag(1, ty.unsigned) | flag(2, ty.zerofill));
+    out.put_u16(ty.collation.0);
+    put_list(out, ty.members.iter(), |out, member| put_string(out, member));
+}
+
+fn read_type(r: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
+    let kind = *KINDS.get(usize::from(r.u8()?)).ok_or(Truncated)?;
+    let (length, decimals, flags) = (r.u32()?, r.u8()?, r.u8()?);
+    let collation = Collation(r.u16()?);
+    let members: Arc<[String]> = read_list(r, read_string)?.into();
+    Ok(ColumnType {
+        kind,
+        length,
+        decimals,
+        unsigned: flags & 1 != 0,
+        zerofill: flags & 2 != 0,
+        collation,
+        members,
+    })
+}
+
+fn put_index(out: &mut Vec<u8>, index: &Index) {
+    out.put_u32(index.id.0);
+    put_string(out, &index.name);
+    out.put_u8(number_of(&INDEX_KINDS, &index.kind));
+    put_string(out, &index.comment);
+    put_list(out, index.columns.iter(), |out, part| {
+        out.put_u32(part.column as u32);
+        out.put_u32(part.prefix.map_or(0, |n| n + 1));
+    });
+}
+
+fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
+    Ok(Index {
+        id: IndexId(r.u32()?),
+        name: read_string(r)?,
+        kind: *INDEX_KINDS.get(usize::from(r.u8()?)).ok_or(Truncated)?,
+        comment: read_string(r)?,
+        columns: read_list(r, |r| {
+            Ok(IndexColumn { column: r.u32()? as usize, prefix: r.u32()?.checked_sub(1) })
+        })?,
+    })
+}
+
+pub fn put_account(out: &mut Vec<u8>, account: &Account) {
+    put_string(out, &account.user);
+    put_string(out, &account.host);
+    put_string(out, &account.plugin);
+    out.put_lenenc_bytes(&account.auth);
+    put_list(out, account.privileges.iter(), |out, name| put_string(out, name));
+    put_list(out, account.schema_privileges.iter(), |out, (schema, names)| {
+        put_string(out, schema);
+        put_list(out, names.iter(), |out, name| put_string(out, name));
+    });
+}
+
+pub fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
+    Ok(Account {
+        user: read_string(r)?,
+        host: read_string(r)?,
+        plugin: read_string(r)?,
+        auth: r.lenenc_bytes()?.to_vec(),
+        privileges: read_list(r, read_string)?,
+        schema_privileges: read_list(r, |r| Ok((read_string(r)?, read_list(r, read_string)?)))?
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn put_str(out: &mut Vec<u8>, text: &Str) {
+    out.put_u16(text.collation.0);
+    out.put_lenenc_bytes(&text.bytes);
+}
+
+fn read_str(r: &mut Reader<'_>) -> Result<Str, Truncated> {
+    Ok(Str { collation: Collation(r.u16()?), bytes: r.lenenc_bytes()?.to_vec() })
+}
+
+fn put_date(out: &mut Vec<u8>, date: Date) {
+    out.put_u16(date.year);
+    out.put_u8(date.month);
+    out.put_u8(date.day);
+}
+
+fn read_date(r: &mut Reader<'_>) -> Result<Date, Truncated> {
+    Ok(Date { year: r.u16()?, month: r.u8()?, day: r.u8()? })
+}
+
+fn put_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => out.put_u8(0),
+        Value::Int(v) => {
+            out.put_u8(1);
+            out.put_u64(*v as u64);
+        }
+        Value::UInt(v) => {
+            out.put_u8(2);
+            out.put_u64(*v);
+        }
+        Value::Float(v) => {
+            out.put_u8(3);
+            out.put_u32(v.to_bits());
+        }
+        Value::Double(v) => {
+            out.put_u8(4);
+            out.put_u64(v.to_bits());
+        }
+        Value::Decimal(v) => {
+            out.put_u8(5);
+            let mut text = Vec::new();
+            v.write_text(&mut text);
+            out.put_lenenc_bytes(&text);
+        }
+        Value::Str(v) => {
+            out.put_u8(6);
+            put_str(out, v);
+        }
+        Value::Date(v) => {
+            out.put_u8(7);
+            put_date(out, *v);
+        }
+        Value::Time(v) => {
+            out.put_u8(8);
+            out.put_u64(v.micros as u64);
+        }
+        Value::DateTime(v) => {
+            out.put_u8(9);
+            put_date(out, v.date);
+            out.extend_from_slice(&[v.hour, v.minute, v.second]);
+            out.put_u32(v.micros);
+        }
+        Value::Timestamp(v) => {
+            out.put_u8(10);
+            out.put_u64(*v as u64);
+        }
+        Value::Bit { bits, width } => {
+            out.put_u8(11);
+            out.put_u64(*bits);
+            out.put_u8(*width);
+        }
+        Value::Enum { index, label } => {
+            out.put_u8(12);
+            out.put_u16(*index);
+            put_str(out, label);
+        }
+        Value::Set { bits, label } => {
+            out.put_u8(13);
+            out.put_u64(*bits);
+            put_str(out, label);
+        }
+    }
+}
+
+fn read_value(r: &mut Reader<'_>) -> Result<Value, Truncated> {
+    Ok(match r.u8()? {
+        0 => Value::Null,
+        1 => Value::Int(r.u64()? as i64),
+        2 => Value::UInt(r.u64()?),
+        3 => Value::Float(f32::from_bits(r.u32()?)),
+        4 => Value::Double(f64::from_bits(r.u64()?)),
+        5 => Value::Decimal(Decimal::parse(r.lenenc_bytes()?).0),
+        6 => Value::Str(read_str(r)?),
+        7 => Value::Date(read_date(r)?),
+        8 => Value::Time(Time { micros: r.u64()? as i64 }),
+        9 => Value::DateTime(DateTime {
+            date: read_date(r)?,
+            hour: r.u8()?,
+            minute: r.u8()?,
+            second: r.u8()?,
+            micros: r.u32()?,
+        }),
+        10 => Value::Timestamp(r.u64()? as i64),
+        11 => Value::Bit { bits: r.u64()?, width: r.u8()? },
+        12 => Value::Enum { index: r.u16()?, label: read_str(r)? },
+        13 => Value::Set { bits: r.u64()?, label: read_str(r)? },
+        _ => return Err(Truncated),
+    })
+}

@@ -1,0 +1,204 @@
+//! The catalog as a participant of commits, and its file.
+//!
+//! # States
+//! `current` is what statements see; it changes at the order stage, when the commit record of a DDL statement is ordered. The file holds
+//! the catalog at the last checkpoint; recovery replays the changes since.
+//!
+//! # The file `catalog`, written as `catalog.new` and renamed
+//! ```text
+//! 0   8  magic "COHCAT01"
+//! 8   8  LSN of the checkpoint
+//! 16  8  version
+//! 24  n  changes that make the catalog from nothing
+//! ..  4  CRC-32C of all before
+//! ```
+//!
+//! # On failure
+//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the old file; the log keeps
+//! the changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, TableId, Write};
+use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
+use cohort_types::Collation;
+use cohort_vfs::{OpenMode, SharedFs};
+use parking_lot::{Mutex, RwLock};
+
+use crate::change::CatalogChange;
+use crate::model::{Account, Catalog, Schema};
+
+const MAGIC: &[u8; 8] = b"COHCAT01";
+const FILE: &str = "catalog";
+const FILE_NEW: &str = "catalog.new";
+/// Index ids below are the server's own.
+const FIRST_INDEX: IndexId = IndexId(16);
+
+/// The one catalog of a server.
+pub struct CatalogStore {
+    id: ParticipantId,
+    fs: SharedFs,
+    dir: PathBuf,
+    current: Arc<RwLock<Arc<Catalog>>>,
+    durable: Arc<Mutex<Durable>>,
+}
+
+#[derive(Clone, Copy)]
+struct Durable {
+    lsn: Lsn,
+    /// Version in the file.
+    version: u64,
+}
+
+impl CatalogStore {
+    /// Reads the file, or starts with the schemas and the account that a new data directory has.
+    pub fn open(id: ParticipantId, fs: SharedFs, dir: &Path) -> Result<CatalogStore, EngineError> {
+        let path = dir.join(FILE);
+        let (catalog, lsn) = match fs.exists(&path) {
+            true => read_file(&fs, &path)?,
+            false => (initial(), Lsn(0)),
+        };
+        let durable = Durable { lsn, version: if lsn == Lsn(0) { 0 } else { catalog.version } };
+        Ok(CatalogStore {
+            id,
+            fs,
+            dir: dir.to_path_buf(),
+            current: Arc::new(RwLock::new(Arc::new(catalog))),
+            durable: Arc::new(Mutex::new(durable)),
+        })
+    }
+
+    /// What statements read; written only by this store.
+    pub fn current(&self) -> Arc<RwLock<Arc<Catalog>>> {
+        self.current.clone()
+    }
+
+    fn apply(&self, redo: &Redo) -> Result<(), EngineError> {
+        let changes =
+            CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))?;
+        let mut current = self.current.write();
+        Arc::make_mut(&mut current).apply(changes);
+        Ok(())
+    }
+}
+
+/// `root` from local connections without a password, as a new MariaDB data directory has it.
+fn initial() -> Catalog {
+    let mut catalog = Catalog { next_table: TableId(1), next_index: FIRST_INDEX, ..Catalog::default() };
+    for name in ["mysql", "test"] {
+        let schema = Schema {
+            name: name.to_owned(),
+            collation: Collation::UTF8MB4_GENERAL_CI,
+            comment: String::new(),
+            tables: Default::default(),
+        };
+        catalog.schemas.insert(name.to_owned(), Arc::new(schema));
+    }
+    catalog.accounts.push(Account {
+        user: "root".to_owned(),
+        host: "localhost".to_owned(),
+        plugin: "mysql_native_password".to_owned(),
+        auth: Vec::new(),
+        privileges: vec!["ALL PRIVILEGES".to_owned(), "GRANT OPTION".to_owned()],
+        schema_privileges: Default::default(),
+    });
+    catalog
+}
+
+fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn), EngineError> {
+    let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
+    let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
+    file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+    decode_file(&bytes).ok_or_else(|| {
+        let cure = "restore the file from a backup";
+        EngineError::Corrupt(format!("{}: the catalog fails its checksum; {cure}", path.display()))
+    })
+}
+
+fn decode_file(bytes: &[u8]) -> Option<(Catalog, Lsn)> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let mut r = Reader::new(body);
+    if r.bytes(MAGIC.len()).ok()? != MAGIC {
+        return None;
+    }
+    let (lsn, version) = (Lsn(r.u64().ok()?), r.u64().ok()?);
+    let mut catalog = Catalog::default();
+    catalog.apply(CatalogChange::decode(&Redo { bytes: r.rest().to_vec() }).ok()?);
+    catalog.version = version;
+    Some((catalog, lsn))
+}
+
+impl Participant for CatalogStore {
+    fn id(&self) -> ParticipantId {
+        self.id
+    }
+
+    fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
+        for redo in redo {
+            self.apply(redo).expect("encoded by this crate");
+        }
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        Ok(Box::new(WriteFile {
+            fs: self.fs.clone(),
+            dir: self.dir.clone(),
+            lsn,
+            catalog: self.current.read().clone(),
+            durable: self.durable.clone(),
+        }))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.durable.lock().lsn
+    }
+
+    /// DDL is rare and small: it never makes a checkpoint due.
+    fn unflushed_bytes(&self) -> u64 {
+        0
+    }
+
+    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
+        self.apply(redo)
+    }
+}
+
+struct WriteFile {
+    fs: SharedFs,
+    dir: PathBuf,
+    lsn: Lsn,
+    catalog: Arc<Catalog>,
+    durable: Arc<Mutex<Durable>>,
+}
+
+impl CheckpointTask for WriteFile {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        let version = self.catalog.version;
+        // An unchanged catalog needs no file: replay from an older LSN finds nothing for it.
+        if self.durable.lock().version == version && version > 0 {
+            return Ok(());
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.put_u64(self.lsn.0);
+        bytes.put_u64(version);
+        bytes.extend_from_slice(&CatalogChange::encode(&self.catalog.to_changes()).bytes);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.put_u32(crc);
+        let new = self.dir.join(FILE_NEW);
+        let write = || {
+            let file = self.fs.open(&new, OpenMode::CreateOrOpen)?;
+            file.set_len(0)?;
+            file.write_at(&bytes, 0)?;
+            file.sync_data()?;
+            self.fs.rename(&new, &self.dir.join(FILE))?;
+            self.fs.sync_dir(&self.dir)
+        };
+        write().map_err(EngineError::Io)?;
+        *self.durable.lock() = Durable { lsn: self.lsn, version };
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The catalog's bytes and its life as a participant.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId};
+use cohort_catalog::{
+    CatalogChange, CatalogStore, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
+    Table, TableName,
+};
+use cohort_engine::{EngineError, Participant, Redo};
+use cohort_types::{Collation, ColumnType, Decimal, TypeKind, Value};
+use cohort_vfs::{MemFs, OpenMode, SharedFs};
+
+fn table() -> Table {
+    let column = |name: &str, kind, default| Column {
+        name: name.to_owned(),
+        ty: ColumnType {
+            kind,
+            length: 11,
+            decimals: 2,
+            unsigned: true,
+            zerofill: false,
+            collation: Collation::UTF8MB4_BIN,
+            members: vec!["a".to_owned(), "ü".to_owned()].into(),
+        },
+        nullable: true,
+        default,
+        on_update: OnUpdate::CurrentTimestamp,
+        auto_increment: false,
+        invisible: true,
+        comment: "why".to_owned(),
+        value_in_old_rows: Value::Int(-3),
+    };
+    Table {
+        id: TableId(7),
+        name: TableName { schema: "test".to_owned(), table: "t1".to_owned() },
+        engine: "ROCKSDB".to_owned(),
+        columns: vec![
+            column("a", TypeKind::Enum, DefaultValue::Value(Value::Decimal(Decimal::parse(b"-1.50").0))),
+            column("b", TypeKind::Timestamp, DefaultValue::CurrentTimestamp),
+            column("c", TypeKind::Int, DefaultValue::Expression("uuid()".to_owned())),
+            column("d", TypeKind::VarChar, DefaultValue::None),
+        ],
+        indexes: vec![Index {
+            id: IndexId(16),
+            name: "PRIMARY".to_owned(),
+            kind: IndexKind::Primary,
+            columns: vec![
+                IndexColumn { column: 3, prefix: Some(10) },
+                IndexColumn { column: 0, prefix: None },
+            ],
+            comment: String::new(),
+        }],
+        collation: Collation::UTF8MB4_GENERAL_CI,
+        comment: "a table".to_owned(),
+        auto_increment_start: 100,
+        options: vec![("ROW_FORMAT".to_owned(), "DYNAMIC".to_owned())],
+        created_at: 1_700_000_000,
+    }
+}
+
+fn changes() -> Vec<CatalogChange> {
+    let schema = Schema {
+        name: "shop".to_owned(),
+        collation: Collation::BINARY,
+        comment: "c".to_owned(),
+        tables: Default::default(),
+    };
+    vec![
+        CatalogChange::PutSchema(schema),
+        CatalogChange::PutTable(table()),
+        CatalogChange::DropAccount { user: "u".to_owned(), host: "%".to_owned() },
+        CatalogChange::NextIds { table: TableId(8), index: IndexId(17) },
+    ]
+}
+
+#[test]
+fn changes_round_trip_and_reject_what_is_cut() {
+    let redo = CatalogChange::encode(&changes());
+    assert_eq!(CatalogChange::decode(&redo), Ok(changes()));
+    let whole: Vec<usize> =
+        (0..changes().len()).map(|n| CatalogChange::encode(&changes()[..n]).bytes.len()).collect();
+    for len in 0..redo.bytes.len() {
+        let cut = CatalogChange::decode(&Redo { bytes: redo.bytes[..len].to_vec() });
+        assert_eq!(cut.is_ok(), whole.contains(&len), "cut at {len}");
+    }
+}
+
+fn open(fs: &SharedFs) -> Result<CatalogStore, EngineError> {
+    CatalogStore::open(ParticipantId(0), fs.clone(), Path::new("/data"))
+}
+
+#[test]
+fn a_checkpoint_survives_and_damage_is_refused() {
+    let mem = Arc::new(MemFs::new());
+    let fs: SharedFs = mem.clone();
+    fs.create_dir_all(&PathBuf::from("/data")).expect("makes");
+    let store = open(&fs).expect("opens");
+    assert!(store.current().read().schemas.contains_key("test"), "a new data directory has `test`");
+    store.commit_ordered(CommitSeq(1), &[&CatalogChange::encode(&changes())]);
+    store.begin_checkpoint(Lsn(500)).expect("begins").finish().expect("writes");
+    let before = store.current().read().clone();
+
+    let reopened = open(&fs).expect("opens");
+    assert_eq!((reopened.durable_lsn(), &**reopened.current().read()), (Lsn(500), &*before));
+    reopened.replay(&CatalogChange::encode(&changes())).expect("replays what it has");
+    assert_eq!(reopened.current().read().to_changes(), before.to_changes(), "replay is idempotent");
+
+    let file = fs.open(Path::new("/data/catalog"), OpenMode::Write).expect("opens");
+    let len = file.len().expect("length");
+    for offset in 0..len {
+        let mut byte = [0];
+        file.read_at(&mut byte, offset).expect("reads");
+        file.write_at(&[byte[0] ^ 0x10], offset).expect("writes");
+        assert!(matches!(open(&fs), Err(EngineError::Corrupt(_))), "a flipped bit at {offset} is refused");
+        file.write_at(&byte, offset).expect("writes");
+    }
+    open(&fs).expect("opens again");
+}
