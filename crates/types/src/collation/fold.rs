@@ -1,0 +1,189 @@
+//! Weights and cases of single characters.
+
+use super::folds::{self, Run};
+use super::{Collation, Weighing};
+
+/// A map of the Basic Multilingual Plane in which most characters stand for themselves: pages of 256 for those that
+/// hold another.
+struct Fold<const PAGES: usize> {
+    /// Number of the page; [`ITSELF`]: none.
+    index: [u8; 256],
+    pages: [[u16; 256]; PAGES],
+}
+
+const ITSELF: u8 = 0xff;
+
+impl<const PAGES: usize> Fold<PAGES> {
+    const fn new(runs: &[Run]) -> Fold<PAGES> {
+        let mut fold = Fold { index: [ITSELF; 256], pages: [[0; 256]; PAGES] };
+        let mut used = 0;
+        let mut r = 0;
+        while r < runs.len() {
+            let (first, image, count, step, image_step) = runs[r];
+            let mut n = 0;
+            while n < count {
+                let c = first + n * step;
+                let high = (c >> 8) as usize;
+                if fold.index[high] == ITSELF {
+                    fold.index[high] = used;
+                    let mut low = 0;
+                    while low < 256 {
+                        fold.pages[used as usize][low] = (high << 8 | low) as u16;
+                        low += 1;
+                    }
+                    used += 1;
+                }
+                fold.pages[fold.index[high] as usize][(c & 0xff) as usize] = image + n * image_step;
+                n += 1;
+            }
+            r += 1;
+        }
+        fold
+    }
+
+    /// `c` is at most 0xffff.
+    fn get(&self, c: u32) -> u16 {
+        match self.index[(c >> 8) as usize & 0xff] {
+            ITSELF => c as u16,
+            page => self.pages[usize::from(page)][(c & 0xff) as usize],
+        }
+    }
+}
+
+static GENERAL_CI: Fold<{ folds::GENERAL_CI_PAGES }> = Fold::new(&folds::GENERAL_CI);
+static UPPER: Fold<{ folds::UPPER_PAGES }> = Fold::new(&folds::UPPER);
+static LOWER: Fold<{ folds::LOWER_PAGES }> = Fold::new(&folds::LOWER);
+
+/// What general_ci gives to all characters beyond the Basic Multilingual Plane.
+const BEYOND: u16 = 0xfffd;
+
+/// The first character and its length. A byte that starts none counts as the replacement character: text in memory
+/// is UTF-8, this only keeps a broken invariant from doing harm.
+pub(super) fn decode(text: &[u8]) -> (u32, usize) {
+    const BAD: (u32, usize) = (0xfffd, 1);
+    let next = |n: usize| text.get(n).map_or(0, |b| u32::from(b & 0x3f));
+    let first = match text.first() {
+        None => return BAD,
+        Some(&b) if b < 0x80 => return (b.into(), 1),
+        Some(&b) => u32::from(b),
+    };
+    match first {
+        0xc2..=0xdf if text.len() >= 2 => ((first & 0x1f) << 6 | next(1), 2),
+        0xe0..=0xef if text.len() >= 3 => ((first & 0x0f) << 12 | next(1) << 6 | next(2), 3),
+        0xf0..=0xf4 if text.len() >= 4 => ((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4),
+        _ => BAD,
+    }
+}
+
+/// Appends a character as UTF-8.
+pub(super) fn encode(c: u32, out: &mut Vec<u8>) {
+    let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// The latin1 byte of a character.
+pub(super) fn latin1_of(c: u32) -> Option<u8> {
+    match c {
+        0..0x80 | 0xa0..0x100 => Some(c as u8),
+        _ => folds::LATIN1_HIGH.iter().position(|&h| u32::from(h) == c).map(|n| 0x80 + n as u8),
+    }
+}
+
+/// The character of a latin1 byte.
+pub(super) fn of_latin1(b: u8) -> u32 {
+    match b {
+        0x80..0xa0 => folds::LATIN1_HIGH[usize::from(b - 0x80)].into(),
+        _ => b.into(),
+    }
+}
+
+/// The weight of a character; characters that a collation cannot hold weigh as `?`.
+pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
+    let latin1 = || usize::from(latin1_of(c).unwrap_or(b'?'));
+    match weighing {
+        Weighing::General if c > 0xffff => BEYOND.into(),
+        Weighing::General => GENERAL_CI.get(c).into(),
+        Weighing::AsciiUpper if c < 0x80 => (c as u8).to_ascii_uppercase().into(),
+        Weighing::Swedish => folds::LATIN1_SWEDISH_CI[latin1()].into(),
+        Weighing::Latin1Bytes => latin1() as u32,
+        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper => c,
+    }
+}
+
+impl Collation {
+    /// Appends in upper case (binary: as it is).
+    pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
+        self.recase(text, out, u8::to_ascii_uppercase, &folds::LATIN1_UPPER, |c| UPPER.get(c));
+    }
+
+    /// Appends in lower case (binary: as it is).
+    pub fn lower(self, text: &[u8], out: &mut Vec<u8>) {
+        self.recase(text, out, u8::to_ascii_lowercase, &folds::LATIN1_LOWER, |c| LOWER.get(c));
+    }
+
+    fn recase(
+        self,
+        text: &[u8],
+        out: &mut Vec<u8>,
+        ascii: impl Fn(&u8) -> u8,
+        latin1: &[u8; 256],
+        unicode: impl Fn(u32) -> u16,
+    ) {
+        use super::Charset;
+        if self == Collation::BINARY {
+            out.extend_from_slice(text);
+            return;
+        }
+        out.reserve(text.len());
+        let is_latin1 = self.charset() == Charset::Latin1;
+        let mut rest = text;
+        while let Some(&first) = rest.first() {
+            if first < 0x80 {
+                out.push(ascii(&first));
+                rest = &rest[1..];
+                continue;
+            }
+            let (c, len) = decode(rest);
+            rest = &rest[len..];
+            let image = match latin1_of(c) {
+                Some(b) if is_latin1 => of_latin1(latin1[usize::from(b)]),
+                _ if c > 0xffff => c,
+                _ => unicode(c).into(),
+            };
+            encode(image, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_follow_the_recorded_server() {
+        let upper = |collation: Collation, text: &str| {
+            let mut out = Vec::new();
+            collation.upper(text.as_bytes(), &mut out);
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(upper(Collation::UTF8MB4_GENERAL_CI, "straße éÿжω😀𐐨"), "STRAßE ÉŸЖΩ😀𐐨");
+        assert_eq!(
+            upper(Collation::LATIN1_SWEDISH_CI, "éÿ"),
+            "Éÿ",
+            "latin1 has no capital ÿ in its case table"
+        );
+        assert_eq!(upper(Collation::BINARY, "abc"), "abc");
+        let mut out = Vec::new();
+        Collation::UTF8MB4_BIN.lower("ÀBCİ".as_bytes(), &mut out);
+        assert_eq!(String::from_utf8(out).expect("UTF-8"), "àbci");
+    }
+
+    #[test]
+    fn broken_text_does_no_harm() {
+        for bytes in [&b"\xc3"[..], b"\xe2\x82", b"\xf0\x9f\x98", b"\xff", b"\x80abc"] {
+            let mut out = Vec::new();
+            Collation::UTF8MB4_GENERAL_CI.upper(bytes, &mut out);
+            Collation::UTF8MB4_GENERAL_CI.sort_key(bytes, &mut out);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Compare, hash and sort keys.
+//!
+//! # Sort keys
+//!
+//! PAD SPACE compares a string that has ended as if spaces followed for ever, so the end of a string has its place
+//! in the order exactly at the space: below it come characters that weigh less, above it those that weigh more. A
+//! run of spaces inside a string is decided by what ends the run. Hence every weight becomes one symbol:
+//!
+//! ```text
+//! w < space      w
+//! a space        space      when the first weight behind the run is below space
+//! end of text    space + 1  (trailing spaces are left out)
+//! a space        space + 2  when the first weight behind the run is above space
+//! w > space      w + 2
+//! ```
+//!
+//! Symbols are written as UTF-8 writes code points, which keeps their order: one byte for ASCII. Of the utf8 `_bin`
+//! collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol closes every key, so no
+//! key is a prefix of another.
+//!
+//! binary has no padding: byte 0 becomes `00 ff` and the end is `00 00`.
+
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use super::fold::{decode, weight};
+use super::{Collation, Weighing};
+
+const SPACE: u32 = 0x20;
+
+/// The weights of a text.
+struct Weights<'a> {
+    weighing: Weighing,
+    rest: &'a [u8],
+}
+
+impl Iterator for Weights<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let first = *self.rest.first()?;
+        if self.weighing == Weighing::Bytes {
+            self.rest = &self.rest[1..];
+            return Some(first.into());
+        }
+        let (c, len) = decode(self.rest);
+        self.rest = &self.rest[len..];
+        Some(weight(self.weighing, c))
+    }
+}
+
+/// Without trailing spaces.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let spaces = text.iter().rev().take_while(|&&b| b == b' ').count();
+    &text[..text.len() - spaces]
+}
+
+impl Collation {
+    fn weights(self, text: &[u8]) -> Weights<'_> {
+        Weights { weighing: self.weighing(), rest: text }
+    }
+
+    /// Compares, trailing spaces ignored (binary: not).
+    pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        let weighing = self.weighing();
+        if weighing == Weighing::Binary {
+            return a.cmp(b);
+        }
+        // What both share has equal weights; the cut must not fall into a character.
+        let mut shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        if shared == a.len() && shared == b.len() {
+            return Ordering::Equal;
+        }
+        let inside = |text: &[u8], at: usize| text.get(at).is_some_and(|b| b & 0xc0 == 0x80);
+        while shared > 0 && (inside(a, shared) || inside(b, shared)) {
+            shared -= 1;
+        }
+        let (mut a, mut b) = (self.weights(&a[shared..]), self.weights(&b[shared..]));
+        loop {
+            let (x, y) = (a.next(), b.next());
+            if x.is_none() && y.is_none() {
+                return Ordering::Equal;
+            }
+            match x.unwrap_or(SPACE).cmp(&y.unwrap_or(SPACE)) {
+                Ordering::Equal => {}
+                order => return order,
+            }
+        }
+    }
+
+    /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of another).
+    pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
+        self.sort_key_open(text, out);
+        if self.weighing() == Weighing::Binary {
+            out.extend_from_slice(&[0, 0]);
+        } else {
+            out.push(SPACE as u8 + 1);
+        }
+    }
+
+    /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
+    /// key without its end. For the range of a LIKE pattern.
+    pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
+        let weighing = self.weighing();
+        if weighing == Weighing::Binary {
+            for &b in text {
+                out.push(b);
+                if b == 0 {
+                    out.push(0xff);
+                }
+            }
+            return;
+        }
+        out.reserve(text.len() + 1);
+        let mut spaces = 0;
+        for w in self.weights(trimmed(text)) {
+            if w == SPACE {
+                spaces += 1;
+                continue;
+            }
+            let (space, symbol) = if w < SPACE { (SPACE, w) } else { (SPACE + 2, w + 2) };
+            out.extend(std::iter::repeat_n(space as u8, std::mem::take(&mut spaces)));
+            if weighing == Weighing::Bytes {
+                // UTF-8 has no bytes above 0xf4.
+                out.push(symbol.min(0xff) as u8);
+            } else {
+                put_symbol(symbol, out);
+            }
+        }
+    }
+
+    /// Hashes so that equal strings have equal hashes.
+    pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
+        if self.weighing() == Weighing::Binary {
+            state.write(text);
+            return;
+        }
+        let mut hash = 1u64;
+        let mut spaces = 0;
+        for w in self.weights(trimmed(text)) {
+            if w == SPACE {
+                spaces += 1;
+                continue;
+            }
+            for _ in 0..std::mem::take(&mut spaces) {
+                hash = mix(hash, SPACE);
+            }
+            hash = mix(hash, w);
+        }
+        state.write_u64(hash);
+    }
+}
+
+fn mix(hash: u64, weight: u32) -> u64 {
+    (hash.rotate_left(5) ^ u64::from(weight)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// As UTF-8, surrogates included.
+fn put_symbol(symbol: u32, out: &mut Vec<u8>) {
+    let low = |shift: u32| 0x80 | (symbol >> shift & 0x3f) as u8;
+    match symbol {
+        0..0x80 => out.push(symbol as u8),
+        0x80..0x800 => out.extend_from_slice(&[0xc0 | (symbol >> 6) as u8, low(0)]),
+        0x800..0x1_0000 => out.extend_from_slice(&[0xe0 | (symbol >> 12) as u8, low(6), low(0)]),
+        _ => out.extend_from_slice(&[0xf0 | (symbol >> 18) as u8, low(12), low(6), low(0)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::DefaultHasher;
+
+    fn key(collation: Collation, text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        collation.sort_key(text.as_bytes(), &mut out);
+        out
+    }
+
+    #[test]
+    fn keys_and_hashes_agree_with_compare() {
+        let texts = [
+            "", " ", "a", "A", "á", "a ", "a  ", "a\t", "a\t ", "a \t", "a  b", "a b", "a \tb", "ab", "aB",
+            "z", "ß", "s", "ss", "ÿ", "€", "Ж", "😀", "😁", "\u{fffd}", "\u{ffff}", "\u{fffe}", "\0", "a\0",
+            "a \0", "a!", "A\u{1f}", "~", "\u{7f}",
+        ];
+        for collation in Collation::all() {
+            for a in texts {
+                for b in texts {
+                    let order = collation.compare(a.as_bytes(), b.as_bytes());
+                    assert_eq!(
+                        key(collation, a).cmp(&key(collation, b)),
+                        order,
+                        "{} {a:?} {b:?}",
+                        collation.name()
+                    );
+                    let (mut x, mut y) = (DefaultHasher::new(), DefaultHasher::new());
+                    collation.hash(a.as_bytes(), &mut x);
+                    collation.hash(b.as_bytes(), &mut y);
+                    assert_eq!(
+                        x.finish() == y.finish(),
+                        order == Ordering::Equal,
+                        "{} {a:?} {b:?}",
+                        collation.name()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_ascii_take_a_byte_a_character() {
+        assert_eq!(key(Collation::UTF8MB4_GENERAL_CI, "aB 1  "), [0x43, 0x44, 0x22, 0x33, 0x21]);
+        assert_eq!(key(Collation::BINARY, "a\0"), [0x61, 0, 0xff, 0, 0]);
+        let mut open = Vec::new();
+        Collation::UTF8MB4_GENERAL_CI.sort_key_open(b"ab", &mut open);
+        assert!(key(Collation::UTF8MB4_GENERAL_CI, "ABc").starts_with(&open));
+    }
+
+    #[test]
+    fn orders_are_mariadbs() {
+        let less = |collation: Collation, a: &str, b: &str| {
+            assert_eq!(collation.compare(a.as_bytes(), b.as_bytes()), Ordering::Less, "{a:?} {b:?}");
+        };
+        less(Collation::UTF8MB4_GENERAL_CI, "a\t", "a");
+        less(Collation::UTF8MB4_BIN, "Z", "a");
+        less(Collation::LATIN1_SWEDISH_CI, "Z", "å");
+        less(Collation::LATIN1_BIN, "€", "é");
+        less(Collation::BINARY, "a", "a ");
+        assert_eq!(Collation::UTF8MB4_GENERAL_CI.compare("ß".as_bytes(), b"s"), Ordering::Equal);
+    }
+}
