@@ -129,6 +129,20 @@ impl ColumnMeta {
         }
     }
 
+    /// A column of a declared or computed type. Key and NOT NULL flags, schema and table are the caller's.
+    pub fn typed(name: impl Into<String>, meta: &cohort_types::ColumnMeta) -> ColumnMeta {
+        ColumnMeta {
+            flags: ColumnFlags(meta.flags),
+            decimals: meta.decimals,
+            ..ColumnMeta::expression(
+                name,
+                TypeCode::from_byte(meta.type_code).unwrap_or(TypeCode::VarString),
+                meta.length,
+                Collation(meta.charset_id),
+            )
+        }
+    }
+
     /// A text column of SHOW statements: `characters` of utf8mb4.
     pub fn text(name: impl Into<String>, characters: u32) -> ColumnMeta {
         ColumnMeta {

@@ -2,14 +2,58 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `packet` | [`InputBuffer`]: packets out of a byte stream; [`PacketWriter`]: packets into one |
+//! | `capability` | [`Capabilities`]: what client and server agree on |
+//! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
+//! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
+//! | `command` | [`Command`]: what a client asks |
 //! | `sink` | [`ResultSink`]: where a statement's results go; the seam between executor and connection |
 //! | `column_meta` | [`ColumnMeta`]: what a client is told about a result column |
-//! | `process` | [`Process`], [`Processes`]: who is connected and what they do; KILL |
+//! | `result_writer` | [`ResultWriter`]: a [`ResultSink`] that writes packets |
+//! | `text_row`, `binary_row` | the two row formats |
+//! | `params` | [`StatementParams`]: parameters of COM_STMT_EXECUTE |
+//!
+//! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a length that
+//! the peer merely claims.
 
+mod auth;
+mod binary_row;
+mod capability;
 mod column_meta;
-mod process;
+mod command;
+mod handshake;
+mod packet;
+mod params;
+mod result_writer;
 mod sink;
+mod text_row;
 
+pub use auth::{NATIVE_PASSWORD, NativePassword, Scramble};
+pub use capability::Capabilities;
 pub use column_meta::{ColumnFlags, ColumnMeta, TypeCode};
-pub use process::{Kill, Killed, Phase, Process, ProcessRow, Processes};
+pub use command::{BinlogDump, Command, RegisterReplica};
+pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
+pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
+pub use params::{ParamError, ParamText, StatementParams};
+pub use result_writer::{
+    Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
+};
 pub use sink::{OkInfo, ResultSink, StatusFlags};
+
+/// The bytes are no such message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Malformed communication packet")
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl From<cohort_base::Truncated> for Malformed {
+    fn from(_: cohort_base::Truncated) -> Malformed {
+        Malformed
+    }
+}

@@ -1,1 +1,40 @@
-//! Cohort server.
+//! The server around the executor: connections, workers, options, files of the data directory.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `backend` | [`Backend`], [`Session`]: the seam between connections and whatever runs statements |
+//! | `accounts` | [`Accounts`]: who may log in |
+//! | `server` | [`Server`]: a running server, a value |
+//! | `listen` | accepts connections |
+//! | `connection` | one connection: who owns it, input, output, held replies |
+//! | `ownership` | the small state machine that says which thread may touch a connection |
+//! | `login` | the handshake |
+//! | `commands` | commands to calls of the session |
+//! | `drain` | output of a large result, sent while the statement runs |
+//! | `pool` | workers over epoll; replacement of those that block |
+//! | `housekeeping` | timeouts, uptime |
+//! | `epoll` | the system calls |
+//! | `error_log` | the error log |
+
+mod accounts;
+mod backend;
+mod commands;
+mod connection;
+mod drain;
+mod epoll;
+mod error_log;
+mod housekeeping;
+mod listen;
+mod login;
+mod ownership;
+mod pool;
+mod server;
+
+pub use accounts::{Account, Accounts, BootstrapAccounts};
+pub use backend::{
+    Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
+};
+pub use error_log::ErrorLog;
+pub use listen::Endpoints;
+pub use pool::{WorkerLimits, Workers};
+pub use server::{Server, ServerOptions, StartError};

@@ -85,6 +85,9 @@ errors! {
     TooBigRowsize = 1118, "42000";
     NoSuchTable = 1146, "42S02";
     NetPacketTooLarge = 1153, "08S01";
+    NetPacketsOutOfOrder = 1156, "08S01";
+    StmtHasNoOpenCursor = 1421, "24000";
+    MalformedPacket = 1835, "HY000";
     WrongColumnName = 1166, "42000";
     WrongKeyColumn = 1167, "HY000";
     PrimaryCantHaveNull = 1171, "42000";

@@ -1,0 +1,127 @@
+//! mysql_native_password.
+//!
+//! The server stores `S = SHA1(SHA1(password))` and sends 20 random bytes `R`. The client answers
+//! `SHA1(password) XOR SHA1(R . S)`. The server undoes the XOR and hashes once more: that must be `S`. No password is
+//! an empty answer.
+
+use std::fmt;
+
+use sha1::{Digest, Sha1};
+
+/// Name of the plugin.
+pub const NATIVE_PASSWORD: &str = "mysql_native_password";
+
+/// The random bytes of one handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scramble(pub [u8; 20]);
+
+impl Scramble {
+    /// From random bytes; the bytes 0 and `$`, which end strings in old clients, are replaced.
+    pub fn from_random(mut random: [u8; 20]) -> Scramble {
+        for byte in &mut random {
+            *byte &= 0x7f;
+            if *byte == 0 || *byte == b'$' {
+                *byte += 1;
+            }
+        }
+        Scramble(random)
+    }
+}
+
+/// A stored password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NativePassword {
+    /// The empty password.
+    Empty,
+    /// `SHA1(SHA1(password))`.
+    Hash([u8; 20]),
+}
+
+/// Hashes do not go into logs.
+impl fmt::Debug for NativePassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativePassword")
+    }
+}
+
+impl NativePassword {
+    /// Of a password in clear.
+    pub fn of(password: &[u8]) -> NativePassword {
+        match password {
+            [] => NativePassword::Empty,
+            some => NativePassword::Hash(sha1(&[&sha1(&[some])])),
+        }
+    }
+
+    /// From its stored form: empty, or `*` and 40 hexadecimal digits.
+    pub fn parse(stored: &str) -> Option<NativePassword> {
+        if stored.is_empty() {
+            return Some(NativePassword::Empty);
+        }
+        let digits = stored.strip_prefix('*').filter(|d| d.len() == 40 && d.is_ascii())?;
+        let mut hash = [0; 20];
+        for (n, byte) in hash.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * n..2 * n + 2], 16).ok()?;
+        }
+        Some(NativePassword::Hash(hash))
+    }
+
+    /// Whether the client knows the password.
+    pub fn accepts(&self, scramble: &Scramble, answer: &[u8]) -> bool {
+        match self {
+            NativePassword::Empty => answer.is_empty(),
+            NativePassword::Hash(stored) => {
+                let Ok(answer) = <[u8; 20]>::try_from(answer) else { return false };
+                let mask = sha1(&[&scramble.0, stored]);
+                let mut once = answer;
+                once.iter_mut().zip(mask).for_each(|(byte, m)| *byte ^= m);
+                // Compared without an early end, so that the time tells nothing.
+                sha1(&[&once]).iter().zip(stored).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
+            }
+        }
+    }
+}
+
+/// As it is stored and as PASSWORD() prints it.
+impl fmt::Display for NativePassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NativePassword::Hash(hash) = self else { return Ok(()) };
+        f.write_str("*")?;
+        hash.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+fn sha1(parts: &[&[u8]]) -> [u8; 20] {
+    let mut hasher = Sha1::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_password_opens() {
+        let scramble = Scramble::from_random(*b"\0$cdefghijklmnopqrst");
+        assert_eq!(&scramble.0[..3], b"\x01%c");
+        let answer = |password: &[u8]| {
+            let once = sha1(&[password]);
+            let mask = sha1(&[&scramble.0, &sha1(&[&once])]);
+            let mut answer = once;
+            answer.iter_mut().zip(mask).for_each(|(a, m)| *a ^= m);
+            answer
+        };
+        let stored = NativePassword::of(b"secret");
+        assert_eq!(stored.to_string(), "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7");
+        assert_eq!(NativePassword::parse(&stored.to_string()), Some(stored));
+        assert!(stored.accepts(&scramble, &answer(b"secret")));
+        assert!(!stored.accepts(&scramble, &answer(b"Secret")));
+        assert!(!stored.accepts(&scramble, b""));
+        assert!(!stored.accepts(&scramble, &answer(b"secret")[..19]));
+        assert!(NativePassword::Empty.accepts(&scramble, b""));
+        assert!(!NativePassword::Empty.accepts(&scramble, &answer(b"")));
+        assert_eq!(NativePassword::parse("*14"), None);
+        assert_eq!(NativePassword::parse(&format!("*{}", "é".repeat(20))), None);
+    }
+}

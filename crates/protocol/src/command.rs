@@ -1,0 +1,155 @@
+//! What a client asks: the first byte of a packet with sequence number 0.
+
+use cohort_base::Reader;
+
+use crate::Malformed;
+
+/// COM_BINLOG_DUMP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinlogDump<'a> {
+    /// Offset in the file.
+    pub position: u32,
+    /// 1: end at the end of the log; 2: send annotate events.
+    pub flags: u16,
+    pub server_id: u32,
+    pub file: &'a [u8],
+}
+
+/// COM_REGISTER_SLAVE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterReplica<'a> {
+    pub server_id: u32,
+    pub host: &'a [u8],
+    pub user: &'a [u8],
+    pub password: &'a [u8],
+    pub port: u16,
+}
+
+/// A command; byte strings are as they came, in the client's character set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    Quit,
+    /// USE.
+    InitDb(&'a [u8]),
+    Query(&'a [u8]),
+    FieldList {
+        table: &'a [u8],
+        wildcard: &'a [u8],
+    },
+    /// FLUSH, by bits.
+    Refresh(u8),
+    Shutdown,
+    Statistics,
+    ProcessInfo,
+    ProcessKill(u32),
+    Debug,
+    Ping,
+    /// Decoded with [`crate::ChangeUser::decode`], which needs the connection's capabilities.
+    ChangeUser(&'a [u8]),
+    BinlogDump(BinlogDump<'a>),
+    RegisterReplica(RegisterReplica<'a>),
+    StmtPrepare(&'a [u8]),
+    /// `rest` is decoded with [`crate::StatementParams`], which knows the number of parameters.
+    StmtExecute {
+        /// `u32::MAX` is the statement prepared last.
+        statement: u32,
+        /// The cursor that the client would like.
+        cursor: u8,
+        rest: &'a [u8],
+    },
+    StmtSendLongData {
+        statement: u32,
+        param: u16,
+        data: &'a [u8],
+    },
+    StmtClose(u32),
+    StmtReset(u32),
+    StmtFetch {
+        statement: u32,
+        rows: u32,
+    },
+    /// Multi-statements on (0) or off (1).
+    SetOption(u16),
+    ResetConnection,
+    /// A command that exists but is not served, or one that does not exist: error 1047.
+    Unknown(u8),
+}
+
+impl<'a> Command<'a> {
+    /// Reads a payload.
+    pub fn decode(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
+        let mut r = Reader::new(payload);
+        let code = r.u8()?;
+        let rest = r.rest();
+        Ok(match code {
+            1 => Command::Quit,
+            2 => Command::InitDb(without_nul(rest)),
+            3 => Command::Query(rest),
+            4 => Command::FieldList { table: r.nul_bytes()?, wildcard: without_nul(r.rest()) },
+            7 => Command::Refresh(r.u8()?),
+            8 => Command::Shutdown,
+            9 => Command::Statistics,
+            10 => Command::ProcessInfo,
+            12 => Command::ProcessKill(r.u32()?),
+            13 => Command::Debug,
+            14 => Command::Ping,
+            17 => Command::ChangeUser(rest),
+            18 => Command::BinlogDump(BinlogDump {
+                position: r.u32()?,
+                flags: r.u16()?,
+                server_id: r.u32()?,
+                file: without_nul(r.rest()),
+            }),
+            21 => Command::RegisterReplica(RegisterReplica {
+                server_id: r.u32()?,
+                host: r.len8_bytes()?,
+                user: r.len8_bytes()?,
+                password: r.len8_bytes()?,
+                port: r.u16()?,
+            }),
+            22 => Command::StmtPrepare(rest),
+            23 => {
+                let (statement, cursor) = (r.u32()?, r.u8()?);
+                // The iteration count is always 1.
+                r.u32()?;
+                Command::StmtExecute { statement, cursor, rest: r.rest() }
+            }
+            24 => Command::StmtSendLongData { statement: r.u32()?, param: r.u16()?, data: r.rest() },
+            25 => Command::StmtClose(r.u32()?),
+            26 => Command::StmtReset(r.u32()?),
+            27 => Command::SetOption(r.u16()?),
+            28 => Command::StmtFetch { statement: r.u32()?, rows: r.u32()? },
+            31 => Command::ResetConnection,
+            other => Command::Unknown(other),
+        })
+    }
+
+    /// Whether the client waits for an answer.
+    pub fn is_answered(&self) -> bool {
+        !matches!(self, Command::Quit | Command::StmtClose(_) | Command::StmtSendLongData { .. })
+    }
+}
+
+fn without_nul(text: &[u8]) -> &[u8] {
+    text.strip_suffix(&[0]).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_and_short_ones_refused() {
+        assert_eq!(Command::decode(b"\x03SELECT 1"), Ok(Command::Query(b"SELECT 1")));
+        assert_eq!(Command::decode(b"\x02shop"), Ok(Command::InitDb(b"shop")));
+        assert_eq!(
+            Command::decode(b"\x17\x01\0\0\0\0\x01\0\0\0ab"),
+            Ok(Command::StmtExecute { statement: 1, cursor: 0, rest: b"ab" })
+        );
+        assert_eq!(Command::decode(b"\xfa"), Ok(Command::Unknown(0xfa)));
+        for short in [&b""[..], b"\x17\x01\0", b"\x19\x01", b"\x04no end", b"\x12\0\0", b"\x1b\x01", b"\x0c"]
+        {
+            assert_eq!(Command::decode(short), Err(Malformed), "{short:?}");
+        }
+    }
+}

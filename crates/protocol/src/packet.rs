@@ -1,0 +1,219 @@
+//! Packets in a byte stream.
+//!
+//! ```text
+//! u24 length | u8 sequence | payload
+//! ```
+//!
+//! A payload of 0xffffff bytes or more goes on in the next packet; the last one is shorter (perhaps empty). The
+//! sequence starts at 0 with each command and counts packets of both sides.
+
+use std::ops::Range;
+
+/// Payload of a packet that has a successor.
+const FULL: usize = 0xff_ffff;
+const HEADER: usize = 4;
+
+/// Why the stream cannot go on. The client gets the error, then the connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketError {
+    /// The payload is larger than max_allowed_packet: error 1153.
+    TooLarge,
+    /// The sequence number is not the expected one: error 1156.
+    OutOfOrder,
+}
+
+/// A whole payload in an [`InputBuffer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it is; valid until bytes are added or the buffer is compacted.
+    pub range: Range<usize>,
+    /// Sequence number of its last packet; the answer goes on with the next.
+    pub sequence: u8,
+}
+
+/// Bytes that came and are not consumed yet. Grows with what came, never with what a header claims.
+#[derive(Debug, Default)]
+pub struct InputBuffer {
+    bytes: Vec<u8>,
+    /// Where the next packet's header is.
+    start: usize,
+    /// Payload bytes of a long packet that are already joined behind `start`'s header; 0 if none.
+    joined: usize,
+    /// The sequence number that the next packet must have.
+    expected: u8,
+}
+
+impl InputBuffer {
+    /// Adds bytes from the peer.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        if self.start > 0 {
+            self.compact();
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A new command begins: the next packet must have this number.
+    pub fn expect_sequence(&mut self, sequence: u8) {
+        self.expected = sequence;
+    }
+
+    /// Whether nothing is buffered.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
+    }
+
+    /// Bytes of a packet.
+    pub fn payload(&self, packet: &Packet) -> &[u8] {
+        &self.bytes[packet.range.clone()]
+    }
+
+    /// The next whole payload, of at most `payload_max` bytes; `None` if more bytes are needed.
+    pub fn next(&mut self, payload_max: usize) -> Result<Option<Packet>, PacketError> {
+        loop {
+            // The header of the next frame stands right behind what is joined.
+            let at = self.start + if self.joined == 0 { 0 } else { HEADER + self.joined };
+            let Some(&[a, b, c, sequence]) =
+                self.bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER>())
+            else {
+                return Ok(None);
+            };
+            if sequence != self.expected {
+                return Err(PacketError::OutOfOrder);
+            }
+            let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+            if self.joined + length > payload_max {
+                return Err(PacketError::TooLarge);
+            }
+            if self.bytes.len() < at + HEADER + length {
+                return Ok(None);
+            }
+            self.expected = self.expected.wrapping_add(1);
+            if self.joined > 0 {
+                self.bytes.drain(at..at + HEADER);
+            }
+            if length == FULL {
+                self.joined += length;
+                continue;
+            }
+            let payload = self.start + HEADER;
+            let end = payload + self.joined + length;
+            self.start = end;
+            self.joined = 0;
+            return Ok(Some(Packet { range: payload..end, sequence }));
+        }
+    }
+
+    /// Frees what has been consumed, and the memory of a large packet.
+    pub fn compact(&mut self) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+    }
+
+    /// Frees memory beyond `keep` bytes when the connection becomes idle.
+    pub fn shrink(&mut self, keep: usize) {
+        self.compact();
+        if self.bytes.capacity() > keep.max(self.bytes.len()) {
+            self.bytes.shrink_to(keep);
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+/// Writes packets to the end of a buffer: the header is left open, the payload written, the header filled in.
+pub struct PacketWriter<'a> {
+    out: &'a mut Vec<u8>,
+    header: usize,
+    sequence: &'a mut u8,
+}
+
+impl<'a> PacketWriter<'a> {
+    /// Opens a packet.
+    pub fn begin(out: &'a mut Vec<u8>, sequence: &'a mut u8) -> PacketWriter<'a> {
+        let header = out.len();
+        out.extend_from_slice(&[0; HEADER]);
+        PacketWriter { out, header, sequence }
+    }
+
+    /// Where the payload goes.
+    pub fn payload(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Closes the packet; a long payload is cut into several.
+    pub fn end(self) {
+        let mut header = self.header;
+        loop {
+            let length = (self.out.len() - header - HEADER).min(FULL);
+            let [a, b, c, _] = (length as u32).to_le_bytes();
+            self.out[header..header + HEADER].copy_from_slice(&[a, b, c, *self.sequence]);
+            *self.sequence = self.sequence.wrapping_add(1);
+            if length < FULL {
+                return;
+            }
+            header += HEADER + FULL;
+            self.out.splice(header..header, [0; HEADER]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(payload: &[u8]) -> Vec<u8> {
+        let (mut out, mut sequence) = (Vec::new(), 0);
+        let mut packet = PacketWriter::begin(&mut out, &mut sequence);
+        packet.payload().extend_from_slice(payload);
+        packet.end();
+        out
+    }
+
+    #[test]
+    fn packets_of_all_sizes_round_trip_however_they_are_cut() {
+        for size in [0, 1, 250, FULL - 1, FULL, FULL + 1, 2 * FULL, 2 * FULL + 7] {
+            let payload: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
+            let bytes = framed(&payload);
+            assert_eq!(bytes.len(), size + HEADER * (size / FULL + 1));
+            let mut input = InputBuffer::default();
+            let mut got = None;
+            for part in bytes.chunks(bytes.len().div_ceil(7).max(3)) {
+                assert_eq!(got, None);
+                input.extend(part);
+                got = input.next(usize::MAX).expect("in order");
+            }
+            let packet = got.expect("whole");
+            assert_eq!(usize::from(packet.sequence), size / FULL);
+            assert!(input.payload(&packet) == payload, "{size}");
+            assert!(input.is_empty());
+        }
+    }
+
+    #[test]
+    fn pipelined_packets_come_one_by_one() {
+        let mut input = InputBuffer::default();
+        input.extend(&[framed(b"one"), framed(b"two")].concat());
+        let first = input.next(100).expect("in order").expect("whole");
+        assert_eq!(input.payload(&first), b"one");
+        input.expect_sequence(0);
+        let second = input.next(100).expect("in order").expect("whole");
+        assert_eq!(input.payload(&second), b"two");
+        assert_eq!(input.next(100), Ok(None));
+        input.shrink(0);
+        assert_eq!(input.capacity(), 0);
+    }
+
+    #[test]
+    fn a_claimed_length_is_refused_before_it_is_believed() {
+        let mut input = InputBuffer::default();
+        input.extend(&[0xff, 0xff, 0xff, 0]);
+        assert_eq!(input.next(1 << 20), Err(PacketError::TooLarge));
+        assert_eq!(input.next(1 << 30), Ok(None));
+        assert!(input.capacity() < 100);
+        input.expect_sequence(3);
+        assert_eq!(input.next(1 << 30), Err(PacketError::OutOfOrder));
+    }
+}

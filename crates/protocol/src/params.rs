@@ -1,0 +1,287 @@
+//! Parameters of COM_STMT_EXECUTE.
+//!
+//! ```text
+//! null bitmap, (count + 7) / 8 bytes
+//! u8 1 if types follow, else those of the last execution hold
+//! types: count x (u8 type, u8 flags: 0x80 unsigned)
+//! values of those that are neither NULL nor sent as long data before
+//! ```
+
+use cohort_base::{Reader, Truncated};
+use cohort_types::{Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, Str, Time, Value};
+
+use crate::Malformed;
+use crate::column_meta::TypeCode;
+
+/// How parameter strings are understood.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamText {
+    /// character_set_client: what the bytes are in.
+    pub charset: Charset,
+    /// collation_connection: what they compare by.
+    pub collation: Collation,
+}
+
+/// Why parameters could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamError {
+    /// The packet is broken, or no types were ever sent.
+    Malformed,
+    /// A string is not in the client's character set, or long data was too long.
+    Sql(SqlError),
+}
+
+impl From<Truncated> for ParamError {
+    fn from(_: Truncated) -> ParamError {
+        ParamError::Malformed
+    }
+}
+
+impl From<Malformed> for ParamError {
+    fn from(_: Malformed) -> ParamError {
+        ParamError::Malformed
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ParamType {
+    code: TypeCode,
+    unsigned: bool,
+}
+
+/// What a prepared statement's parameters are known to be, between executions.
+#[derive(Debug, Default)]
+pub struct StatementParams {
+    count: usize,
+    /// Of the last execution; empty before the first.
+    types: Vec<ParamType>,
+    /// Pieces sent ahead; empty if none.
+    long_data: Vec<Option<Vec<u8>>>,
+}
+
+impl StatementParams {
+    /// For a statement with this many question marks.
+    pub fn new(count: u16) -> StatementParams {
+        StatementParams { count: usize::from(count), types: Vec::new(), long_data: Vec::new() }
+    }
+
+    /// Number of parameters.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// COM_STMT_SEND_LONG_DATA: adds a piece; refused (to be reported by the next execution) beyond `bytes_max`.
+    pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize) -> bool {
+        let param = usize::from(param);
+        if param >= self.count {
+            return false;
+        }
+        self.long_data.resize(self.count, None);
+        let so_far = self.long_data[param].get_or_insert_default();
+        if so_far.len() + data.len() > bytes_max {
+            return false;
+        }
+        so_far.extend_from_slice(data);
+        true
+    }
+
+    /// COM_STMT_RESET: forgets the pieces.
+    pub fn reset(&mut self) {
+        self.long_data = Vec::new();
+    }
+
+    /// Reads the values of an execution; long data is used up.
+    pub fn decode(&mut self, payload: &[u8], text: ParamText) -> Result<Vec<Value>, ParamError> {
+        let mut long_data = std::mem::take(&mut self.long_data);
+        if self.count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut r = Reader::new(payload);
+        let nulls = r.bytes(self.count.div_ceil(8))?;
+        if r.u8()? == 1 {
+            self.read_types(&mut r)?;
+        }
+        if self.types.len() != self.count {
+            return Err(ParamError::Malformed);
+        }
+        let mut values = Vec::with_capacity(self.count);
+        for (n, param_type) in self.types.iter().enumerate() {
+            let long = long_data.get_mut(n).and_then(Option::take);
+            values.push(match long {
+                Some(bytes) => string(&bytes, param_type.code, text)?,
+                None if nulls[n / 8] >> (n % 8) & 1 == 1 => Value::Null,
+                None => value(&mut r, *param_type, text)?,
+            });
+        }
+        Ok(values)
+    }
+
+    fn read_types(&mut self, r: &mut Reader<'_>) -> Result<(), ParamError> {
+        self.types.clear();
+        for _ in 0..self.count {
+            let code = TypeCode::from_byte(r.u8()?).ok_or(ParamError::Malformed);
+            let unsigned = r.u8()? & 0x80 != 0;
+            match code {
+                Ok(code) => self.types.push(ParamType { code, unsigned }),
+                Err(error) => {
+                    self.types.clear();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value, ParamError> {
+    use TypeCode::*;
+    let signed = |v: i64, unsigned_v: u64| match param.unsigned {
+        true => Value::UInt(unsigned_v),
+        false => Value::Int(v),
+    };
+    Ok(match param.code {
+        Null => Value::Null,
+        Tiny => {
+            let v = r.u8()?;
+            signed(i64::from(v as i8), u64::from(v))
+        }
+        Short | Year => {
+            let v = r.u16()?;
+            signed(i64::from(v as i16), u64::from(v))
+        }
+        Long | Int24 => {
+            let v = r.u32()?;
+            signed(i64::from(v as i32), u64::from(v))
+        }
+        LongLong => {
+            let v = r.u64()?;
+            signed(v as i64, v)
+        }
+        Float => Value::Float(f32::from_bits(r.u32()?)),
+        Double => Value::Double(f64::from_bits(r.u64()?)),
+        Date | NewDate | DateTime | Timestamp => datetime(r, param.code)?,
+        Time => time(r)?,
+        Decimal | NewDecimal => Value::Decimal(self::Decimal::parse(r.lenenc_bytes()?).0),
+        VarChar | Bit | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String
+        | Geometry => string(r.lenenc_bytes()?, param.code, text)?,
+    })
+}
+
+fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Result<Value, ParamError> {
+    use TypeCode::*;
+    if matches!(code, TinyBlob | MediumBlob | LongBlob | Blob | Bit | Geometry)
+        || text.charset == Charset::Binary
+    {
+        return Ok(Value::binary(bytes));
+    }
+    let utf8 = match text.charset {
+        Charset::Utf8mb4 | Charset::Utf8mb3 => match std::str::from_utf8(bytes) {
+            Ok(_) => bytes.to_vec(),
+            Err(error) => return Err(bad_text(bytes, error.valid_up_to(), text.charset)),
+        },
+        other => {
+            let mut out = Vec::with_capacity(bytes.len());
+            other.decode(bytes, &mut out).map_err(|at| bad_text(bytes, at, other))?;
+            out
+        }
+    };
+    Ok(Value::Str(Str { bytes: utf8, collation: text.collation }))
+}
+
+fn bad_text(bytes: &[u8], at: usize, charset: Charset) -> ParamError {
+    let shown: String = bytes.iter().skip(at).take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+    let message = format!("Invalid {} character string: '{shown}'", charset.name());
+    ParamError::Sql(SqlError::new(ErrorCode::InvalidCharacterString, message))
+}
+
+/// u8 length (0, 4, 7 or 11), u16 year, month, day, hour, minute, second, u32 microseconds.
+fn datetime(r: &mut Reader<'_>, code: TypeCode) -> Result<Value, ParamError> {
+    let length = usize::from(r.u8()?);
+    let mut r = Reader::new(r.bytes(length)?);
+    let mut v = DateTime::default();
+    if length >= 4 {
+        v.date = Date { year: r.u16()?, month: r.u8()?, day: r.u8()? };
+    }
+    if length >= 7 {
+        (v.hour, v.minute, v.second) = (r.u8()?, r.u8()?, r.u8()?);
+    }
+    if length >= 11 {
+        v.micros = r.u32()?;
+    }
+    let in_range = v.date.year <= 9999
+        && v.date.month <= 12
+        && v.date.day <= 31
+        && v.hour < 24
+        && v.minute < 60
+        && v.second < 60
+        && v.micros < 1_000_000;
+    if !in_range {
+        // What the fields cannot hold becomes the zero date, as in MariaDB.
+        v = DateTime::default();
+    }
+    Ok(match code {
+        TypeCode::Date | TypeCode::NewDate => Value::Date(v.date),
+        _ => Value::DateTime(v),
+    })
+}
+
+/// u8 length (0, 8 or 12), u8 negative, u32 days, hour, minute, second, u32 microseconds.
+fn time(r: &mut Reader<'_>) -> Result<Value, ParamError> {
+    let length = usize::from(r.u8()?);
+    let mut r = Reader::new(r.bytes(length)?);
+    if length < 8 {
+        return Ok(Value::Time(Time { micros: 0 }));
+    }
+    let negative = r.u8()? != 0;
+    let days = i64::from(r.u32()?);
+    let (hours, minutes, seconds) = (i64::from(r.u8()?), i64::from(r.u8()?), i64::from(r.u8()?));
+    let micros = if length >= 12 { i64::from(r.u32()?) } else { 0 };
+    // More days than a TIME holds are cut before they are multiplied.
+    let total = ((days.min(100) * 24 + hours) * 60 + minutes) * 60 + seconds;
+    let total = (total * 1_000_000 + micros).min(Time::MAX.micros);
+    Ok(Value::Time(Time { micros: if negative { -total } else { total } }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: ParamText = ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI };
+
+    #[test]
+    fn values_of_all_shapes_are_read_and_types_are_remembered() {
+        let mut params = StatementParams::new(5);
+        let first = b"\x10\x01\x08\x00\x01\x80\xfd\x00\x0c\x00\x06\x00\
+            \xff\xff\xff\xff\xff\xff\xff\xff\xff\x02hi\x07\xea\x07\x01\x02\x03\x04\x05";
+        let got = params.decode(first, TEXT).expect("well-formed");
+        let date = Date { year: 2026, month: 1, day: 2 };
+        let datetime = DateTime { date, hour: 3, minute: 4, second: 5, micros: 0 };
+        let expected =
+            [Value::Int(-1), Value::UInt(255), Value::text("hi"), Value::DateTime(datetime), Value::Null];
+        assert_eq!(got, expected);
+        let second = b"\x1b\x00\x01x";
+        let got = params.decode(second, TEXT).expect("types are known");
+        assert_eq!(got, [Value::Null, Value::Null, Value::text("x"), Value::Null, Value::Null]);
+        assert_eq!(params.decode(b"\x1b", TEXT), Err(ParamError::Malformed));
+    }
+
+    #[test]
+    fn long_data_is_bounded_and_used_once() {
+        let mut params = StatementParams::new(1);
+        assert!(params.add_long_data(0, b"ab", 4) && params.add_long_data(0, b"cd", 4));
+        assert!(!params.add_long_data(0, b"e", 4) && !params.add_long_data(1, b"e", 4));
+        let got = params.decode(b"\x00\x01\xfc\x00", TEXT).expect("well-formed");
+        assert_eq!(got, [Value::binary(*b"abcd")]);
+        assert_eq!(params.decode(b"\x00\x00", TEXT), Err(ParamError::Malformed), "the pieces are gone");
+    }
+
+    #[test]
+    fn times_and_broken_text() {
+        let mut params = StatementParams::new(1);
+        let got =
+            params.decode(b"\x00\x01\x0b\x00\x08\x01\x01\0\0\0\x02\x03\x04", TEXT).expect("well-formed");
+        assert_eq!(got, [Value::Time(Time { micros: -((26 * 60 + 3) * 60 + 4) * 1_000_000 })]);
+        let huge = b"\x00\x01\x0b\x00\x08\x00\xff\xff\xff\xff\xff\xff\xff";
+        assert_eq!(params.decode(huge, TEXT), Ok(vec![Value::Time(Time::MAX)]));
+    }
+}

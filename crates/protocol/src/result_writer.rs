@@ -1,0 +1,291 @@
+//! A [`ResultSink`] that writes packets to the end of a session's output buffer.
+
+use cohort_base::{CommitSeq, Write};
+use cohort_types::{Charset, Collation, SqlError, Value};
+
+use crate::binary_row::write_binary_row;
+use crate::capability::Capabilities;
+use crate::column_meta::ColumnMeta;
+use crate::packet::PacketWriter;
+use crate::sink::{OkInfo, ResultSink, StatusFlags};
+use crate::text_row::{ColumnEncoding, write_text_row};
+
+/// Rows of which command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// COM_QUERY.
+    Text,
+    /// COM_STMT_EXECUTE.
+    Binary,
+}
+
+/// What results look like for one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultEncoding {
+    /// What client and server agreed on.
+    pub capabilities: Capabilities,
+    /// character_set_results; `None` is NULL: text goes out as it is in memory, in UTF-8.
+    pub charset: Option<Charset>,
+}
+
+/// Takes a full output buffer to the client while a statement runs.
+pub trait Drain {
+    /// Sends all of `out` and clears it, but not before `hold` is published. Blocks; a client that is gone loses the
+    /// bytes.
+    fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq);
+
+    /// Whether the client is gone or killed.
+    fn is_dead(&self) -> bool;
+}
+
+/// Output beyond this size is sent while the statement runs.
+const DRAIN_BYTES: usize = 1 << 20;
+
+/// Writes the results of one command.
+pub struct ResultWriter<'a> {
+    out: &'a mut Vec<u8>,
+    sequence: u8,
+    encoding: ResultEncoding,
+    format: RowFormat,
+    drain: &'a mut dyn Drain,
+    columns: Vec<ColumnEncoding>,
+    hold: CommitSeq,
+    sent: bool,
+}
+
+impl<'a> ResultWriter<'a> {
+    /// `sequence`: the number of the first packet of the answer.
+    pub fn new(
+        out: &'a mut Vec<u8>,
+        sequence: u8,
+        encoding: ResultEncoding,
+        format: RowFormat,
+        drain: &'a mut dyn Drain,
+    ) -> ResultWriter<'a> {
+        ResultWriter {
+            out,
+            sequence,
+            encoding,
+            format,
+            drain,
+            columns: Vec::new(),
+            hold: CommitSeq(0),
+            sent: false,
+        }
+    }
+
+    /// The rows of the command are of this format.
+    pub fn set_format(&mut self, format: RowFormat) {
+        self.format = format;
+    }
+
+    /// Until when the executor wanted the answer to be held.
+    pub fn hold(&self) -> CommitSeq {
+        self.hold
+    }
+
+    /// Whether part of the answer has already been sent.
+    pub fn is_sent(&self) -> bool {
+        self.sent
+    }
+
+    /// The answer to COM_STMT_PREPARE.
+    pub fn prepared(&mut self, reply: &PreparedReply<'_>) {
+        self.packet(|out| {
+            out.put_u8(0);
+            out.put_u32(reply.statement);
+            out.put_u16(reply.columns.len() as u16);
+            out.put_u16(reply.params.len() as u16);
+            out.put_u8(0);
+            out.put_u16(reply.warnings);
+        });
+        for list in [reply.params, reply.columns] {
+            list.iter().for_each(|column| self.definition(column, None));
+            if !list.is_empty() {
+                self.eof_after_columns(reply.status, reply.warnings);
+            }
+        }
+    }
+
+    /// The answer to COM_FIELD_LIST.
+    pub fn field_list(&mut self, columns: &[ColumnMeta], status: StatusFlags) {
+        columns.iter().for_each(|column| self.definition(column, Some(&[])));
+        self.eof(status, 0);
+    }
+
+    /// The answer to COM_STATISTICS: bare text.
+    pub fn text(&mut self, text: &str) {
+        self.packet(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    /// The answer to COM_SET_OPTION.
+    pub fn eof(&mut self, status: StatusFlags, warnings: u16) {
+        let new = self.encoding.capabilities.has(Capabilities::DEPRECATE_EOF);
+        self.packet(|out| match new {
+            true => {
+                let end = OkInfo { status, warnings, ..OkInfo::default() };
+                ok_payload(0xfe, &end, out);
+            }
+            false => eof_payload(status, warnings, out),
+        });
+    }
+
+    fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut packet = PacketWriter::begin(self.out, &mut self.sequence);
+        write(packet.payload());
+        packet.end();
+    }
+
+    fn eof_after_columns(&mut self, status: StatusFlags, warnings: u16) {
+        if !self.encoding.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.packet(|out| eof_payload(status, warnings, out));
+        }
+    }
+
+    /// The character set that text is converted into.
+    fn convert(&self) -> Option<Charset> {
+        self.encoding.charset.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
+    }
+
+    fn definition(&mut self, column: &ColumnMeta, default: Option<&[u8]>) {
+        let convert = self.convert();
+        let (collation, length) = match self.encoding.charset {
+            // Text is announced in the client's character set, with the length that it has there.
+            Some(charset) if column.collation != Collation::BINARY && charset != Charset::Binary => {
+                let own = column.collation.charset();
+                let characters = column.length / own.mbmaxlen().max(1);
+                let length = if own == charset { column.length } else { characters * charset.mbmaxlen() };
+                (charset.default_collation(), length)
+            }
+            _ => (column.collation, column.length),
+        };
+        self.packet(|out| {
+            out.put_lenenc_bytes(b"def");
+            for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
+                put_name(name, convert, out);
+            }
+            out.put_u8(0x0c);
+            out.put_u16(collation.0);
+            out.put_u32(length);
+            out.put_u8(column.type_code as u8);
+            out.put_u16(column.flags.0);
+            out.put_u8(column.decimals);
+            out.put_u16(0);
+            if let Some(default) = default {
+                out.put_lenenc_bytes(default);
+            }
+        });
+    }
+
+    fn drain_if_full(&mut self) {
+        if self.out.len() >= DRAIN_BYTES {
+            self.drain.drain(self.out, self.hold);
+            self.sent = true;
+        }
+    }
+}
+
+/// A prepared statement for its client.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedReply<'a> {
+    pub statement: u32,
+    pub params: &'a [ColumnMeta],
+    pub columns: &'a [ColumnMeta],
+    pub status: StatusFlags,
+    pub warnings: u16,
+}
+
+impl ResultSink for ResultWriter<'_> {
+    fn start(&mut self, columns: &[ColumnMeta]) {
+        let convert = self.convert();
+        self.columns.clear();
+        self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, convert)));
+        self.packet(|out| out.put_lenenc(columns.len() as u64));
+        columns.iter().for_each(|column| self.definition(column, None));
+        self.eof_after_columns(StatusFlags::default(), 0);
+    }
+
+    fn row(&mut self, values: &[Value]) {
+        let mut packet = PacketWriter::begin(self.out, &mut self.sequence);
+        match self.format {
+            RowFormat::Text => write_text_row(values, &self.columns, packet.payload()),
+            RowFormat::Binary => write_binary_row(values, &self.columns, packet.payload()),
+        }
+        packet.end();
+        self.drain_if_full();
+    }
+
+    fn finish(&mut self, status: StatusFlags, warnings: u16) {
+        self.eof(status, warnings);
+        self.drain_if_full();
+    }
+
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        self.packet(|out| ok_payload(0, ok, out));
+        self.drain_if_full();
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.packet(|out| error_payload(error, out));
+    }
+
+    fn hold_until(&mut self, seq: CommitSeq) {
+        self.hold = self.hold.max(seq);
+    }
+
+    fn is_dead(&self) -> bool {
+        self.drain.is_dead()
+    }
+}
+
+/// Appends an OK packet outside of a command: the end of a handshake.
+pub fn write_ok(out: &mut Vec<u8>, sequence: &mut u8, ok: &OkInfo<'_>) {
+    let mut packet = PacketWriter::begin(out, sequence);
+    ok_payload(0, ok, packet.payload());
+    packet.end();
+}
+
+/// Appends an error packet outside of a command.
+pub fn write_error(out: &mut Vec<u8>, sequence: &mut u8, error: &SqlError) {
+    let mut packet = PacketWriter::begin(out, sequence);
+    error_payload(error, packet.payload());
+    packet.end();
+}
+
+fn ok_payload(header: u8, ok: &OkInfo<'_>, out: &mut Vec<u8>) {
+    out.put_u8(header);
+    out.put_lenenc(ok.affected_rows);
+    out.put_lenenc(ok.last_insert_id);
+    out.put_u16(ok.status.0);
+    out.put_u16(ok.warnings);
+    if !ok.info.is_empty() {
+        out.put_lenenc_bytes(ok.info.as_bytes());
+    }
+}
+
+fn eof_payload(status: StatusFlags, warnings: u16, out: &mut Vec<u8>) {
+    out.put_u8(0xfe);
+    out.put_u16(warnings);
+    out.put_u16(status.0);
+}
+
+fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
+    out.put_u8(0xff);
+    out.put_u16(error.code.number());
+    out.put_u8(b'#');
+    out.extend_from_slice(error.code.sqlstate().as_bytes());
+    // Messages are at most 511 bytes, as in MariaDB; cut between characters.
+    let end = error.message.floor_char_boundary(511);
+    out.extend_from_slice(&error.message.as_bytes()[..end]);
+}
+
+fn put_name(name: &str, convert: Option<Charset>, out: &mut Vec<u8>) {
+    match convert {
+        None => out.put_lenenc_bytes(name.as_bytes()),
+        Some(charset) => {
+            let mut bytes = Vec::with_capacity(name.len());
+            charset.encode(name.as_bytes(), &mut bytes);
+            out.put_lenenc_bytes(&bytes);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The seam between connections and whatever runs statements.
+//!
+//! A command runs to completion on a worker; its answer goes into the sink. Afterwards the connection asks
+//! [`Session::hold_until`]: if that position is not published, the answer stays in the buffer and no thread waits.
+//! The connection registers a [`Wake`] with the commit path, then lets it flush ([`Backend::lead`]); whoever publishes
+//! wakes the connection, which sends its answer on that thread.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, ConnectionId};
+use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_types::{Charset, SqlError, Value};
+
+/// Told once when an awaited position is published. Quick; never calls back into the commit path.
+pub trait Wake: Send + Sync {
+    /// The position is published, and everything before it.
+    fn published(self: Arc<Self>);
+}
+
+/// Whether one COM_QUERY may hold several statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MultiStatements {
+    /// As the client asked for.
+    On,
+    /// A semicolon ends the text.
+    Off,
+}
+
+/// What has been killed of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Killed {
+    /// Nothing, or only its last statement.
+    No,
+    /// The connection: it is closed when its statement is over.
+    Connection,
+}
+
+/// Who logged in.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    pub id: ConnectionId,
+    /// As the client gave it.
+    pub user: String,
+    /// `localhost` or an address: what accounts are matched with.
+    pub host: String,
+    /// `localhost` or `address:port`: what the process list shows.
+    pub peer: String,
+    /// `user` and `host` of the account that let him in.
+    pub account: (String, String),
+    /// The database to start in.
+    pub schema: Option<String>,
+    /// A collation id: the client's character set.
+    pub collation: u16,
+    pub multi_statements: MultiStatements,
+    /// CLIENT_INTERACTIVE: interactive_timeout takes the place of wait_timeout.
+    pub interactive: bool,
+    /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
+    pub found_rows: bool,
+    /// `_client_name`, `program_name`, ...
+    pub attributes: Vec<(String, String)>,
+}
+
+/// What a prepared statement looks like.
+#[derive(Clone, Debug, Default)]
+pub struct PreparedStatement {
+    /// The number the client will use; unique in its session, neither 0 nor `u32::MAX`.
+    pub id: u32,
+    pub params: Vec<ColumnMeta>,
+    /// Empty for statements without rows.
+    pub columns: Vec<ColumnMeta>,
+    pub warnings: u16,
+}
+
+/// What the connection needs to know of a session's variables.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionSettings {
+    /// character_set_results; `None` is NULL.
+    pub results: Option<Charset>,
+    /// How strings in parameters are understood.
+    pub params: ParamText,
+    /// max_allowed_packet.
+    pub packet_bytes_max: usize,
+    /// wait_timeout, or idle_transaction_timeout in a transaction.
+    pub idle_s_max: u64,
+    /// net_write_timeout.
+    pub write_s_max: u64,
+}
+
+/// One connection's session. Calls come one after the other, each from any worker. Dropping it rolls back.
+pub trait Session: Send {
+    /// COM_QUERY: one or more results.
+    fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink);
+
+    /// COM_STMT_PREPARE.
+    fn prepare(&mut self, sql: &[u8]) -> Result<PreparedStatement, SqlError>;
+
+    /// COM_STMT_EXECUTE.
+    fn execute(&mut self, statement: u32, params: Vec<Value>, sink: &mut dyn ResultSink);
+
+    /// COM_STMT_CLOSE.
+    fn close_statement(&mut self, statement: u32);
+
+    /// COM_INIT_DB.
+    fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink);
+
+    /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
+    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError>;
+
+    /// COM_RESET_CONNECTION: rolls back; variables, statements, temporary tables and locks go.
+    fn reset(&mut self);
+
+    /// COM_CHANGE_USER, after the new user was let in: as `reset`, and the session is his.
+    fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError>;
+
+    /// COM_SET_OPTION.
+    fn set_multi_statements(&mut self, multi: MultiStatements);
+
+    /// COM_SHUTDOWN: whether this user may stop the server.
+    fn may_shut_down(&mut self) -> Result<(), SqlError>;
+
+    /// Variables as they are now.
+    fn settings(&self) -> SessionSettings;
+
+    /// Transaction and autocommit bits for packets that the connection itself writes.
+    fn status(&self) -> StatusFlags;
+
+    /// Answers given so far may leave only when this position is published.
+    fn hold_until(&self) -> CommitSeq;
+
+    /// Whether KILL was used on the connection.
+    fn killed(&self) -> Killed;
+}
+
+/// Runs statements: the executor over the commit path, or a stub in tests.
+pub trait Backend: Send + Sync {
+    /// A session for a user who was let in. `closer` ends the connection from any thread: KILL calls it.
+    fn connect(
+        &self,
+        info: ConnectionInfo,
+        closer: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Box<dyn Session>, SqlError>;
+
+    /// The newest published position.
+    fn published(&self) -> CommitSeq;
+
+    /// Has `wake` told when `seq` is published; false if it is already (then nothing is told).
+    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
+
+    /// Flushes what is ordered if nobody does. Called once after a registration, by a thread that holds nothing.
+    fn lead(&self);
+
+    /// Blocks until `seq` is published; false if that will never be (the log failed).
+    fn wait_published(&self, seq: CommitSeq) -> bool;
+}

@@ -1,0 +1,263 @@
+//! Commands to calls of the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_config::Counter;
+use cohort_protocol::{
+    Capabilities, ChangeUser, Command, OkInfo, Packet, ParamError, PreparedReply, ResultEncoding, ResultSink,
+    ResultWriter, RowFormat, StatementParams, write_error,
+};
+use cohort_types::{ErrorCode, SqlError};
+
+use crate::backend::{Killed, MultiStatements, Session};
+use crate::connection::{After, Connection, Inner};
+use crate::drain::SocketDrain;
+use crate::login;
+
+/// Runs one command of a client who has logged in.
+pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
+    let shared = connection.shared();
+    shared.status.count(Counter::Queries);
+    inner.input.expect_sequence(0);
+    if let Some(change) = change_of_user(inner, packet) {
+        match change {
+            Ok(change) => login::change_user(connection, inner, change, 1),
+            Err(error) => write_error(&mut inner.out, &mut 1, &error),
+        }
+        return After::Send;
+    }
+    shared.status.count(Counter::ThreadsRunning);
+    let after = dispatch(connection, inner, packet);
+    shared.status.uncount(Counter::ThreadsRunning);
+    after
+}
+
+fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUser, SqlError>> {
+    let Ok(Command::ChangeUser(rest)) = Command::decode(inner.input.payload(packet)) else { return None };
+    let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed());
+    if change.is_ok() {
+        inner.statements.clear();
+    }
+    Some(change)
+}
+
+fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
+    let shared = connection.shared();
+    let Inner { input, out, session, statements, last_prepared, capabilities, .. } = inner;
+    let session = &mut **session.as_mut().expect("a connection that is ready has a session");
+    let settings = session.settings();
+    let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max) };
+    let encoding = ResultEncoding { capabilities: *capabilities, charset: settings.results };
+    let mut writer = ResultWriter::new(out, 1, encoding, RowFormat::Text, &mut drain);
+    let command = match Command::decode(input.payload(packet)) {
+        Ok(command) => command,
+        Err(_) => {
+            writer.error(&malformed());
+            return After::Send;
+        }
+    };
+    let mut prepared = Prepared { statements, last: last_prepared };
+    let mut quit = false;
+    match command {
+        Command::StmtPrepare(sql) => {
+            shared.status.count(Counter::ComStmtPrepare);
+            prepare(connection, session, &mut prepared, sql, &mut writer);
+        }
+        Command::StmtExecute { statement, rest, .. } => {
+            shared.status.count(Counter::Questions);
+            shared.status.count(Counter::ComStmtExecute);
+            writer.set_format(RowFormat::Binary);
+            execute(session, &mut prepared, statement, rest, &mut writer);
+        }
+        Command::StmtSendLongData { statement, param, data } => {
+            shared.status.count(Counter::ComStmtSendLongData);
+            // Not answered; what does not fit is missed by the next execution.
+            if let Some((_, params)) = prepared.find(statement) {
+                params.add_long_data(param, data, settings.packet_bytes_max);
+            }
+        }
+        Command::StmtClose(statement) => {
+            shared.status.count(Counter::ComStmtClose);
+            if prepared.statements.remove(&statement).is_some() {
+                shared.prepared_statements(-1);
+                session.close_statement(statement);
+            }
+        }
+        Command::StmtReset(statement) => {
+            shared.status.count(Counter::ComStmtReset);
+            match prepared.find(statement) {
+                Some((_, params)) => {
+                    params.reset();
+                    ok(session, &mut writer);
+                }
+                None => writer.error(&unknown_statement(statement, "mysqld_stmt_reset")),
+            }
+        }
+        Command::StmtFetch { statement, .. } => {
+            let text = format!("The statement ({statement}) has no open cursor");
+            writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
+        }
+        Command::ResetConnection => {
+            shared.prepared_statements(-(prepared.statements.len() as i64));
+            prepared.statements.clear();
+            session.reset();
+            ok(session, &mut writer);
+        }
+        Command::Quit => quit = true,
+        other => simple(connection, session, &other, &mut writer),
+    }
+    let hold = writer.hold().max(session.hold_until());
+    let killed = session.killed() == Killed::Connection;
+    inner.has_quit |= quit;
+    inner.closing |= quit || killed;
+    if hold > shared.backend.published() { After::Hold(hold) } else { After::Send }
+}
+
+/// Commands that need nothing but the session.
+fn simple(
+    connection: &Arc<Connection>,
+    session: &mut dyn Session,
+    command: &Command<'_>,
+    writer: &mut ResultWriter<'_>,
+) {
+    let shared = connection.shared();
+    match command {
+        Command::Query(sql) => {
+            shared.status.count(Counter::Questions);
+            session.query(sql, writer);
+        }
+        Command::InitDb(schema) => {
+            shared.status.count(Counter::ComChangeDb);
+            match std::str::from_utf8(schema) {
+                Ok(schema) => session.init_db(schema, writer),
+                Err(_) => writer.error(&malformed()),
+            }
+        }
+        Command::FieldList { table, wildcard } => {
+            let (table, wildcard) = (String::from_utf8_lossy(table), String::from_utf8_lossy(wildcard));
+            match session.field_list(&table, &wildcard) {
+                Ok(columns) => writer.field_list(&columns, session.status()),
+                Err(error) => writer.error(&error),
+            }
+        }
+        Command::Ping => {
+            shared.status.count(Counter::ComAdminCommands);
+            ok(session, writer);
+        }
+        Command::Statistics => {
+            shared.status.count(Counter::ComAdminCommands);
+            writer.text(&shared.statistics());
+        }
+        Command::Debug => writer.eof(session.status(), 0),
+        Command::SetOption(option @ (0 | 1)) => {
+            session.set_multi_statements(match option {
+                0 => MultiStatements::On,
+                _ => MultiStatements::Off,
+            });
+            writer.eof(session.status(), 0);
+        }
+        Command::Shutdown => match session.may_shut_down() {
+            Ok(()) => {
+                writer.eof(session.status(), 0);
+                shared.request_stop();
+            }
+            Err(error) => writer.error(&error),
+        },
+        Command::ProcessInfo => session.query(b"SHOW PROCESSLIST", writer),
+        Command::ProcessKill(id) => session.query(format!("KILL {id}").as_bytes(), writer),
+        Command::Refresh(bits) => refresh(session, *bits, writer),
+        _ => writer.error(&SqlError::new(ErrorCode::UnknownCommand, "Unknown command")),
+    }
+}
+
+/// COM_REFRESH: one FLUSH statement.
+fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
+    let what = [(1, "PRIVILEGES"), (2, "LOGS"), (4, "TABLES"), (16, "STATUS")];
+    let named: Vec<&str> = what.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
+    match named.is_empty() {
+        true => ok(session, writer),
+        false => session.query(format!("FLUSH {}", named.join(", ")).as_bytes(), writer),
+    }
+}
+
+/// The prepared statements of a connection.
+struct Prepared<'a> {
+    statements: &'a mut std::collections::HashMap<u32, StatementParams>,
+    last: &'a mut u32,
+}
+
+impl Prepared<'_> {
+    fn find(&mut self, statement: u32) -> Option<(u32, &mut StatementParams)> {
+        let id = if statement == u32::MAX { *self.last } else { statement };
+        self.statements.get_mut(&id).map(|params| (id, params))
+    }
+}
+
+fn prepare(
+    connection: &Connection,
+    session: &mut dyn Session,
+    prepared: &mut Prepared<'_>,
+    sql: &[u8],
+    writer: &mut ResultWriter<'_>,
+) {
+    let shared = connection.shared();
+    let limit = shared.globals.uint(cohort_config::VarId::MaxPreparedStmtCount);
+    if shared.status.get(Counter::PreparedStmtCount) >= limit {
+        let text =
+            format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})");
+        return writer.error(&SqlError::new(ErrorCode::MaxPreparedStmtCountReached, text));
+    }
+    match session.prepare(sql) {
+        Ok(statement) => {
+            shared.prepared_statements(1);
+            *prepared.last = statement.id;
+            let params = StatementParams::new(statement.params.len() as u16);
+            prepared.statements.insert(statement.id, params);
+            writer.prepared(&PreparedReply {
+                statement: statement.id,
+                params: &statement.params,
+                columns: &statement.columns,
+                status: session.status(),
+                warnings: statement.warnings,
+            });
+        }
+        Err(error) => writer.error(&error),
+    }
+}
+
+fn execute(
+    session: &mut dyn Session,
+    prepared: &mut Prepared<'_>,
+    statement: u32,
+    rest: &[u8],
+    writer: &mut ResultWriter<'_>,
+) {
+    let Some((id, params)) = prepared.find(statement) else {
+        return writer.error(&unknown_statement(statement, "mysqld_stmt_execute"));
+    };
+    match params.decode(rest, session.settings().params) {
+        Ok(values) => session.execute(id, values, writer),
+        Err(ParamError::Malformed) => {
+            let text = "Incorrect arguments to mysqld_stmt_execute";
+            writer.error(&SqlError::new(ErrorCode::WrongArguments, text));
+        }
+        Err(ParamError::Sql(error)) => writer.error(&error),
+    }
+}
+
+fn ok(session: &dyn Session, writer: &mut ResultWriter<'_>) {
+    writer.ok(&OkInfo { status: session.status(), ..OkInfo::default() });
+}
+
+fn unknown_statement(statement: u32, call: &str) -> SqlError {
+    let text = format!("Unknown prepared statement handler ({statement}) given to {call}");
+    SqlError::new(ErrorCode::UnknownStmtHandler, text)
+}
+
+fn malformed() -> SqlError {
+    SqlError::new(ErrorCode::MalformedPacket, "Malformed communication packet")
+}
+
+// The bit tells clients of MariaDB from those of MySQL; kept here so that it is not offered by accident.
+const _: () = assert!(!Capabilities::SERVER.has(Capabilities::MYSQL));

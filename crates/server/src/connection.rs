@@ -1,0 +1,446 @@
+//! One connection: socket, buffers, session, and the rules of who works on it.
+//!
+//! # Concepts
+//! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it works; nobody
+//! waits for that lock for long, except for a statement that runs.
+//!
+//! # A request's way
+//! ```text
+//! event -> take -> read -> packet -> command -> answer in `out`
+//!   published already:  release, send (idle before send: the client's next request finds nobody at work)
+//!   to be held:         park, register with the commit path, lead a flush; the publisher sends
+//! ```
+//! The answer is sent with the lock of `inner` held, so whoever gets the next event waits until it has left.
+//!
+//! # Invariants
+//! - Bytes in `out` leave only when everything they depend on is published (I4, I5): after a command that has to be
+//!   held nothing is sent and no further command starts until [`Wake::published`].
+//! - Edge-triggered events come once: an owner reads until a short read, and whoever is told of an event while the
+//!   connection is owned leaves a mark that `release` answers.
+//!
+//! # On failure
+//! A broken socket or protocol error closes the connection: the session is dropped, which rolls back.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, ConnectionId};
+use cohort_config::Counter;
+use cohort_protocol::{Capabilities, InputBuffer, Packet, PacketError, StatementParams, write_error};
+use cohort_types::{ErrorCode, SqlError};
+use parking_lot::{Mutex, MutexGuard};
+use socket2::Socket;
+
+use crate::backend::{Session, Wake};
+use crate::commands;
+use crate::epoll::{Interest, wait_writable};
+use crate::login::{self, Stage};
+use crate::ownership::{Events, Ownership};
+use crate::server::Shared;
+
+/// Memory that an idle connection keeps.
+const OUT_BYTES_KEPT: usize = 16 << 10;
+const INPUT_BYTES_KEPT: usize = 4 << 10;
+/// The largest packet of a client that has not logged in.
+const LOGIN_BYTES_MAX: usize = 128 << 10;
+
+/// Where the client is.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// What accounts are matched with.
+    pub host: String,
+    /// What the process list shows.
+    pub shown: String,
+}
+
+pub(crate) struct Connection {
+    pub id: ConnectionId,
+    pub token: u64,
+    pub peer: Peer,
+    socket: Socket,
+    owner: Ownership,
+    /// Monotonic milliseconds after which an idle connection is closed.
+    deadline_ms: AtomicU64,
+    /// The socket was shut down.
+    dead: AtomicBool,
+    shared: Arc<Shared>,
+    pub inner: Mutex<Inner>,
+}
+
+/// What the owner works with.
+pub(crate) struct Inner {
+    pub input: InputBuffer,
+    /// Answers; the first `sent` bytes have left.
+    pub out: Vec<u8>,
+    sent: usize,
+    /// The last read took all there was.
+    drained: bool,
+    /// To be closed when `out` has left.
+    pub closing: bool,
+    pub capabilities: Capabilities,
+    pub stage: Stage,
+    /// None until somebody has logged in.
+    pub session: Option<Box<dyn Session>>,
+    pub statements: HashMap<u32, StatementParams>,
+    /// What `u32::MAX` means in COM_STMT_EXECUTE.
+    pub last_prepared: u32,
+    /// epoll was asked for room for output.
+    wants_room: bool,
+    /// COM_QUIT: the end of the socket is no abort.
+    pub has_quit: bool,
+}
+
+/// What to do after a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The answer, if any, may go.
+    Send,
+    /// The answer waits until this is published.
+    Hold(CommitSeq),
+}
+
+enum Flushed {
+    Done,
+    Blocked,
+    Gone,
+}
+
+impl Connection {
+    /// A connection that has just been accepted; its greeting is in `inner.out`. The caller owns it.
+    pub fn new(
+        id: ConnectionId,
+        token: u64,
+        peer: Peer,
+        socket: Socket,
+        stage: Stage,
+        shared: Arc<Shared>,
+    ) -> Connection {
+        let inner = Inner {
+            input: InputBuffer::default(),
+            out: Vec::new(),
+            sent: 0,
+            drained: true,
+            closing: false,
+            capabilities: Capabilities::default(),
+            stage,
+            session: None,
+            statements: HashMap::new(),
+            last_prepared: 0,
+            wants_room: false,
+            has_quit: false,
+        };
+        Connection {
+            id,
+            token,
+            peer,
+            socket,
+            owner: Ownership::new(),
+            deadline_ms: AtomicU64::new(u64::MAX),
+            dead: AtomicBool::new(false),
+            shared,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub fn fd(&self) -> i32 {
+        self.socket.as_raw_fd()
+    }
+
+    /// An event came: true if the caller is to serve the connection.
+    pub fn take(&self) -> bool {
+        self.owner.take()
+    }
+
+    /// Whether the socket was shut down.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection from any thread: the owner, or the event that follows, closes it.
+    pub fn disconnect(&self) {
+        self.dead.store(true, Ordering::Relaxed);
+        // The peer may have gone before.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Closes the connection if it has idled for too long.
+    pub fn check_deadline(&self, now_ms: u64) {
+        if now_ms >= self.deadline_ms.load(Ordering::Relaxed) && self.owner.is_idle() {
+            self.disconnect();
+        }
+    }
+
+    /// Sends some bytes; 0 if there is no room.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match (&self.socket).write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    self.shared.status.add(Counter::BytesSent, n as u64);
+                    return Ok(n);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Blocks until there is room for output; false after the timeout.
+    pub fn wait_writable(&self, timeout: Duration) -> bool {
+        wait_writable(self.fd(), timeout).unwrap_or(false)
+    }
+
+    /// The owner's work: until there is nothing to do, the connection is parked or closed.
+    pub fn serve(self: &Arc<Self>, scratch: &mut [u8]) {
+        let mut inner = self.inner.lock();
+        // An event came: there may be something to read, whatever was known before.
+        inner.drained = false;
+        loop {
+            if inner.unsent() {
+                match self.flush(&mut inner) {
+                    Flushed::Done => {}
+                    Flushed::Gone => return self.close(inner),
+                    Flushed::Blocked => match self.rest(&mut inner) {
+                        true => return,
+                        false => continue,
+                    },
+                }
+            }
+            if inner.closing || self.is_dead() {
+                return self.close(inner);
+            }
+            let limit = inner.packet_bytes_max();
+            match inner.input.next(limit) {
+                Ok(Some(packet)) => match self.answer(inner, packet) {
+                    Some(again) => inner = again,
+                    None => return,
+                },
+                Ok(None) if inner.drained => match self.rest(&mut inner) {
+                    true => return,
+                    false => inner.drained = false,
+                },
+                Ok(None) => match self.read(&mut inner, scratch) {
+                    Ok(true) => {}
+                    Ok(false) | Err(_) => return self.close(inner),
+                },
+                Err(error) => inner.refuse(error),
+            }
+        }
+    }
+
+    /// Answers one packet. `None`: the connection is no longer the caller's.
+    fn answer<'a>(
+        self: &'a Arc<Self>,
+        mut inner: MutexGuard<'a, Inner>,
+        packet: Packet,
+    ) -> Option<MutexGuard<'a, Inner>> {
+        let after = match inner.stage {
+            Stage::Ready => commands::run(self, &mut inner, &packet),
+            _ => login::step(self, &mut inner, &packet),
+        };
+        if let After::Hold(seq) = after {
+            drop(inner);
+            if self.park(seq) {
+                return None;
+            }
+            inner = self.inner.lock();
+        }
+        let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
+        if last && self.send_idle(&mut inner) {
+            return None;
+        }
+        Some(inner)
+    }
+
+    /// The usual end of a request: idle first, then send. False if the caller still owns the connection.
+    fn send_idle(&self, inner: &mut Inner) -> bool {
+        if !self.rest(inner) {
+            inner.drained = false;
+            return false;
+        }
+        // Nobody else touches `inner` before its lock is free.
+        match self.flush(inner) {
+            Flushed::Done => true,
+            // epoll was asked for room; the next event sends the rest.
+            Flushed::Blocked => true,
+            Flushed::Gone => {
+                self.disconnect();
+                true
+            }
+        }
+    }
+
+    /// Leaves the answer to whoever publishes `seq`. False: that has happened, the caller still owns the connection.
+    fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
+        let backend = &self.shared.backend;
+        self.owner.park();
+        if backend.when_published(seq, Arc::clone(self) as Arc<dyn Wake>) {
+            backend.lead();
+            return true;
+        }
+        if self.owner.unpark() == Some(Events::Missed) {
+            self.inner.lock().drained = false;
+        }
+        false
+    }
+
+    /// Nothing to do: idle, with the deadline and the memory of an idle connection. False if an event came meanwhile.
+    fn rest(&self, inner: &mut Inner) -> bool {
+        if inner.input.is_empty() {
+            inner.input.shrink(INPUT_BYTES_KEPT);
+        }
+        let idle_s = match (&inner.session, inner.input.is_empty()) {
+            // The handshake's deadline stands.
+            (None, _) => None,
+            (Some(_), false) => Some(self.shared.globals.uint(cohort_config::VarId::NetReadTimeout)),
+            (Some(session), true) => Some(session.settings().idle_s_max),
+        };
+        if let Some(idle_s) = idle_s {
+            self.set_deadline(idle_s);
+        }
+        self.owner.release() == Events::None
+    }
+
+    /// Closes the connection when it has idled for this long.
+    pub fn set_deadline(&self, idle_s: u64) {
+        let deadline = self.shared.now_ms().saturating_add(idle_s.saturating_mul(1000));
+        self.deadline_ms.store(deadline, Ordering::Relaxed);
+    }
+
+    fn flush(&self, inner: &mut Inner) -> Flushed {
+        while inner.unsent() {
+            match self.send(&inner.out[inner.sent..]) {
+                Ok(0) => {
+                    if inner.wants_room {
+                        return Flushed::Blocked;
+                    }
+                    inner.wants_room = true;
+                    // Told at once if there is room meanwhile.
+                    match self.shared.epoll.change(self.fd(), self.token, Interest::InputAndOutput) {
+                        Ok(()) => return Flushed::Blocked,
+                        Err(_) => return Flushed::Gone,
+                    }
+                }
+                Ok(n) => inner.sent += n,
+                Err(_) => return Flushed::Gone,
+            }
+        }
+        inner.out.clear();
+        inner.out.shrink_to(OUT_BYTES_KEPT);
+        inner.sent = 0;
+        if inner.wants_room {
+            inner.wants_room = false;
+            if self.shared.epoll.change(self.fd(), self.token, Interest::Input).is_err() {
+                return Flushed::Gone;
+            }
+        }
+        Flushed::Done
+    }
+
+    /// Reads once. False at the end of the stream.
+    fn read(&self, inner: &mut Inner, scratch: &mut [u8]) -> io::Result<bool> {
+        match (&self.socket).read(scratch) {
+            Ok(0) => Ok(false),
+            Ok(n) => {
+                self.shared.status.add(Counter::BytesReceived, n as u64);
+                inner.input.extend(&scratch[..n]);
+                // A short read took all there was; what comes later is a new event.
+                inner.drained = n < scratch.len();
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                inner.drained = true;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The end. The caller owns the connection.
+    fn close(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+        self.owner.close();
+        let status = &self.shared.status;
+        match (&inner.session, inner.has_quit) {
+            (None, false) => status.count(Counter::AbortedConnects),
+            (Some(_), false) => status.count(Counter::AbortedClients),
+            (_, true) => {}
+        }
+        let prepared = inner.statements.len() as u64;
+        let session = inner.session.take();
+        inner.statements = HashMap::new();
+        inner.input = InputBuffer::default();
+        inner.out = Vec::new();
+        drop(inner);
+        self.shared.prepared_statements(-(prepared as i64));
+        // Rolls back.
+        drop(session);
+        self.shared.epoll.remove(self.fd());
+        self.disconnect();
+        self.shared.forget(self);
+    }
+
+    /// Closes after a panic in `serve`: the lock is free, the state unknown.
+    pub fn abandon(self: &Arc<Self>) {
+        let inner = self.inner.lock();
+        self.close(inner);
+    }
+}
+
+impl Wake for Connection {
+    fn published(self: Arc<Self>) {
+        let Some(events) = self.owner.unpark() else { return };
+        let mut inner = self.inner.lock();
+        let more = events == Events::Missed || !inner.input.is_empty() || !inner.drained || inner.closing;
+        if !more && !self.is_dead() && self.send_idle(&mut inner) {
+            return;
+        }
+        // The rest is a worker's: this thread publishes.
+        inner.drained = false;
+        if let Flushed::Gone = self.flush(&mut inner) {
+            self.disconnect();
+        }
+        drop(inner);
+        let shared = Arc::clone(&self.shared);
+        shared.serve_later(self);
+    }
+}
+
+impl Inner {
+    fn unsent(&self) -> bool {
+        self.sent < self.out.len()
+    }
+
+    fn packet_bytes_max(&self) -> usize {
+        match &self.session {
+            None => LOGIN_BYTES_MAX,
+            Some(session) => session.settings().packet_bytes_max,
+        }
+    }
+
+    /// Tells the client what is wrong with its bytes; then the connection is closed.
+    fn refuse(&mut self, error: PacketError) {
+        let error = match error {
+            PacketError::TooLarge => SqlError::new(
+                ErrorCode::NetPacketTooLarge,
+                "Got a packet bigger than 'max_allowed_packet' bytes",
+            ),
+            PacketError::OutOfOrder => {
+                SqlError::new(ErrorCode::NetPacketsOutOfOrder, "Got packets out of order")
+            }
+        };
+        let mut sequence = 1;
+        write_error(&mut self.out, &mut sequence, &error);
+        self.closing = true;
+    }
+}

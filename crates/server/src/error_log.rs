@@ -1,0 +1,83 @@
+//! The error log: one line an event, in MariaDB's form.
+
+use std::fmt::Arguments;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_vfs::SharedClock;
+use parking_lot::Mutex;
+
+/// Where events of the server go. Cloning shares it.
+#[derive(Clone)]
+pub struct ErrorLog(Arc<Inner>);
+
+struct Inner {
+    clock: SharedClock,
+    path: Option<PathBuf>,
+    /// `None`: standard error.
+    file: Mutex<Option<File>>,
+}
+
+impl ErrorLog {
+    /// To a file, or to standard error.
+    pub fn open(path: Option<&Path>, clock: SharedClock) -> io::Result<ErrorLog> {
+        let file = path.map(append_to).transpose()?;
+        Ok(ErrorLog(Arc::new(Inner { clock, path: path.map(Path::to_owned), file: Mutex::new(file) })))
+    }
+
+    /// Opens the file anew: it was moved away.
+    pub fn reopen(&self) -> io::Result<()> {
+        if let Some(path) = &self.0.path {
+            *self.0.file.lock() = Some(append_to(path)?);
+        }
+        Ok(())
+    }
+
+    /// All is well.
+    pub fn note(&self, text: Arguments<'_>) {
+        self.write("Note", text);
+    }
+
+    /// Something is odd.
+    pub fn warning(&self, text: Arguments<'_>) {
+        self.write("Warning", text);
+    }
+
+    /// A person must look.
+    pub fn error(&self, text: Arguments<'_>) {
+        self.write("ERROR", text);
+    }
+
+    fn write(&self, level: &str, text: Arguments<'_>) {
+        let line = format!("{} 0 [{level}] cohortd: {text}\n", timestamp(self.0.clock.wall_us()));
+        // The log is the last place to complain to.
+        let _ = match &mut *self.0.file.lock() {
+            Some(file) => file.write_all(line.as_bytes()),
+            None => io::stderr().write_all(line.as_bytes()),
+        };
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// `2026-01-02  3:04:05`, local time, hours padded with a space, as MariaDB's.
+fn timestamp(wall_us: u64) -> String {
+    let seconds = (wall_us / 1_000_000) as libc::time_t;
+    // SAFETY: a struct of integers and a pointer that may be null; localtime_r fills it.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live variables.
+    unsafe { libc::localtime_r(&seconds, &mut parts) };
+    format!(
+        "{:04}-{:02}-{:02} {:2}:{:02}:{:02}",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec
+    )
+}

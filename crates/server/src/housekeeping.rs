@@ -1,0 +1,46 @@
+//! The thread that looks after what nobody else does: timeouts, uptime, workers that block for long.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use cohort_config::Counter;
+
+use crate::server::Shared;
+
+/// Between two looks at the timeouts.
+const SWEEP: Duration = Duration::from_millis(500);
+/// How long a worker may block before it is replaced, when others are still active.
+const REPLACE_AFTER: Duration = Duration::from_millis(2);
+/// Between two vain tries, when the bound of workers is reached.
+const BOUND_REACHED: Duration = Duration::from_millis(50);
+
+/// Starts the thread; it ends when the server stops.
+pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    Builder::new().name("housekeeping".into()).spawn(move || {
+        let mut swept_ms = 0;
+        while !shared.stopping.load(Ordering::Acquire) {
+            shared.workers.wait_short(SWEEP);
+            if shared.workers.is_short() {
+                std::thread::sleep(REPLACE_AFTER);
+                if shared.workers.is_short() && !shared.workers.top_up() {
+                    std::thread::sleep(BOUND_REACHED);
+                }
+            }
+            let now_ms = shared.now_ms();
+            if now_ms >= swept_ms + SWEEP.as_millis() as u64 {
+                swept_ms = now_ms;
+                sweep(&shared, now_ms);
+            }
+        }
+    })
+}
+
+fn sweep(shared: &Shared, now_ms: u64) {
+    shared.status.put(Counter::Uptime, (now_ms - shared.started_ms) / 1000);
+    for connection in shared.all() {
+        connection.check_deadline(now_ms);
+    }
+}

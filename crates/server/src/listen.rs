@@ -1,0 +1,194 @@
+//! Accepts connections: one thread over all listening sockets.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use cohort_config::{Counter, VERSION, VarId};
+use cohort_protocol::{Greeting, PacketWriter, StatusFlags};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::connection::{Connection, Peer};
+use crate::epoll::{Interest, wait_readable};
+use crate::login::Stage;
+use crate::server::Shared;
+
+/// utf8mb4_general_ci, the server's default.
+const GREETING_COLLATION: u8 = 45;
+
+/// Sockets that listen.
+pub struct Endpoints {
+    sockets: Vec<Socket>,
+    unix_path: Option<PathBuf>,
+}
+
+impl Endpoints {
+    /// No sockets yet.
+    pub fn new() -> Endpoints {
+        Endpoints { sockets: Vec::new(), unix_path: None }
+    }
+
+    /// Listens on a TCP port of an address or host name; port 0 lets the system choose. Addresses are returned.
+    pub fn bind_tcp(&mut self, host: &str, port: u16, backlog: i32) -> io::Result<Vec<SocketAddr>> {
+        let mut bound = Vec::new();
+        for address in (host, port).to_socket_addrs()? {
+            let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+            socket.set_reuse_address(true)?;
+            if address.is_ipv6() {
+                // One socket for both families, unless IPv6 is bound alone.
+                socket.set_only_v6(!address.ip().is_unspecified())?;
+            }
+            socket.bind(&address.into())?;
+            socket.listen(backlog)?;
+            socket.set_nonblocking(true)?;
+            bound.extend(socket.local_addr()?.as_socket());
+            self.sockets.push(socket);
+        }
+        Ok(bound)
+    }
+
+    /// Listens on a Unix socket. A socket file that nobody listens on is replaced.
+    pub fn bind_unix(&mut self, path: &Path, backlog: i32) -> io::Result<()> {
+        let address = SockAddr::unix(path)?;
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        match socket.bind(&address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                if Socket::new(Domain::UNIX, Type::STREAM, None)?.connect(&address).is_ok() {
+                    return Err(error);
+                }
+                std::fs::remove_file(path)?;
+                socket.bind(&address)?;
+            }
+            other => other?,
+        }
+        // Everybody may connect; the account decides.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, open)?;
+        socket.listen(backlog)?;
+        socket.set_nonblocking(true)?;
+        self.unix_path = Some(path.to_owned());
+        self.sockets.push(socket);
+        Ok(())
+    }
+}
+
+impl Default for Endpoints {
+    fn default() -> Endpoints {
+        Endpoints::new()
+    }
+}
+
+impl Drop for Endpoints {
+    fn drop(&mut self) {
+        if let Some(path) = &self.unix_path {
+            // It may have been removed by hand.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Starts the accepting thread; it ends when the server's stop event is set.
+pub(crate) fn start(shared: Arc<Shared>, endpoints: Endpoints) -> io::Result<JoinHandle<()>> {
+    Builder::new().name("accept".into()).spawn(move || accept_all(&shared, &endpoints))
+}
+
+fn accept_all(shared: &Arc<Shared>, endpoints: &Endpoints) {
+    let mut fds: Vec<i32> = endpoints.sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    fds.push(shared.stop_event.as_raw_fd());
+    while !shared.stopping.load(Ordering::Acquire) {
+        let ready = match wait_readable(&fds) {
+            Ok(ready) => ready,
+            Err(error) => {
+                shared.log.error(format_args!("Cannot wait for connections: {error}"));
+                return;
+            }
+        };
+        for (socket, _) in endpoints.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
+            accept_from(shared, socket);
+        }
+    }
+}
+
+fn accept_from(shared: &Arc<Shared>, listener: &Socket) {
+    loop {
+        match listener.accept() {
+            Ok((socket, address)) => admit(shared, socket, &address),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+            Err(error) => {
+                // Out of descriptors, most likely: those that are there go on, and some may end.
+                shared.log.error(format_args!("Error in accept: {error}"));
+                std::thread::sleep(Duration::from_millis(50));
+                return;
+            }
+        }
+    }
+}
+
+fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
+    shared.status.count(Counter::Connections);
+    if socket.set_nonblocking(true).is_err() {
+        return;
+    }
+    let peer = peer_of(address);
+    if address.as_socket().is_some() {
+        // A refusal costs speed only.
+        let _ = socket.set_tcp_nodelay(true);
+        let _ = socket.set_keepalive(true);
+    }
+    let Some(slot) = shared.reserve() else {
+        shared.status.count(Counter::ConnectionErrorsMaxConnections);
+        return turn_away(&socket);
+    };
+    let (id, scramble) = (slot.id, shared.new_scramble());
+    let stage = Stage::Greeted(scramble);
+    let connection = Arc::new(Connection::new(id, slot.token, peer, socket, stage, Arc::clone(shared)));
+    {
+        let mut inner = connection.inner.lock();
+        let greeting = Greeting {
+            version: VERSION,
+            connection: id.0,
+            scramble: &scramble,
+            collation: GREETING_COLLATION,
+            status: StatusFlags::AUTOCOMMIT,
+        };
+        let mut sequence = 0;
+        let mut packet = PacketWriter::begin(&mut inner.out, &mut sequence);
+        greeting.encode(packet.payload());
+        packet.end();
+        inner.input.expect_sequence(1);
+    }
+    connection.set_deadline(shared.globals.uint(VarId::ConnectTimeout));
+    shared.insert(slot, Arc::clone(&connection));
+    if let Err(error) = shared.epoll.add(connection.fd(), connection.token, Interest::Input) {
+        shared.log.error(format_args!("Cannot watch a connection: {error}"));
+        return connection.abandon();
+    }
+    connection.serve(&mut [0; 1024]);
+}
+
+/// Error 1040 before the greeting, in the form of clients that know no SQLSTATE yet.
+fn turn_away(socket: &Socket) {
+    let mut bytes = Vec::new();
+    let mut sequence = 0;
+    let mut packet = PacketWriter::begin(&mut bytes, &mut sequence);
+    packet.payload().extend_from_slice(&[0xff, 0x10, 0x04]);
+    packet.payload().extend_from_slice(b"Too many connections");
+    packet.end();
+    // Who does not read it learns it from the end of the connection.
+    let _ = socket.send(&bytes);
+}
+
+fn peer_of(address: &SockAddr) -> Peer {
+    let Some(address) = address.as_socket() else {
+        return Peer { host: "localhost".to_owned(), shown: "localhost".to_owned() };
+    };
+    let ip = address.ip().to_canonical();
+    let host = if ip.is_loopback() { "localhost".to_owned() } else { ip.to_string() };
+    Peer { shown: format!("{host}:{}", address.port()), host }
+}

@@ -1,0 +1,224 @@
+//! The handshake: greeting, response, perhaps a switch of the authentication method, verdict.
+
+use std::sync::Arc;
+
+use cohort_config::Counter;
+use cohort_protocol::{
+    Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
+    auth_switch_request, write_error, write_ok,
+};
+use cohort_types::{ErrorCode, SqlError};
+
+use crate::accounts::Account;
+use crate::backend::{ConnectionInfo, MultiStatements};
+use crate::connection::{After, Connection, Inner};
+
+/// How far a connection is.
+pub(crate) enum Stage {
+    /// The greeting was sent; the response is awaited.
+    Greeted(Scramble),
+    /// The client was asked to answer by mysql_native_password.
+    Switched(Scramble, Box<Candidate>),
+    /// Commands are served.
+    Ready,
+}
+
+/// Who wants to log in, or to become somebody else.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    user: String,
+    database: Option<String>,
+    collation: u16,
+    attributes: Vec<(String, String)>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The beginning of a connection.
+    Login,
+    /// COM_CHANGE_USER.
+    Change,
+}
+
+/// Answers a packet that comes before commands are served.
+pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
+    let sequence = packet.sequence.wrapping_add(1);
+    match std::mem::replace(&mut inner.stage, Stage::Ready) {
+        Stage::Greeted(scramble) => match HandshakeResponse::decode(inner.input.payload(packet)) {
+            Ok(response) => begin(connection, inner, response, &scramble, sequence),
+            Err(_) => {
+                let error = SqlError::new(ErrorCode::Handshake, "Bad handshake");
+                reject(connection, inner, sequence, &error);
+            }
+        },
+        Stage::Switched(scramble, candidate) => {
+            let answer = inner.input.payload(packet).to_vec();
+            judge(connection, inner, *candidate, &scramble, &answer, sequence);
+        }
+        Stage::Ready => unreachable!("commands do not come here"),
+    }
+    After::Send
+}
+
+fn begin(
+    connection: &Arc<Connection>,
+    inner: &mut Inner,
+    response: HandshakeResponse,
+    scramble: &Scramble,
+    sequence: u8,
+) {
+    inner.capabilities = response.capabilities;
+    let candidate = Candidate {
+        user: lossy(&response.user),
+        database: response.database.as_deref().map(lossy),
+        collation: u16::from(response.collation),
+        attributes: response.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
+        kind: Kind::Login,
+    };
+    proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, scramble, sequence);
+}
+
+/// COM_CHANGE_USER. The client answers to the scramble of the connection's greeting, which nobody keeps: it is asked
+/// to answer a new one.
+pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
+    let candidate = Candidate {
+        user: lossy(&change.user),
+        database: change.database.as_deref().map(lossy),
+        collation: change.collation.unwrap_or(0),
+        attributes: change.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
+        kind: Kind::Change,
+    };
+    let scramble = connection.shared().new_scramble();
+    if inner.capabilities.has(Capabilities::PLUGIN_AUTH) {
+        switch(inner, candidate, scramble, sequence);
+    } else {
+        // Without the switch only an empty password can be judged.
+        judge(connection, inner, candidate, &scramble, &change.answer, sequence);
+    }
+}
+
+fn proceed(
+    connection: &Arc<Connection>,
+    inner: &mut Inner,
+    candidate: Candidate,
+    plugin: Option<&[u8]>,
+    answer: &[u8],
+    scramble: &Scramble,
+    sequence: u8,
+) {
+    match plugin {
+        Some(other) if other != NATIVE_PASSWORD.as_bytes() => {
+            let scramble = connection.shared().new_scramble();
+            switch(inner, candidate, scramble, sequence);
+        }
+        _ => judge(connection, inner, candidate, scramble, answer, sequence),
+    }
+}
+
+fn switch(inner: &mut Inner, candidate: Candidate, scramble: Scramble, mut sequence: u8) {
+    let mut packet = PacketWriter::begin(&mut inner.out, &mut sequence);
+    auth_switch_request(&scramble, packet.payload());
+    packet.end();
+    inner.input.expect_sequence(sequence);
+    inner.stage = Stage::Switched(scramble, Box::new(candidate));
+}
+
+fn judge(
+    connection: &Arc<Connection>,
+    inner: &mut Inner,
+    candidate: Candidate,
+    scramble: &Scramble,
+    answer: &[u8],
+    mut sequence: u8,
+) {
+    let account = match verify(connection, &candidate, scramble, answer) {
+        Ok(account) => account,
+        Err(error) => return reject(connection, inner, sequence, &error),
+    };
+    let info = connection_info(connection, inner, &candidate, &account);
+    let entered = match (candidate.kind, &mut inner.session) {
+        (Kind::Change, Some(session)) => session.change_user(info),
+        _ => enter(connection, inner, info),
+    };
+    if let Err(error) = entered {
+        return reject(connection, inner, sequence, &error);
+    }
+    let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
+    write_ok(&mut inner.out, &mut sequence, &OkInfo { status, ..OkInfo::default() });
+    inner.input.expect_sequence(0);
+    inner.stage = Stage::Ready;
+}
+
+fn verify(
+    connection: &Connection,
+    candidate: &Candidate,
+    scramble: &Scramble,
+    answer: &[u8],
+) -> Result<Account, SqlError> {
+    let shared = connection.shared();
+    let host = &connection.peer.host;
+    let account = shared.accounts.find(&candidate.user, host);
+    let Some(account) = account.filter(|account| account.password.accepts(scramble, answer)) else {
+        shared.status.count(Counter::AccessDeniedErrors);
+        let password = if answer.is_empty() { "NO" } else { "YES" };
+        let user = &candidate.user;
+        let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
+        return Err(SqlError::new(ErrorCode::AccessDenied, text));
+    };
+    if candidate.kind == Kind::Login && !account.is_super && shared.is_full() {
+        shared.status.count(Counter::ConnectionErrorsMaxConnections);
+        return Err(SqlError::new(ErrorCode::ConCount, "Too many connections"));
+    }
+    Ok(account)
+}
+
+fn connection_info(
+    connection: &Connection,
+    inner: &Inner,
+    candidate: &Candidate,
+    account: &Account,
+) -> ConnectionInfo {
+    let multi = inner.capabilities.has(Capabilities::MULTI_STATEMENTS);
+    ConnectionInfo {
+        id: connection.id,
+        user: candidate.user.clone(),
+        host: connection.peer.host.clone(),
+        peer: connection.peer.shown.clone(),
+        account: (account.user.clone(), account.host.clone()),
+        schema: candidate.database.clone(),
+        collation: candidate.collation,
+        multi_statements: if multi { MultiStatements::On } else { MultiStatements::Off },
+        interactive: inner.capabilities.has(Capabilities::INTERACTIVE),
+        found_rows: inner.capabilities.has(Capabilities::FOUND_ROWS),
+        attributes: candidate.attributes.clone(),
+    }
+}
+
+fn enter(connection: &Arc<Connection>, inner: &mut Inner, info: ConnectionInfo) -> Result<(), SqlError> {
+    let closer = {
+        let connection = Arc::downgrade(connection);
+        move || {
+            if let Some(connection) = connection.upgrade() {
+                connection.disconnect();
+            }
+        }
+    };
+    inner.session = Some(connection.shared().backend.connect(info, Box::new(closer))?);
+    Ok(())
+}
+
+/// The error is the last the client hears.
+fn reject(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
+    write_error(&mut inner.out, &mut sequence, error);
+    inner.closing = true;
+    let log = &connection.shared().log;
+    log.warning(format_args!(
+        "Connection {} from {}: {}",
+        connection.id, connection.peer.shown, error.message
+    ));
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
