@@ -299,11 +299,10 @@ impl TrxCache {
 
     /// Gives back the memory of a body that was appended.
     pub fn recycle(&mut self, body: Sealed) {
-        if let Sealed::Memory { bytes, .. } = body {
-            if self.buf.capacity() == 0 && bytes.capacity() <= self.options.memory_bytes_max {
-                self.buf = bytes;
-                self.buf.clear();
-            }
+        let Sealed::Memory { bytes, .. } = body else { return };
+        if self.buf.capacity() == 0 && bytes.capacity() <= self.options.memory_bytes_max {
+            self.buf = bytes;
+            self.buf.clear();
         }
     }
 

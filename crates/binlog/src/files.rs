@@ -168,6 +168,11 @@ impl BinlogFiles {
         self.synced
     }
 
+    /// Bytes that wait for [`BinlogFiles::flush`].
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.buf.len()
+    }
+
     /// Verifies what `options` asks for and finds the end and the GTID state.
     fn examine(&self, options: OpenOptions) -> Result<Recovered, BinlogError> {
         let mut recovered = Recovered { end: None, gtid_state: GtidState::default(), tail: Tail::Closed };
@@ -335,7 +340,7 @@ impl BinlogFiles {
     /// Closes the current file and starts `number`, or the one that is there already (recovery).
     fn change_file(&mut self, number: u32) -> Result<(), BinlogError> {
         // After a start the newest file of the last run is not open yet.
-        let before = self.numbers.iter().copied().filter(|&n| n < number).next_back();
+        let before = self.numbers.iter().copied().rfind(|&n| n < number);
         if let (None, Some(before)) = (&self.current, before) {
             self.select(BinlogPos { file: before, offset: 0 })?;
         }

@@ -109,8 +109,10 @@ struct Writer {
 /// Under the queue's lock.
 struct Queue {
     batches: VecDeque<Batch>,
-    /// Bytes handed over and not written.
+    /// Bytes handed over and not given to the files.
     bytes: usize,
+    /// Bytes that the files hold in memory; not 0 only without space.
+    buffered_bytes: usize,
     status: MaterialiseStatus,
     written: Option<BinlogPos>,
     synced: Option<BinlogPos>,
@@ -132,6 +134,7 @@ impl Materialiser {
         let queue = Queue {
             batches: VecDeque::new(),
             bytes: 0,
+            buffered_bytes: 0,
             status: MaterialiseStatus::Running,
             written: files.end(),
             synced: files.synced(),
@@ -213,7 +216,8 @@ impl Materialiser {
 
     /// Bytes handed over and not written yet.
     pub fn backlog_bytes(&self) -> usize {
-        self.shared.queue.lock().bytes
+        let queue = self.shared.queue.lock();
+        queue.bytes + queue.buffered_bytes
     }
 
     /// Runs with the files between two writes: SHOW BINARY LOGS, purge, readers.
@@ -311,6 +315,7 @@ impl Shared {
     ) -> Result<(), BinlogError> {
         let mut queue = self.queue.lock();
         queue.bytes -= bytes;
+        queue.buffered_bytes = writer.files.buffered_bytes();
         queue.written = writer.files.end();
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
@@ -334,10 +339,10 @@ fn write_batch(
     let mut inline = batch.bytes.as_slice();
     for chunk in &batch.chunks {
         files.apply(chunk, &mut inline, spill)?;
-        if let Content::Spilled(spilled) = &chunk.content {
-            if !copied.contains(&spilled.name) {
-                copied.push(spilled.name.clone());
-            }
+        if let Content::Spilled(spilled) = &chunk.content
+            && !copied.contains(&spilled.name)
+        {
+            copied.push(spilled.name.clone());
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ const SUFFIX: &str = ".spill";
 /// Copies are made in pieces of this size.
 const COPY_BYTES: usize = 128 << 10;
 
+/// Takes a piece of a copy and its file offset.
+pub type WritePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), BinlogError> + 'a;
+
 /// A finished cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
@@ -102,7 +105,7 @@ impl SpillDir {
         &self,
         chunk: &SpilledChunk,
         start_offset: u64,
-        write: &mut dyn FnMut(u64, &[u8]) -> Result<(), BinlogError>,
+        write: &mut WritePiece<'_>,
     ) -> Result<(), BinlogError> {
         let path = self.dir.join(&chunk.name);
         let file = self.fs.open(&path, OpenMode::Read).map_err(|e| BinlogError::io("open", &path, e))?;
@@ -244,7 +247,7 @@ struct Copy<'a> {
     source: Source,
     out_at: u64,
     piece: Vec<u8>,
-    write: &'a mut dyn FnMut(u64, &[u8]) -> Result<(), BinlogError>,
+    write: &'a mut WritePiece<'a>,
 }
 
 impl Copy<'_> {

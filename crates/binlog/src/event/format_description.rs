@@ -19,7 +19,7 @@ const VERSION_LEN: usize = 50;
 pub const POST_HEADER_LENGTHS: [u8; 171] = post_header_lengths();
 
 const fn post_header_lengths() -> [u8; 171] {
-    let known: [(u8, u8); 31] = [
+    let known: [(u8, u8); 34] = [
         (1, 56),
         (2, 13),
         (4, 8),
@@ -40,6 +40,9 @@ const fn post_header_lengths() -> [u8; 171] {
         (30, 10),
         (31, 10),
         (32, 10),
+        (39, 10),
+        (40, 10),
+        (41, 10),
         (161, 4),
         (162, 19),
         (163, 4),

@@ -1,0 +1,216 @@
+//! The files in service: background thread, readers of the live file, purge, and MariaDB's own tool.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::BinlogPos;
+use cohort_binlog::{
+    BinlogError, BinlogFiles, EventReader, Materialiser, MaterialiserOptions, OpenOptions, VerifyScope,
+};
+use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, SharedFs};
+use support::{DIR, Log, Server, check_files, name, path, read_file, recover, spill_dir, start};
+
+fn fresh() -> SharedFs {
+    let fs = MemFs::new();
+    fs.create_dir_all(DIR.as_ref()).expect("makes a directory");
+    Arc::new(fs)
+}
+
+/// A server with a background thread.
+fn threaded(fs: &SharedFs, log: &mut Log, options: MaterialiserOptions) -> Server {
+    let mut server = start(fs, log).expect("starts");
+    let spill = spill_dir(fs).expect("opens");
+    let (files, _) = recover(fs, log, &spill).expect("recovers");
+    server.files = Materialiser::start(files, spill, options);
+    server
+}
+
+#[test]
+fn the_thread_writes_by_itself_and_callers_catch_up() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = threaded(&fs, &mut log, MaterialiserOptions::default());
+    for round in 0..50 {
+        server.transaction(&mut log, 10).expect("writes");
+        if round % 10 == 0 {
+            let end = log.end.expect("has an end");
+            server.files.catch_up(end).expect("catches up");
+            assert!(read_file(&fs, &path(end.file)).len() as u64 >= end.offset);
+        }
+    }
+    let end = log.end.expect("has an end");
+    for _ in 0..2000 {
+        if server.files.written() == Some(end) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(server.files.written(), Some(end), "the thread writes unasked");
+    check_files(&fs, &log);
+    server.stop(&mut log).expect("stops");
+    check_files(&fs, &log);
+}
+
+#[test]
+fn a_full_queue_makes_the_caller_wait_until_there_is_space() {
+    let faulty = FaultFs::new(fresh());
+    let fs: SharedFs = Arc::new(faulty.clone());
+    let mut log = Log::default();
+    let options = MaterialiserOptions {
+        delay: Duration::from_millis(1),
+        queue_bytes_max: 2000,
+        retry: Duration::from_millis(5),
+    };
+    let mut server = threaded(&fs, &mut log, options);
+    server.files.catch_up(log.end.expect("has an end")).expect("catches up");
+    faulty.set(Fault::FullFrom(faulty.ops()));
+    let helper = std::thread::spawn({
+        let faulty = faulty.clone();
+        move || {
+            std::thread::sleep(Duration::from_millis(60));
+            faulty.set(Fault::None);
+        }
+    });
+    for _ in 0..200 {
+        server.transaction(&mut log, 40).expect("waits");
+        assert!(server.files.backlog_bytes() < (2 << 20));
+    }
+    helper.join().expect("ends");
+    server.files.catch_up(log.end.expect("has an end")).expect("catches up");
+    check_files(&fs, &log);
+}
+
+#[test]
+fn a_reader_of_the_live_file_goes_on_where_it_stood() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = start(&fs, &mut log).expect("starts");
+    server.files.step().expect("writes");
+    let mut reader = EventReader::open(&fs, &path(1)).expect("opens");
+    let mut seen = 0;
+    for _ in 0..5 {
+        while let Some(raw) = reader.next_event().expect("whole") {
+            assert_eq!(u64::from(raw.header.log_pos), raw.end());
+            seen += 1;
+        }
+        assert_eq!(reader.offset(), log.end.expect("has an end").offset);
+        server.transaction(&mut log, 2).expect("writes");
+        assert!(reader.next_event().expect("whole").is_none(), "nothing is there before it is written");
+        server.files.step().expect("writes");
+    }
+    assert_eq!(seen, 3 + 4 * 5);
+    let mut limited = EventReader::open(&fs, &path(1)).expect("opens");
+    limited.seek(325);
+    limited.set_limit(400);
+    while limited.next_event().expect("whole").is_some() {}
+    assert_eq!(limited.offset(), 367, "the event over the limit is not there yet");
+}
+
+#[test]
+fn purge_keeps_the_floor_and_the_last_file() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = start(&fs, &mut log).expect("starts");
+    while log.model.len() < 6 {
+        server.transaction(&mut log, 40).expect("writes");
+    }
+    server.checkpoint(&mut log).expect("syncs");
+    let sizes = server.files.with_files(|files| files.sizes()).expect("lists");
+    let expected: Vec<u64> = log.model.values().map(|bytes| bytes.len() as u64).collect();
+    assert_eq!(sizes.iter().map(|size| size.bytes).collect::<Vec<_>>(), expected);
+    assert_eq!(sizes[5].name, "binlog.000006");
+
+    server.files.with_files(|files| {
+        assert_eq!(files.find("binlog.000003").expect("there"), 3);
+        assert_eq!(files.purge_to(3, 2).expect("purges"), [1], "the floor is 2");
+        assert_eq!(files.purge_before(1000, 6).expect("purges"), [], "files of that second stay");
+        assert!(matches!(files.find("binlog.000001"), Err(BinlogError::UnknownFile { .. })));
+        assert_eq!(files.purge_before(1001, 4).expect("purges"), [2, 3]);
+        assert_eq!(files.purge_to(99, 99).expect("purges"), [4, 5], "the last file stays");
+        assert!(!files.state_at_start(6).expect("reads").is_empty());
+    });
+    assert_eq!(read_file(&fs, &name().index_path()), b"./binlog.000006\n");
+    // The log still names files that were purged.
+    log.checkpoint = (BinlogPos::default(), 0);
+    let spill = spill_dir(&fs).expect("opens");
+    let (files, recovered) = recover(&fs, &log, &spill).expect("recovers");
+    assert_eq!(files.numbers(), [6]);
+    assert_eq!(recovered.end, log.end);
+}
+
+#[test]
+fn a_purge_cut_off_leaves_orphans_that_can_be_removed() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = start(&fs, &mut log).expect("starts");
+    while log.model.len() < 4 {
+        server.transaction(&mut log, 40).expect("writes");
+    }
+    server.checkpoint(&mut log).expect("syncs");
+    let index = fs.open(&name().index_path(), OpenMode::Write).expect("opens");
+    index.set_len(0).expect("cuts");
+    index.write_at(b"./binlog.000003\n./binlog.000004\n", 0).expect("writes");
+    let spill = spill_dir(&fs).expect("opens");
+    let (mut files, _) = recover(&fs, &log, &spill).expect("recovers");
+    assert_eq!(files.orphans().expect("lists"), [1, 2]);
+    files.remove_files(&[1, 2]).expect("removes");
+    assert_eq!(files.orphans().expect("lists"), [0u32; 0]);
+}
+
+#[test]
+fn a_hole_between_file_and_log_is_refused() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = start(&fs, &mut log).expect("starts");
+    server.transaction(&mut log, 3).expect("writes");
+    server.checkpoint(&mut log).expect("syncs");
+    server.transaction(&mut log, 3).expect("writes");
+    let options = OpenOptions { verify: VerifyScope::Tail, synced_to: BinlogPos::default() };
+    let (mut files, _) = BinlogFiles::open(fs.clone(), name(), options).expect("opens");
+    let end = log.checkpoint.0;
+    let beyond = BinlogPos { offset: end.offset + 10, ..end };
+    assert!(matches!(files.apply_chunk(beyond, b"x"), Err(BinlogError::Gap { .. })));
+    let no_file = BinlogPos { file: 9, offset: 10 };
+    assert!(matches!(files.apply_chunk(no_file, b"x"), Err(BinlogError::Gap { .. })));
+}
+
+/// Passed over where the tool is not installed.
+#[test]
+fn mariadb_binlog_reads_the_files() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let mut server = start(&fs, &mut log).expect("starts");
+    for rows in [1, 2, 300, 5] {
+        server.transaction(&mut log, rows).expect("writes");
+    }
+    server.files.step().expect("writes");
+    let dir = tempdir();
+    for &file in log.model.keys() {
+        let copy = dir.join(name().file(file));
+        std::fs::write(&copy, read_file(&fs, &path(file))).expect("writes");
+        let run = Command::new("mariadb-binlog")
+            .args(["--no-defaults", "-v", "--verify-binlog-checksum"])
+            .arg(&copy)
+            .output();
+        let Ok(output) = run else { return };
+        let (text, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{err}");
+        assert!(err.is_empty(), "{err}");
+        if file == 1 {
+            assert!(text.contains("### INSERT INTO `test`.`t1`"), "{text}");
+            assert!(text.contains("GTID 0-7-1 trans"), "{text}");
+        }
+    }
+    std::fs::remove_dir_all(&dir).expect("removes");
+}
+
+fn tempdir() -> std::path::PathBuf {
+    let dir = std::env::temp_dir().join(format!("cohort-binlog-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("makes a directory");
+    assert!(Path::new(&dir).exists());
+    dir
+}

@@ -1,0 +1,374 @@
+//! From the transaction cache through the stream to bytes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_base::{BinlogPos, DomainId, Gtid, ServerId, Xid};
+use cohort_binlog::event::{
+    Event, QueryEvent, RowsKind, StatusVars, TableMap, flags, gtid_flags2, rows_flags,
+};
+use cohort_binlog::{
+    BinlogName, CacheError, CacheOptions, Checksum, Content, EventReader, GtidHead, GtidState, RawEvent,
+    RowImage, Sealed, SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache,
+};
+use cohort_vfs::{MemFs, OpenMode, RealFs, SharedFs};
+
+const VERSION: &str = "10.11.19-MariaDB-0+deb12u1-log";
+
+fn options(checksum: Checksum) -> StreamOptions {
+    StreamOptions {
+        name: BinlogName::new(Path::new("/d"), "binlog"),
+        file_bytes_max: 1 << 30,
+        server_id: ServerId(7),
+        server_version: VERSION.to_owned(),
+        checksum,
+    }
+}
+
+fn head(seq_no: u64, commit_id: Option<u64>) -> GtidHead {
+    GtidHead {
+        gtid: Gtid { domain: DomainId(0), server: ServerId(7), seq_no },
+        commit_id,
+        flags2: gtid_flags2::TRANSACTIONAL | gtid_flags2::ALLOW_PARALLEL,
+        xid: None,
+        flags: 0,
+        timestamp: 1000,
+    }
+}
+
+fn table(table_id: u64, name: &[u8]) -> Arc<TableMap> {
+    Arc::new(TableMap {
+        table_id,
+        flags: 1,
+        db: b"test".to_vec(),
+        table: name.to_vec(),
+        column_types: vec![3],
+        metadata: vec![],
+        null_bits: vec![0],
+        optional: vec![],
+    })
+}
+
+fn row(image: &[u8]) -> RowImage<'_> {
+    RowImage { kind: RowsKind::Write, flags: 0, present: &[0xff], present_after: &[], image }
+}
+
+const STAMP: Stamp = Stamp { timestamp: 1000, server_id: ServerId(7), flags: 0 };
+
+/// Writes the bytes of a stream without spilled parts to a file each and reads the events of one.
+fn read_back(out: &StreamOut, file: u32) -> Vec<(RawEvent, Event)> {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let path = Path::new("/f");
+    let handle = fs.open(path, OpenMode::CreateNew).expect("creates");
+    let mut rest = out.bytes.as_slice();
+    for chunk in &out.chunks {
+        let (bytes, tail) = rest.split_at(chunk.len as usize);
+        if chunk.pos.file == file {
+            handle.write_at(bytes, chunk.pos.offset).expect("writes");
+        }
+        rest = tail;
+    }
+    let mut reader = EventReader::open(&fs, path).expect("opens");
+    let mut events = Vec::new();
+    while let Some(raw) = reader.next_event().expect("whole") {
+        assert_eq!(u64::from(raw.header.log_pos), raw.end());
+        let event = reader.decode(&raw).expect("decodes");
+        events.push((raw, event));
+    }
+    assert_eq!(reader.offset(), reader.file_len().expect("has a length"), "the file ends with a whole event");
+    events
+}
+
+fn shape(events: &[(RawEvent, Event)]) -> Vec<String> {
+    events
+        .iter()
+        .map(|(raw, event)| {
+            let info = event.info(&raw.header).expect("has a text");
+            format!("{} {}", raw.header.kind.name(), String::from_utf8_lossy(&info))
+        })
+        .collect()
+}
+
+/// Where the XA transactions start: their GTID events carry a number of engines, which ours do not.
+const XA_FROM: u64 = 29162;
+
+/// Plays the events of a file that MariaDB wrote through cache and stream: the file comes out again.
+#[test]
+fn a_file_of_mariadb_comes_out_byte_for_byte() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mariadb-10.11.000001");
+    let mut reader = EventReader::open(&RealFs::shared(), &path).expect("opens");
+    let first = reader.next_event().expect("whole").expect("there").header;
+    let mut out = StreamOut::default();
+    let mut stream =
+        Stream::open_new(options(Checksum::Crc32), 1, GtidState::default(), first.timestamp, &mut out);
+    let mut cache = TrxCache::new(CacheOptions::default(), None);
+    let mut open: Option<GtidHead> = None;
+    reader.set_limit(XA_FROM);
+    while let Some(raw) = reader.next_event().expect("whole") {
+        let stamp = Stamp { timestamp: raw.header.timestamp, server_id: raw.header.server_id, flags: 0 };
+        let mut ends = false;
+        let mut xid = None;
+        match reader.decode(&raw).expect("decodes") {
+            Event::Gtid(gtid) => {
+                open = Some(GtidHead {
+                    gtid: gtid.gtid(raw.header.server_id),
+                    commit_id: gtid.commit_id,
+                    flags2: gtid.flags2,
+                    xid: gtid.xid,
+                    flags: 0,
+                    timestamp: raw.header.timestamp,
+                });
+            }
+            Event::Annotate(annotate) => cache.begin_statement(stamp, Some(&annotate.sql)),
+            Event::TableMap(map) => cache.table_map(&Arc::new(map)),
+            Event::Rows(rows) => {
+                let image = RowImage {
+                    kind: rows.kind,
+                    flags: rows.flags & !rows_flags::STMT_END,
+                    present: &rows.present,
+                    present_after: &rows.present_after,
+                    image: &rows.rows,
+                };
+                cache.row(rows.table_id, &image).expect("fits");
+                if rows.ends_statement() {
+                    cache.end_statement().expect("fits");
+                }
+            }
+            Event::Query(query) => {
+                cache.begin_statement(stamp, None);
+                cache.query(raw.header.flags, &query).expect("fits");
+                let standalone = open.as_ref().is_some_and(|h| h.flags2 & gtid_flags2::STANDALONE != 0);
+                ends = standalone || query.sql == b"COMMIT";
+            }
+            Event::Xid(number) => {
+                xid = Some(Xid(number));
+                ends = true;
+            }
+            Event::GtidList(_) | Event::BinlogCheckpoint(_) => {}
+            other => panic!("{other:?} is not expected in this file"),
+        }
+        if ends {
+            let head = open.take().expect("a transaction is open");
+            let body = cache.seal().expect("in memory");
+            let start = stream.position();
+            let written = stream.append_trx(&mut out, &head, &body, xid);
+            assert_eq!(written.start, start);
+            assert_eq!(written.end, BinlogPos { file: 1, offset: raw.end() });
+            assert!(written.end.offset - written.start.offset <= Stream::trx_bytes_max(&body));
+            cache.recycle(body);
+        }
+    }
+    assert_eq!(stream.position(), BinlogPos { file: 1, offset: XA_FROM });
+    let expected = std::fs::read(&path).expect("reads");
+    assert_eq!(out.bytes[21], 1, "the file is marked as in use while it is written");
+    out.bytes[21] = 0;
+    if let Some(at) = (0..XA_FROM as usize).find(|&i| out.bytes[i] != expected[i]) {
+        panic!("differs at offset {at}: {:x?} / {:x?}", &out.bytes[at..at + 32], &expected[at..at + 32]);
+    }
+}
+
+#[test]
+fn a_statement_without_rows_leaves_nothing() {
+    let mut cache = TrxCache::new(CacheOptions::default(), None);
+    cache.begin_statement(STAMP, Some(b"update t set a=1 where false"));
+    cache.table_map(&table(1, b"t"));
+    cache.end_statement().expect("fits");
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn a_late_table_starts_another_run_of_row_events_with_all_maps() {
+    let mut out = StreamOut::default();
+    let mut stream = Stream::open_new(options(Checksum::None), 1, GtidState::default(), 1, &mut out);
+    let mut cache = TrxCache::new(CacheOptions::default(), None);
+    cache.begin_statement(STAMP, Some(b"x"));
+    cache.table_map(&table(1, b"a"));
+    cache.row(1, &row(&[0, 1, 0, 0, 0])).expect("fits");
+    cache.row(1, &row(&[0, 2, 0, 0, 0])).expect("fits");
+    cache.table_map(&table(2, b"b"));
+    cache.row(2, &row(&[0, 3, 0, 0, 0])).expect("fits");
+    cache.row(1, &row(&[0, 4, 0, 0, 0])).expect("fits");
+    cache.end_statement().expect("fits");
+    let body = cache.seal().expect("in memory");
+    stream.append_trx(&mut out, &head(1, Some(33)), &body, Some(Xid(5)));
+    assert_eq!(
+        shape(&read_back(&out, 1))[3..],
+        [
+            "Gtid BEGIN GTID 0-7-1 cid=33",
+            "Annotate_rows x",
+            "Table_map table_id: 1 (test.a)",
+            "Write_rows_v1 table_id: 1 flags: STMT_END_F",
+            "Table_map table_id: 1 (test.a)",
+            "Table_map table_id: 2 (test.b)",
+            "Write_rows_v1 table_id: 2",
+            "Write_rows_v1 table_id: 1 flags: STMT_END_F",
+            "Xid COMMIT /* xid=5 */",
+        ]
+    );
+}
+
+fn statement(cache: &mut TrxCache, rows: u32) {
+    cache.begin_statement(STAMP, Some(format!("insert {rows}").as_bytes()));
+    cache.table_map(&table(1, b"t"));
+    for number in 0..rows {
+        let mut image = vec![0];
+        image.extend_from_slice(&number.to_le_bytes());
+        cache.row(1, &row(&image)).expect("fits");
+    }
+    cache.end_statement().expect("fits");
+}
+
+#[test]
+fn rollback_to_a_position_leaves_what_was_before() {
+    for memory_bytes_max in [0, 100, 1000, 1 << 20] {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let spill = Arc::new(SpillDir::open(fs.clone(), Path::new("/spill")).expect("opens"));
+        let options = CacheOptions { memory_bytes_max, ..CacheOptions::default() };
+        let mut cache = TrxCache::new(options, Some(spill.clone()));
+        statement(&mut cache, 10);
+        let savepoint = cache.position();
+        statement(&mut cache, 200);
+        cache.begin_statement(STAMP, Some(b"fails midway"));
+        cache.table_map(&table(2, b"u"));
+        cache.row(2, &row(&[0, 1, 0, 0, 0])).expect("fits");
+        cache.truncate(savepoint).expect("goes back");
+        assert_eq!(cache.position(), savepoint);
+        statement(&mut cache, 3);
+
+        let mut plain = TrxCache::new(CacheOptions::default(), None);
+        statement(&mut plain, 10);
+        statement(&mut plain, 3);
+        let expected = plain.seal().expect("in memory");
+        let sealed = cache.seal().expect("seals");
+        assert!(cache.is_empty());
+        assert_eq!(sealed.len(Checksum::Crc32), expected.len(Checksum::Crc32));
+        assert_eq!(finished(&sealed, &spill), finished(&expected, &spill), "{memory_bytes_max}");
+    }
+}
+
+/// The bytes of a body as they end up in a file.
+fn finished(body: &Sealed, spill: &SpillDir) -> Vec<u8> {
+    let mut out = StreamOut::default();
+    let mut stream = Stream::open_new(options(Checksum::Crc32), 1, GtidState::default(), 1, &mut out);
+    out.clear();
+    stream.append_trx(&mut out, &head(1, None), body, Some(Xid(5)));
+    let mut inline = out.bytes.as_slice();
+    let mut bytes = Vec::new();
+    for chunk in &out.chunks {
+        match &chunk.content {
+            Content::Inline => {
+                let (part, rest) = inline.split_at(chunk.len as usize);
+                bytes.extend_from_slice(part);
+                inline = rest;
+            }
+            Content::Spilled(spilled) => {
+                let mut at = chunk.pos.offset;
+                let mut take = |offset: u64, part: &[u8]| {
+                    assert_eq!(offset, at);
+                    at += part.len() as u64;
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                };
+                spill.copy_spilled(spilled, chunk.pos.offset, &mut take).expect("copies");
+                assert_eq!(at, chunk.end().offset);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_dropped_cache_removes_its_spill_file_and_damage_is_found() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let dir = Path::new("/spill");
+    let spill = Arc::new(SpillDir::open(fs.clone(), dir).expect("opens"));
+    let options = CacheOptions { memory_bytes_max: 64, bytes_max: 5000, row_event_bytes_max: 512 };
+    let mut cache = TrxCache::new(options, Some(spill.clone()));
+    statement(&mut cache, 300);
+    assert_eq!(fs.list(dir).expect("lists").len(), 1);
+    drop(cache);
+    assert!(fs.list(dir).expect("lists").is_empty());
+
+    let mut cache = TrxCache::new(options, Some(spill.clone()));
+    statement(&mut cache, 300);
+    let sealed = cache.seal().expect("seals");
+    let Sealed::File { name, events, event_bytes } = &sealed else { panic!("spilled") };
+    let path = dir.join(name);
+    let file = fs.open(&path, OpenMode::Write).expect("opens");
+    let mut out = StreamOut::default();
+    let mut stream = Stream::open_new(self::options(Checksum::Crc32), 1, GtidState::default(), 1, &mut out);
+    out.clear();
+    stream.append_trx(&mut out, &head(1, None), &sealed, Some(Xid(5)));
+    let Content::Spilled(chunk) = &out.chunks[1].content else { panic!("spilled") };
+    assert_eq!((chunk.events, chunk.event_bytes), (*events, *event_bytes));
+    for at in 0..file.len().expect("has a length") {
+        let mut byte = [0];
+        file.read_at(&mut byte, at).expect("reads");
+        file.write_at(&[byte[0] ^ 1], at).expect("writes");
+        assert!(spill.copy_spilled(chunk, 4, &mut |_, _| Ok(())).is_err(), "flipped bit at {at}");
+        file.write_at(&byte, at).expect("writes");
+    }
+    spill.copy_spilled(chunk, 4, &mut |_, _| Ok(())).expect("whole again");
+    spill.retain(&[]).expect("removes");
+    assert!(!spill.exists(name));
+    let reopened = SpillDir::open(fs.clone(), dir).expect("opens");
+    reopened.skip_to(name);
+}
+
+#[test]
+fn a_cache_beyond_its_bound_refuses() {
+    let options = CacheOptions { bytes_max: 300, ..CacheOptions::default() };
+    let mut cache = TrxCache::new(options, None);
+    let query = QueryEvent::new(1, &StatusVars::default(), b"test", &[b'x'; 200]);
+    cache.query(flags::SUPPRESS_USE, &query).expect("fits");
+    cache.query(0, &query).expect("the bound is looked at before an event");
+    assert!(matches!(cache.query(0, &query), Err(CacheError::TooLarge { bytes_max: 300 })));
+}
+
+#[test]
+fn rotation_checksum_change_and_stop() {
+    let mut out = StreamOut::default();
+    let mut options = options(Checksum::Crc32);
+    options.file_bytes_max = 500;
+    let mut stream = Stream::open_new(options, 41, GtidState::default(), 1, &mut out);
+    let mut cache = TrxCache::new(CacheOptions::default(), None);
+    let mut next = 1;
+    while !stream.wants_rotation() {
+        statement(&mut cache, 1);
+        let body = cache.seal().expect("in memory");
+        stream.append_trx(&mut out, &head(next, None), &body, Some(Xid(next)));
+        next += 1;
+    }
+    stream.rotate(&mut out, 2);
+    stream.set_checksum(Checksum::None, &mut out, 3);
+    stream.stop(&mut out, 4);
+    let last = |file| shape(&read_back(&out, file)).last().cloned().expect("has events");
+    assert_eq!(last(41), "Rotate binlog.000042;pos=4");
+    assert_eq!(last(42), "Rotate binlog.000043;pos=4");
+    assert_eq!(last(43), "Stop ");
+    let created: Vec<u32> = (41..=43)
+        .map(|file| match &read_back(&out, file)[0].1 {
+            Event::FormatDescription(format) => format.created,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(created, [1, 0, 0], "only the first file after a start tells its time");
+    assert_eq!(stream.gtid_state().position_text(), format!("0-7-{}", next - 1));
+}
+
+#[test]
+fn appending_a_small_transaction_is_fast() {
+    let mut cache = TrxCache::new(CacheOptions::default(), None);
+    statement(&mut cache, 20);
+    let body = cache.seal().expect("in memory");
+    let mut out = StreamOut::default();
+    let mut stream = Stream::open_new(options(Checksum::Crc32), 1, GtidState::default(), 1, &mut out);
+    let rounds = 20_000u64;
+    let start = std::time::Instant::now();
+    for seq_no in 1..=rounds {
+        out.clear();
+        stream.append_trx(&mut out, &head(seq_no, Some(1)), &body, Some(Xid(seq_no)));
+    }
+    let each = start.elapsed() / rounds as u32;
+    println!("{each:?} per transaction of {} bytes", out.bytes.len());
+}
