@@ -1,12 +1,26 @@
-//! Row locks and metadata locks with one wait-for graph.
+//! Row locks and metadata locks with one wait-for graph. `README.md` has the theory.
 //!
 //! A transaction is a [`LockOwner`]. It takes row locks ([`LockTable::lock_row`]) and metadata locks
 //! ([`LockTable::lock_name`]); whoever must wait does so here, and a cycle of waiters, over both kinds of locks, is found
 //! the moment it closes.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `mode.rs` | modes and what they conflict with |
+//! | `queue.rs` | holders and waiters of one lock; who goes on next |
+//! | `rows.rs`, `names.rs` | the two kinds of locks |
+//! | `owner.rs` | transactions, their waits, KILL |
+//! | `graph.rs` | cycles and victims |
+//! | `table.rs` | taking, waiting, releasing |
 
-mod api;
+mod graph;
+mod mode;
+mod names;
+mod owner;
+mod queue;
+mod rows;
+mod table;
 
-pub use api::{
-    Blocking, Granted, KillFlag, KillLevel, LockError, LockOwner, LockStats, LockTable, MetadataMode,
-    NameKey, RowMode, WaitLimit,
-};
+pub use mode::{MetadataMode, NameKey, RowMode};
+pub use owner::{KillFlag, KillLevel, LockOwner};
+pub use table::{Blocking, Granted, LockError, LockStats, LockTable, WaitLimit};

@@ -1,0 +1,126 @@
+//! Modes of locks, and what metadata locks are on.
+
+use std::sync::Arc;
+
+/// A set of modes, one bit each.
+pub(crate) type ModeSet = u8;
+
+/// What the queue needs to know of a mode. Modes are a chain: a later one conflicts with all that an earlier one does.
+pub(crate) trait Mode: Copy + Ord {
+    /// All modes.
+    const ALL: ModeSet;
+    /// The set of this mode alone.
+    fn bit(self) -> ModeSet;
+    /// The modes that another owner must not have at the same time.
+    fn conflicts(self) -> ModeSet;
+}
+
+/// Modes of a row lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowMode {
+    /// Compatible with other shared locks.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+impl Mode for RowMode {
+    const ALL: ModeSet = 0b11;
+
+    fn bit(self) -> ModeSet {
+        1 << self as u8
+    }
+
+    fn conflicts(self) -> ModeSet {
+        match self {
+            RowMode::Shared => RowMode::Exclusive.bit(),
+            RowMode::Exclusive => RowMode::Shared.bit() | RowMode::Exclusive.bit(),
+        }
+    }
+}
+
+/// Modes of a metadata lock on a table or schema name, weakest first.
+///
+/// | has \ wants | SR | SW | SU | SNW | X |
+/// |---|---|---|---|---|---|
+/// | SharedRead | + | + | + | + | - |
+/// | SharedWrite | + | + | + | - | - |
+/// | SharedUpgradable | + | + | - | - | - |
+/// | SharedNoWrite | + | - | - | - | - |
+/// | Exclusive | - | - | - | - | - |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MetadataMode {
+    /// A statement that reads the table; on a schema: a statement that uses anything in it.
+    SharedRead,
+    /// A statement that writes the table.
+    SharedWrite,
+    /// A DDL statement that goes on to [`MetadataMode::Exclusive`]: others read and write, but no second one.
+    SharedUpgradable,
+    /// Others read, nobody writes (`LOCK TABLES ... READ`, the copy phase of ALTER TABLE).
+    SharedNoWrite,
+    /// Alone.
+    Exclusive,
+}
+
+impl Mode for MetadataMode {
+    const ALL: ModeSet = 0b1_1111;
+
+    fn bit(self) -> ModeSet {
+        1 << self as u8
+    }
+
+    fn conflicts(self) -> ModeSet {
+        use MetadataMode::{Exclusive, SharedNoWrite, SharedRead, SharedUpgradable, SharedWrite};
+        match self {
+            SharedRead => Exclusive.bit(),
+            SharedWrite => SharedNoWrite.bit() | SharedRead.conflicts(),
+            SharedUpgradable => SharedUpgradable.bit() | SharedWrite.conflicts(),
+            SharedNoWrite => SharedWrite.bit() | SharedUpgradable.conflicts(),
+            Exclusive => SharedRead.bit() | Exclusive.bit() | SharedNoWrite.conflicts(),
+        }
+    }
+}
+
+/// What a metadata lock is on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NameKey {
+    /// The whole server: `FLUSH TABLES WITH READ LOCK` takes `SharedNoWrite`, every write `SharedWrite`.
+    Global,
+    /// A schema.
+    Schema(Arc<str>),
+    /// A table or view of a schema.
+    Table(Arc<str>, Arc<str>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_chain<M: Mode + std::fmt::Debug>(modes: &[M]) {
+        for pair in modes.windows(2) {
+            assert_eq!(pair[0].conflicts() & !pair[1].conflicts(), 0, "{pair:?}");
+        }
+        for &a in modes {
+            for &b in modes {
+                assert_eq!(a.conflicts() & b.bit() != 0, b.conflicts() & a.bit() != 0, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn modes_are_a_chain_and_conflicts_are_mutual() {
+        use MetadataMode::{Exclusive, SharedNoWrite, SharedRead, SharedUpgradable, SharedWrite};
+        check_chain(&[RowMode::Shared, RowMode::Exclusive]);
+        check_chain(&[SharedRead, SharedWrite, SharedUpgradable, SharedNoWrite, Exclusive]);
+    }
+
+    #[test]
+    fn the_matrix_is_this_one() {
+        use MetadataMode::{Exclusive, SharedNoWrite, SharedRead, SharedUpgradable, SharedWrite};
+        let modes = [SharedRead, SharedWrite, SharedUpgradable, SharedNoWrite, Exclusive];
+        let row = |a: MetadataMode| {
+            modes.map(|b| if a.conflicts() & b.bit() == 0 { '+' } else { '-' }).iter().collect::<String>()
+        };
+        assert_eq!(modes.map(row), ["++++-", "+++--", "++---", "+----", "-----"]);
+    }
+}

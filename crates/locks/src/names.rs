@@ -1,0 +1,180 @@
+//! Metadata locks on names.
+//!
+//! Every statement takes a shared lock on its tables, so those of one hot table must not meet at a mutex. A name has one word of
+//! counters for its anonymous readers and writers:
+//!
+//! ```text
+//! bit 63      guarded: somebody waits, or holds a mode stronger than SharedWrite; everybody goes through the queue
+//! bits 32..63 anonymous SharedWrite holders
+//! bits 0..32  anonymous SharedRead holders
+//! ```
+//!
+//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. Who takes a stronger mode, or has to wait, sets the
+//! guard under the queue's mutex first; an anonymous holder who leaves then sees it, and looks whether a waiter can go on.
+//!
+//! An anonymous holder is not in the wait-for graph. That is no gap: only who waits can be in a cycle, and an owner makes all its
+//! anonymous locks known (`make_known`) before it starts to wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ahash::RandomState;
+use parking_lot::{Mutex, RwLock};
+
+use crate::mode::{MetadataMode, Mode, ModeSet, NameKey};
+use crate::owner::Owner;
+use crate::queue::{Blockers, Claim, Queue, Request};
+
+const SHARDS: usize = 16;
+const GUARDED: u64 = 1 << 63;
+/// A shard with more names than this is cleared of unused ones when it grows.
+const SWEEP_MIN: usize = 256;
+
+/// The lock of one name.
+pub(crate) struct Name {
+    key: NameKey,
+    word: AtomicU64,
+    queue: Mutex<Queue<MetadataMode>>,
+}
+
+/// A metadata lock that an owner holds.
+pub(crate) struct Ticket {
+    pub name: Arc<Name>,
+    pub mode: MetadataMode,
+    /// Counted in the word, not in the queue.
+    pub anonymous: bool,
+}
+
+/// All names.
+pub(crate) struct Names {
+    shards: Vec<RwLock<Shard>>,
+    hasher: RandomState,
+}
+
+#[derive(Default)]
+struct Shard {
+    names: HashMap<NameKey, Arc<Name>, RandomState>,
+    sweep_at: usize,
+}
+
+/// What one anonymous holder of a mode adds to the word; nothing for modes that are never anonymous.
+fn unit(mode: MetadataMode) -> Option<u64> {
+    match mode {
+        MetadataMode::SharedRead => Some(1),
+        MetadataMode::SharedWrite => Some(1 << 32),
+        _ => None,
+    }
+}
+
+impl Names {
+    pub fn new(hasher: RandomState) -> Names {
+        Names { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), hasher }
+    }
+
+    /// The lock of a name, made if there is none.
+    pub fn get(&self, key: &NameKey) -> Arc<Name> {
+        let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
+        if let Some(name) = shard.read().names.get(key) {
+            return name.clone();
+        }
+        let mut shard = shard.write();
+        if shard.names.len() >= shard.sweep_at.max(SWEEP_MIN) {
+            shard.names.retain(|_, name| Arc::strong_count(name) > 1);
+            shard.sweep_at = 2 * shard.names.len();
+        }
+        let new =
+            || Arc::new(Name { key: key.clone(), word: AtomicU64::new(0), queue: Mutex::new(Queue::new()) });
+        shard.names.entry(key.clone()).or_insert_with(new).clone()
+    }
+}
+
+impl Name {
+    pub fn is(&self, key: &NameKey) -> bool {
+        self.key == *key
+    }
+
+    /// Takes a shared mode without the queue. False if the mode or the name is not for that.
+    pub fn take_anonymously(&self, mode: MetadataMode) -> bool {
+        let Some(unit) = unit(mode) else { return false };
+        let free = |word: u64| (word & GUARDED == 0).then_some(word + unit);
+        self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
+    }
+
+    /// Gives back what [`Name::take_anonymously`] took. Answers who is to be woken.
+    pub fn leave_anonymously(&self, mode: MetadataMode) -> Vec<Arc<Owner>> {
+        let unit = unit(mode).expect("only these modes are anonymous");
+        let before = self.word.fetch_sub(unit, Ordering::AcqRel);
+        if before & GUARDED == 0 { Vec::new() } else { self.grant(&mut self.queue.lock()) }
+    }
+
+    /// Moves an anonymous holder into the queue. True if somebody waits for the name.
+    pub fn make_known(&self, owner: &Arc<Owner>, mode: MetadataMode) -> bool {
+        let mut queue = self.queue.lock();
+        queue.holders.push(Claim { owner: owner.clone(), mode });
+        self.word.fetch_sub(unit(mode).expect("only these modes are anonymous"), Ordering::AcqRel);
+        !queue.waiters.is_empty()
+    }
+
+    /// Asks for a mode through the queue. If it is blocked and `wait` is given, that runs and the request is queued.
+    pub fn request(&self, owner: &Arc<Owner>, mode: MetadataMode, wait: Option<impl FnOnce()>) -> Request {
+        let mut queue = self.queue.lock();
+        // Set first: whoever takes the lock anonymously from now on has been counted below, or comes to the queue.
+        self.word.fetch_or(GUARDED, Ordering::AcqRel);
+        let request = queue.request(owner, mode, self.unnamed());
+        if request == Request::Blocked
+            && let Some(wait) = wait
+        {
+            wait();
+            queue.enqueue(owner, mode);
+            queue.mark_waited_for(owner);
+        }
+        self.unguard(&queue);
+        request
+    }
+
+    /// Gives up waiting. False if the lock was granted meanwhile. Also answers who is to be woken.
+    pub fn abandon(&self, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
+        let mut queue = self.queue.lock();
+        let gone = queue.dequeue(owner);
+        (gone, self.grant(&mut queue))
+    }
+
+    /// Releases a lock that is known to the queue, or weakens it. Answers who is to be woken.
+    pub fn release(&self, owner: &Arc<Owner>, keep: Option<MetadataMode>) -> Vec<Arc<Owner>> {
+        let mut queue = self.queue.lock();
+        queue.release(owner);
+        if let Some(mode) = keep {
+            queue.holders.push(Claim { owner: owner.clone(), mode });
+        }
+        self.grant(&mut queue)
+    }
+
+    /// Whom a waiter for this name waits for.
+    pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
+        self.queue.lock().blockers(owner)
+    }
+
+    fn grant(&self, queue: &mut Queue<MetadataMode>) -> Vec<Arc<Owner>> {
+        let granted = queue.grant(self.unnamed());
+        self.unguard(queue);
+        granted.iter().for_each(|c| c.owner.grant(0));
+        granted.into_iter().map(|c| c.owner).collect()
+    }
+
+    /// Modes of the anonymous holders.
+    fn unnamed(&self) -> ModeSet {
+        let word = self.word.load(Ordering::Acquire);
+        let has = |mode: MetadataMode, mask: u64| if word & mask != 0 { mode.bit() } else { 0 };
+        has(MetadataMode::SharedRead, u64::from(u32::MAX))
+            | has(MetadataMode::SharedWrite, (GUARDED - 1) & !u64::from(u32::MAX))
+    }
+
+    /// Lets anonymous holders in again when nobody minds.
+    fn unguard(&self, queue: &Queue<MetadataMode>) {
+        let minds = |c: &Claim<MetadataMode>| unit(c.mode).is_none();
+        if queue.waiters.is_empty() && !queue.holders.iter().any(minds) {
+            self.word.fetch_and(!GUARDED, Ordering::AcqRel);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Transactions as the lock table knows them, and KILL.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, TrxId};
+use parking_lot::{Condvar, Mutex};
+
+use crate::LockTable;
+use crate::names::{Name, Ticket};
+use crate::rows::RowKey;
+
+/// The part of an owner that others see: holders and waiters in the queues are pointers to it.
+pub(crate) struct Owner {
+    pub trx: TrxId,
+    /// What a rollback would undo: row locks held and rows changed. Written by the owner's thread.
+    pub weight: AtomicU64,
+    /// Somebody has waited for a lock that this owner holds or waits for. If nobody has, it is in no cycle. Set by the waiter,
+    /// cleared when all locks go.
+    pub waited_for: AtomicBool,
+    /// Innermost lock.
+    pub wait: Mutex<Wait>,
+    pub wake: Condvar,
+}
+
+/// An owner's wait. An owner waits for one lock at a time.
+pub(crate) struct Wait {
+    pub on: Option<WaitOn>,
+    pub verdict: Verdict,
+}
+
+/// The lock waited for.
+#[derive(Clone)]
+pub(crate) enum WaitOn {
+    Row(RowKey),
+    Name(Arc<Name>),
+}
+
+/// How the wait stands. `Granted` wins over `Victim`: once the lock is there, the cycle is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Waiting,
+    /// With the predecessor, 0 if none.
+    Granted(u64),
+    Victim,
+}
+
+impl Owner {
+    fn new(trx: TrxId) -> Owner {
+        Owner {
+            trx,
+            weight: AtomicU64::new(0),
+            waited_for: AtomicBool::new(false),
+            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting }),
+            wake: Condvar::new(),
+        }
+    }
+
+    pub fn start_wait(&self, on: WaitOn) {
+        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting };
+    }
+
+    /// Ends the wait well. The caller wakes the thread once it has left its own locks.
+    pub fn grant(&self, predecessor: u64) {
+        *self.wait.lock() = Wait { on: None, verdict: Verdict::Granted(predecessor) };
+    }
+
+    /// Ends the wait as a deadlock's victim, unless it has just ended otherwise.
+    pub fn condemn(&self) {
+        let mut wait = self.wait.lock();
+        if wait.on.is_some() && wait.verdict == Verdict::Waiting {
+            wait.verdict = Verdict::Victim;
+        }
+        self.wake.notify_one();
+    }
+
+    /// What it waits for, if it does and will go on doing so.
+    pub fn waits_on(&self) -> Option<WaitOn> {
+        let wait = self.wait.lock();
+        if wait.verdict == Verdict::Waiting { wait.on.clone() } else { None }
+    }
+}
+
+/// A transaction as the lock table knows it, and all it holds. Releases everything when dropped.
+pub struct LockOwner {
+    pub(crate) table: Arc<LockTable>,
+    pub(crate) shared: Arc<Owner>,
+    pub(crate) rows: Vec<RowKey>,
+    pub(crate) names: Vec<Ticket>,
+    pub(crate) depends_on: CommitSeq,
+}
+
+impl LockOwner {
+    pub(crate) fn new(table: Arc<LockTable>, trx: TrxId) -> LockOwner {
+        LockOwner {
+            table,
+            shared: Arc::new(Owner::new(trx)),
+            rows: Vec::new(),
+            names: Vec::new(),
+            depends_on: CommitSeq(0),
+        }
+    }
+
+    /// The transaction.
+    pub fn trx(&self) -> TrxId {
+        self.shared.trx
+    }
+
+    /// The newest predecessor of all row locks taken (I8); `CommitSeq(0)` if none.
+    pub fn depends_on(&self) -> CommitSeq {
+        self.depends_on
+    }
+
+    /// Number of row locks held.
+    pub fn row_locks(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds to the weight that decides which transaction of a deadlock is rolled back: rows changed.
+    pub fn add_weight(&mut self, rows: u64) {
+        self.shared.weight.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+impl Drop for LockOwner {
+    fn drop(&mut self) {
+        let table = self.table.clone();
+        table.release_all(self);
+    }
+}
+
+/// What KILL ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KillLevel {
+    /// `KILL QUERY`: the running statement.
+    Query,
+    /// `KILL`: the connection.
+    Connection,
+}
+
+/// Set by KILL, looked at by the statement; wakes it if it waits for a lock. Cloning shares it.
+#[derive(Clone, Default)]
+pub struct KillFlag {
+    inner: Arc<KillInner>,
+}
+
+#[derive(Default)]
+struct KillInner {
+    /// 0, or 1 + level.
+    level: AtomicU8,
+    /// Who waits for a lock now.
+    waiter: Mutex<Option<Arc<Owner>>>,
+}
+
+impl KillFlag {
+    /// Kills; wakes the waiter. A higher level replaces a lower one.
+    pub fn kill(&self, level: KillLevel) {
+        self.inner.level.fetch_max(1 + level as u8, Ordering::SeqCst);
+        if let Some(owner) = &*self.inner.waiter.lock() {
+            // Under the waiter's lock, so that it does not go to sleep between its look at the level and the wake.
+            let _wait = owner.wait.lock();
+            owner.wake.notify_one();
+        }
+    }
+
+    /// What was killed.
+    pub fn killed(&self) -> Option<KillLevel> {
+        match self.inner.level.load(Ordering::SeqCst) {
+            0 => None,
+            1 => Some(KillLevel::Query),
+            _ => Some(KillLevel::Connection),
+        }
+    }
+
+    /// Forgets a `KILL QUERY`, at the start of the next statement.
+    pub fn clear_query(&self) {
+        let query = 1 + KillLevel::Query as u8;
+        // It fails when there was none, or when the connection was killed: that stays.
+        let _ = self.inner.level.compare_exchange(query, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    pub(crate) fn set_waiter(&self, waiter: Option<Arc<Owner>>) {
+        *self.inner.waiter.lock() = waiter;
+    }
+}

@@ -1,0 +1,180 @@
+//! Holders and waiters of one lock, for any kind of lock.
+//!
+//! # Rules
+//! - A request is granted when no other holder and no waiter before it conflicts with it: first come, first served, but who
+//!   conflicts with nobody passes.
+//! - An owner that holds the lock and wants more waits before all who hold nothing: they cannot go on before him anyway.
+//! - When a lock or a waiter goes, waiters are looked at from the front and granted by the same rule; nobody else is woken.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::mode::{Mode, ModeSet};
+use crate::owner::Owner;
+
+/// One owner's share or wish.
+pub(crate) struct Claim<M> {
+    pub owner: Arc<Owner>,
+    pub mode: M,
+}
+
+/// The state of a lock.
+pub(crate) struct Queue<M> {
+    pub holders: Vec<Claim<M>>,
+    /// First the upgrades, then the others; each in order of arrival.
+    pub waiters: VecDeque<Claim<M>>,
+}
+
+/// What a request met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// It held this mode or more before.
+    Held,
+    /// It holds the mode now; it held a weaker one before.
+    Upgraded,
+    /// It holds the mode now.
+    Granted,
+    /// It would have to wait.
+    Blocked,
+}
+
+impl<M: Mode> Queue<M> {
+    pub fn new() -> Queue<M> {
+        Queue { holders: Vec::new(), waiters: VecDeque::new() }
+    }
+
+    fn held(&self, owner: &Arc<Owner>) -> Option<usize> {
+        self.holders.iter().position(|h| Arc::ptr_eq(&h.owner, owner))
+    }
+
+    /// Whether the owner has the lock, in whatever mode.
+    pub fn holds(&self, owner: &Arc<Owner>) -> bool {
+        self.held(owner).is_some()
+    }
+
+    /// Modes that others than `owner` hold.
+    pub fn held_by_others(&self, owner: &Arc<Owner>) -> ModeSet {
+        let others = self.holders.iter().filter(|h| !Arc::ptr_eq(&h.owner, owner));
+        others.fold(0, |set, h| set | h.mode.bit())
+    }
+
+    fn wanted(&self) -> ModeSet {
+        self.waiters.iter().fold(0, |set, w| set | w.mode.bit())
+    }
+
+    /// Grants at once if that is fair. `unnamed` are modes held by owners that are not in `holders`.
+    pub fn request(&mut self, owner: &Arc<Owner>, mode: M, unnamed: ModeSet) -> Request {
+        let held = self.held(owner);
+        if held.is_some_and(|at| self.holders[at].mode >= mode) {
+            return Request::Held;
+        }
+        let others = self.held_by_others(owner) | unnamed;
+        let ahead = if held.is_some() { 0 } else { self.wanted() };
+        if mode.conflicts() & (others | ahead) != 0 {
+            return Request::Blocked;
+        }
+        match held {
+            Some(at) => {
+                self.holders[at].mode = mode;
+                Request::Upgraded
+            }
+            None => {
+                self.holders.push(Claim { owner: owner.clone(), mode });
+                Request::Granted
+            }
+        }
+    }
+
+    /// Puts a blocked request into the queue.
+    pub fn enqueue(&mut self, owner: &Arc<Owner>, mode: M) {
+        let claim = Claim { owner: owner.clone(), mode };
+        if self.held(owner).is_none() {
+            return self.waiters.push_back(claim);
+        }
+        let upgrades = self.waiters.iter().take_while(|w| self.held(&w.owner).is_some()).count();
+        self.waiters.insert(upgrades, claim);
+    }
+
+    /// Takes a waiter out. False if it is not there: it was granted.
+    pub fn dequeue(&mut self, owner: &Arc<Owner>) -> bool {
+        let at = self.waiters.iter().position(|w| Arc::ptr_eq(&w.owner, owner));
+        at.is_some_and(|at| self.waiters.remove(at).is_some())
+    }
+
+    /// Takes a holder out; its mode.
+    pub fn release(&mut self, owner: &Arc<Owner>) -> Option<M> {
+        self.held(owner).map(|at| self.holders.swap_remove(at).mode)
+    }
+
+    /// Moves the waiters that can go on to the holders, and answers them.
+    pub fn grant(&mut self, unnamed: ModeSet) -> Vec<Claim<M>> {
+        let mut granted = Vec::new();
+        let mut blocked: ModeSet = 0;
+        let mut at = 0;
+        while let Some(waiter) = self.waiters.get(at) {
+            let (owner, mode) = (waiter.owner.clone(), waiter.mode);
+            if mode.conflicts() & (self.held_by_others(&owner) | unnamed | blocked) != 0 {
+                blocked |= mode.bit();
+                // Nobody behind one who conflicts with everything can go on.
+                if mode.conflicts() == M::ALL {
+                    break;
+                }
+                at += 1;
+                continue;
+            }
+            self.waiters.remove(at);
+            match self.held(&owner) {
+                Some(held) => self.holders[held].mode = mode,
+                None => self.holders.push(Claim { owner: owner.clone(), mode }),
+            }
+            granted.push(Claim { owner, mode });
+        }
+        granted
+    }
+
+    /// Tells those whom a new waiter waits for. One who conflicts with everything has told all before him.
+    pub fn mark_waited_for(&self, owner: &Arc<Owner>) {
+        let Some(at) = self.waiters.iter().rposition(|w| Arc::ptr_eq(&w.owner, owner)) else { return };
+        let mode = self.waiters[at].mode;
+        let mark = |c: &Claim<M>| {
+            if c.mode.bit() & mode.conflicts() != 0 {
+                c.owner.waited_for.store(true, Ordering::SeqCst);
+            }
+        };
+        for waiter in self.waiters.iter().take(at).rev() {
+            mark(waiter);
+            if waiter.mode.conflicts() == M::ALL {
+                return;
+            }
+        }
+        self.holders.iter().filter(|h| !Arc::ptr_eq(&h.owner, owner)).for_each(mark);
+    }
+
+    /// Whom a waiter waits for directly: holders and earlier waiters that conflict. Nothing if it does not wait here.
+    pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
+        let Some(at) = self.waiters.iter().position(|w| Arc::ptr_eq(&w.owner, owner)) else {
+            return Blockers::default();
+        };
+        let mode = self.waiters[at].mode;
+        let conflicting =
+            |c: &&Claim<M>| c.mode.bit() & mode.conflicts() != 0 && !Arc::ptr_eq(&c.owner, owner);
+        let owners = |c: &Claim<M>| c.owner.clone();
+        let waiters: Vec<_> = self.waiters.iter().take(at).filter(conflicting).map(owners).collect();
+        let all_ahead = mode.conflicts() == M::ALL && self.held(owner).is_none();
+        Blockers {
+            holders: self.holders.iter().filter(conflicting).map(owners).collect(),
+            waiters,
+            all_ahead,
+        }
+    }
+}
+
+/// Whom a waiter waits for.
+#[derive(Default)]
+pub(crate) struct Blockers {
+    pub holders: Vec<Arc<Owner>>,
+    pub waiters: Vec<Arc<Owner>>,
+    /// The waiter conflicts with everything: whoever one of `waiters` waits for here is among these blockers.
+    pub all_ahead: bool,
+}

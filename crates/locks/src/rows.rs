@@ -1,0 +1,317 @@
+//! The row locks: a hash table in shards.
+//!
+//! A row is `(index, keyed 64-bit hash of its key)`, so a slot has a fixed size. Two keys with the same hash share a lock: that may let one wait
+//! for nothing, it never lets two in. Most rows are locked by one owner with nobody waiting, and the slot itself says so; a
+//! queue is allocated when a second owner comes.
+//!
+//! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks, until that is hardened (I5, I8):
+//! a reader depends on the last writer, a writer on the last writer and the last locking readers.
+//! What is remembered and no longer locked is forgotten in passing: every shard has its releases in a queue, each release looks at two of
+//! them, and each advance of the hardened mark clears one shard.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use cohort_base::{CommitSeq, IndexId};
+use hashbrown::HashTable;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::mode::RowMode;
+use crate::owner::Owner;
+use crate::queue::{Blockers, Claim, Queue, Request};
+
+const SHARDS: usize = 64;
+/// Remembered rows looked at by a release, and by an advance of the hardened mark.
+const FORGET_PER_RELEASE: usize = 2;
+const FORGET_PER_ADVANCE: usize = 4096;
+/// A shard that has room for fewer slots than this keeps it.
+const KEPT_SLOTS: usize = 512;
+
+/// A row, as the lock table names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    pub hash: u64,
+    pub index: IndexId,
+}
+
+/// Who has the lock.
+enum State {
+    Free,
+    One(Arc<Owner>, RowMode),
+    Queue(Box<Queue<RowMode>>),
+}
+
+struct Slot {
+    key: RowKey,
+    state: State,
+    /// Newest early release of an exclusive and of a shared lock; 0 if none.
+    released_exclusive: u64,
+    released_shared: u64,
+}
+
+#[derive(Default)]
+struct Shard {
+    slots: HashTable<Slot>,
+    /// Early releases in order: the CommitSeq and the row.
+    remembered: VecDeque<(u64, RowKey)>,
+}
+
+/// How a request for a row went.
+pub(crate) struct RowAnswer {
+    pub request: Request,
+    /// CommitSeq of the early release it follows, 0 if none.
+    pub predecessor: u64,
+}
+
+/// All row locks.
+pub(crate) struct Rows {
+    shards: Vec<Mutex<Shard>>,
+    hardened: AtomicU64,
+    /// The shard that the next advance of the hardened mark clears.
+    next_cleared: AtomicUsize,
+}
+
+impl Slot {
+    fn predecessor(&self, mode: RowMode, hardened: u64) -> u64 {
+        let seq = match mode {
+            RowMode::Shared => self.released_exclusive,
+            RowMode::Exclusive => self.released_exclusive.max(self.released_shared),
+        };
+        if seq > hardened { seq } else { 0 }
+    }
+
+    /// Grants without a queue where there is none.
+    fn request(&mut self, owner: &Arc<Owner>, mode: RowMode) -> Request {
+        match &mut self.state {
+            State::Free => {
+                self.state = State::One(owner.clone(), mode);
+                Request::Granted
+            }
+            State::One(holder, held) if Arc::ptr_eq(holder, owner) => {
+                if *held >= mode {
+                    return Request::Held;
+                }
+                *held = mode;
+                Request::Upgraded
+            }
+            State::One(_, RowMode::Exclusive) => Request::Blocked,
+            State::One(_, RowMode::Shared) if mode == RowMode::Exclusive => Request::Blocked,
+            State::One(..) | State::Queue(_) => self.queue().request(owner, mode, 0),
+        }
+    }
+
+    /// The queue, made if there is none.
+    fn queue(&mut self) -> &mut Queue<RowMode> {
+        if !matches!(self.state, State::Queue(_)) {
+            let mut queue = Box::new(Queue::new());
+            if let State::One(owner, mode) = std::mem::replace(&mut self.state, State::Free) {
+                queue.holders.push(Claim { owner, mode });
+            }
+            self.state = State::Queue(queue);
+        }
+        match &mut self.state {
+            State::Queue(queue) => queue,
+            State::Free | State::One(..) => unreachable!("it has just been made"),
+        }
+    }
+
+    /// Lets the waiters on who can go on now; they are to be woken.
+    fn grant(&mut self, hardened: u64) -> Vec<Arc<Owner>> {
+        let State::Queue(queue) = &mut self.state else { return Vec::new() };
+        let granted = queue.grant(0);
+        if queue.waiters.is_empty() && queue.holders.len() < 2 {
+            self.state = match queue.holders.pop() {
+                Some(claim) => State::One(claim.owner, claim.mode),
+                None => State::Free,
+            };
+        }
+        granted.iter().for_each(|c| c.owner.grant(self.predecessor(c.mode, hardened)));
+        granted.into_iter().map(|c| c.owner).collect()
+    }
+
+    fn release(&mut self, owner: &Arc<Owner>) -> Option<RowMode> {
+        match &mut self.state {
+            State::Free => None,
+            State::One(holder, mode) => {
+                let mode = Arc::ptr_eq(holder, owner).then_some(*mode);
+                if mode.is_some() {
+                    self.state = State::Free;
+                }
+                mode
+            }
+            State::Queue(queue) => queue.release(owner),
+        }
+    }
+
+    fn is_forgettable(&self, hardened: u64) -> bool {
+        matches!(self.state, State::Free) && self.released_exclusive.max(self.released_shared) <= hardened
+    }
+}
+
+impl Shard {
+    fn slot(&mut self, key: RowKey) -> Option<&mut Slot> {
+        self.slots.find_mut(key.hash, |s| s.key == key)
+    }
+
+    fn slot_or_insert(&mut self, key: RowKey) -> &mut Slot {
+        let entry = self.slots.entry(key.hash, |s| s.key == key, |s| s.key.hash);
+        let new = || Slot { key, state: State::Free, released_exclusive: 0, released_shared: 0 };
+        entry.or_insert_with(new).into_mut()
+    }
+
+    fn remove_if_forgettable(&mut self, key: RowKey, hardened: u64) {
+        if let Ok(slot) = self.slots.find_entry(key.hash, |s| s.key == key)
+            && slot.get().is_forgettable(hardened)
+        {
+            slot.remove();
+        }
+    }
+
+    /// Forgets up to `limit` early releases that are hardened.
+    fn forget(&mut self, limit: usize, hardened: u64) {
+        for _ in 0..limit {
+            match self.remembered.front() {
+                Some(&(seq, key)) if seq <= hardened => {
+                    self.remembered.pop_front();
+                    self.remove_if_forgettable(key, hardened);
+                }
+                _ => break,
+            }
+        }
+        // A transaction of a million rows must not leave its tables behind.
+        if self.slots.capacity() > KEPT_SLOTS && self.slots.len() < self.slots.capacity() / 8 {
+            self.slots.shrink_to(self.slots.len() * 2, |s| s.key.hash);
+            self.remembered.shrink_to(self.remembered.len() * 2);
+        }
+    }
+}
+
+impl Rows {
+    pub fn new() -> Rows {
+        Rows {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hardened: AtomicU64::new(0),
+            next_cleared: AtomicUsize::new(0),
+        }
+    }
+
+    fn shard(&self, key: RowKey) -> MutexGuard<'_, Shard> {
+        // The table inside takes the lowest and the highest bits.
+        self.shards[(key.hash >> 32) as usize % SHARDS].lock()
+    }
+
+    fn hardened(&self) -> u64 {
+        self.hardened.load(Ordering::Acquire)
+    }
+
+    /// Whether the owner has the row, in whatever mode.
+    pub fn holds(&self, key: RowKey, owner: &Arc<Owner>) -> bool {
+        match self.shard(key).slot(key).map(|s| &s.state) {
+            Some(State::One(holder, _)) => Arc::ptr_eq(holder, owner),
+            Some(State::Queue(queue)) => queue.holds(owner),
+            Some(State::Free) | None => false,
+        }
+    }
+
+    /// Asks for a row without waiting.
+    pub fn request(&self, key: RowKey, owner: &Arc<Owner>, mode: RowMode) -> RowAnswer {
+        let mut shard = self.shard(key);
+        let slot = shard.slot_or_insert(key);
+        let request = slot.request(owner, mode);
+        RowAnswer { request, predecessor: slot.predecessor(mode, self.hardened()) }
+    }
+
+    /// Asks for a row; if it is blocked, `before` runs and the request is queued.
+    pub fn request_or_enqueue(
+        &self,
+        key: RowKey,
+        owner: &Arc<Owner>,
+        mode: RowMode,
+        before: impl FnOnce(),
+    ) -> RowAnswer {
+        let mut shard = self.shard(key);
+        let slot = shard.slot_or_insert(key);
+        let request = slot.request(owner, mode);
+        if request == Request::Blocked {
+            before();
+            let queue = slot.queue();
+            queue.enqueue(owner, mode);
+            queue.mark_waited_for(owner);
+        }
+        RowAnswer { request, predecessor: slot.predecessor(mode, self.hardened()) }
+    }
+
+    /// Gives up waiting. False if the lock was granted meanwhile. Others may go on now: they are to be woken.
+    pub fn abandon(&self, key: RowKey, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
+        let hardened = self.hardened();
+        let mut shard = self.shard(key);
+        let Some(slot) = shard.slot(key) else { return (false, Vec::new()) };
+        let State::Queue(queue) = &mut slot.state else { return (false, Vec::new()) };
+        let gone = queue.dequeue(owner);
+        (gone, slot.grant(hardened))
+    }
+
+    /// Releases a row; with a `seq`, it remembers it. Answers who is to be woken.
+    pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
+        let hardened = self.hardened();
+        let seq = seq.map_or(0, |seq| seq.0);
+        let mut shard = self.shard(key);
+        let Some(slot) = shard.slot(key) else { return Vec::new() };
+        let Some(mode) = slot.release(owner) else { return Vec::new() };
+        if seq > hardened {
+            match mode {
+                RowMode::Shared => slot.released_shared = slot.released_shared.max(seq),
+                RowMode::Exclusive => slot.released_exclusive = slot.released_exclusive.max(seq),
+            }
+        }
+        let granted = slot.grant(hardened);
+        if seq > hardened {
+            shard.remembered.push_back((seq, key));
+            shard.forget(FORGET_PER_RELEASE, hardened);
+        } else {
+            shard.remove_if_forgettable(key, hardened);
+            shard.forget(0, hardened);
+        }
+        granted
+    }
+
+    /// Everything up to `seq` is hardened.
+    pub fn set_hardened(&self, seq: CommitSeq) {
+        self.hardened.fetch_max(seq.0, Ordering::AcqRel);
+        let at = self.next_cleared.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        self.shards[at].lock().forget(FORGET_PER_ADVANCE, seq.0);
+    }
+
+    /// Whom a waiter for this row waits for.
+    pub fn blockers(&self, key: RowKey, owner: &Arc<Owner>) -> Blockers {
+        match self.shard(key).slot(key).map(|s| &s.state) {
+            Some(State::Queue(queue)) => queue.blockers(owner),
+            _ => Blockers::default(),
+        }
+    }
+
+    /// Rows that are locked or remembered.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.lock().slots.len()).sum()
+    }
+
+    /// Bytes of the tables.
+    pub fn table_bytes(&self) -> usize {
+        let bytes = |s: &Mutex<Shard>| {
+            let shard = s.lock();
+            shard.slots.allocation_size() + shard.remembered.capacity() * size_of::<(u64, RowKey)>()
+        };
+        self.shards.iter().map(bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_small() {
+        assert!(size_of::<Slot>() <= 56, "{}", size_of::<Slot>());
+    }
+}

@@ -1,0 +1,450 @@
+//! The lock table: taking locks, waiting, releasing.
+//!
+//! # States of a request
+//! `granted at once`, or `queued -> granted | victim | timed out | killed`. [`Owner::grant`] and [`Owner::condemn`] make the moves that
+//! others make; the waiter makes the last two itself, by taking its request out of the queue ([`LockTable::give_up`]). If it is no
+//! longer there, the lock has been granted in the meantime, and that counts.
+//!
+//! # Lock order
+//! `graph`, then a row shard or a name's queue (one at a time), then an owner's `wait`.
+//!
+//! # Deliberately missing
+//! Gap locks (they come with the B+tree engine); lock escalation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ahash::RandomState;
+use cohort_base::{CommitSeq, IndexId, TrxId};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::graph;
+use crate::mode::{MetadataMode, NameKey, RowMode};
+use crate::names::{Name, Names, Ticket};
+use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
+use crate::queue::Request;
+use crate::rows::{RowKey, Rows};
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitLimit {
+    /// Not at all: answer [`LockError::NoWait`].
+    NoWait,
+    /// At most this long, then [`LockError::Timeout`].
+    For(Duration),
+}
+
+/// Why a lock was not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// Roll the transaction back: it was chosen as the victim of a deadlock (error 1213).
+    Deadlock,
+    /// Roll the statement back: the wait limit passed (error 1205).
+    Timeout,
+    /// Roll back what the kill says: statement or connection.
+    Killed(KillLevel),
+    /// Somebody else holds it and waiting was not wanted.
+    NoWait,
+}
+
+/// A lock was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The transaction that released this row early and is not known hardened yet (I5, I8).
+    pub predecessor: Option<CommitSeq>,
+}
+
+/// Told before and after a thread sleeps, so that a worker pool can put another in its place.
+pub trait Blocking: Send + Sync {
+    /// The calling thread is going to sleep.
+    fn begin(&self);
+    /// It is awake again.
+    fn end(&self);
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockStats {
+    /// Row locks that had to wait.
+    pub row_waits: u64,
+    /// Row locks waiting now.
+    pub row_waits_current: u64,
+    /// Time spent in waits for row locks.
+    pub row_wait_us_total: u64,
+    /// The longest wait for a row lock.
+    pub row_wait_us_max: u64,
+    /// Deadlocks found.
+    pub deadlocks: u64,
+    /// Waits that ended by timeout.
+    pub timeouts: u64,
+    /// Rows that are locked, or remembered after an early release.
+    pub rows: u64,
+    /// Bytes of the row lock tables.
+    pub row_table_bytes: u64,
+}
+
+#[derive(Default)]
+struct Counters {
+    row_waits: AtomicU64,
+    row_waits_current: AtomicU64,
+    row_wait_us_total: AtomicU64,
+    row_wait_us_max: AtomicU64,
+    deadlocks: AtomicU64,
+    timeouts: AtomicU64,
+}
+
+/// All locks of a server.
+pub struct LockTable {
+    rows: Rows,
+    names: Names,
+    /// Held while a wait begins (graph.rs).
+    graph: Mutex<()>,
+    hasher: RandomState,
+    blocking: Option<Arc<dyn Blocking>>,
+    counters: Counters,
+}
+
+fn wake(owners: &[Arc<Owner>]) {
+    for owner in owners {
+        owner.wake.notify_one();
+    }
+}
+
+impl LockTable {
+    /// An empty table. `seed` keys the hash of row keys; `blocking` is told about sleeping threads.
+    pub fn new(seed: u64, blocking: Option<Arc<dyn Blocking>>) -> Arc<LockTable> {
+        let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
+        Arc::new(LockTable {
+            rows: Rows::new(),
+            names: Names::new(hasher.clone()),
+            graph: Mutex::new(()),
+            hasher,
+            blocking,
+            counters: Counters::default(),
+        })
+    }
+
+    /// A new transaction.
+    pub fn owner(self: &Arc<Self>, trx: TrxId) -> LockOwner {
+        LockOwner::new(self.clone(), trx)
+    }
+
+    fn row_key(&self, index: IndexId, key: &[u8]) -> RowKey {
+        RowKey { hash: self.hasher.hash_one((index, key)), index }
+    }
+
+    /// Locks a row, or strengthens the lock on it. Two keys of one index may, rarely, share a lock (64-bit hash).
+    pub fn lock_row(
+        &self,
+        owner: &mut LockOwner,
+        index: IndexId,
+        key: &[u8],
+        mode: RowMode,
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<Granted, LockError> {
+        let key = self.row_key(index, key);
+        let answer = self.rows.request(key, &owner.shared, mode);
+        let (request, predecessor) = match (answer.request, wait) {
+            (Request::Blocked, WaitLimit::NoWait) => return Err(LockError::NoWait),
+            (Request::Blocked, WaitLimit::For(limit)) => self.wait_for_row(owner, key, mode, limit, kill)?,
+            (request, _) => (request, answer.predecessor),
+        };
+        if request == Request::Granted {
+            owner.rows.push(key);
+            owner.shared.weight.fetch_add(1, Ordering::Relaxed);
+        }
+        owner.depends_on = owner.depends_on.max(CommitSeq(predecessor));
+        Ok(Granted { predecessor: (predecessor != 0).then_some(CommitSeq(predecessor)) })
+    }
+
+    fn wait_for_row(
+        &self,
+        owner: &mut LockOwner,
+        key: RowKey,
+        mode: RowMode,
+        limit: Duration,
+        kill: &KillFlag,
+    ) -> Result<(Request, u64), LockError> {
+        let graph = self.begin_wait(owner);
+        let on = WaitOn::Row(key);
+        let shared = owner.shared.clone();
+        let held = self.rows.holds(key, &shared);
+        let answer = self.rows.request_or_enqueue(key, &shared, mode, || shared.start_wait(on.clone()));
+        if answer.request != Request::Blocked {
+            return Ok((answer.request, answer.predecessor));
+        }
+        let started = Instant::now();
+        self.counters.row_waits.fetch_add(1, Ordering::Relaxed);
+        self.counters.row_waits_current.fetch_add(1, Ordering::Relaxed);
+        let waited = self.wait(graph, &shared, &on, started.checked_add(limit), kill);
+        self.counters.row_waits_current.fetch_sub(1, Ordering::Relaxed);
+        let us = started.elapsed().as_micros() as u64;
+        self.counters.row_wait_us_total.fetch_add(us, Ordering::Relaxed);
+        self.counters.row_wait_us_max.fetch_max(us, Ordering::Relaxed);
+        let request = if held { Request::Upgraded } else { Request::Granted };
+        waited.map(|predecessor| (request, predecessor))
+    }
+
+    /// Makes the owner's anonymous locks known, and lets no other wait begin until the guard goes.
+    fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
+        let graph = self.graph.lock();
+        owner.names.iter_mut().for_each(|ticket| Self::make_known(&owner.shared, ticket));
+        graph
+    }
+
+    fn make_known(owner: &Arc<Owner>, ticket: &mut Ticket) {
+        if std::mem::take(&mut ticket.anonymous) && ticket.name.make_known(owner, ticket.mode) {
+            owner.waited_for.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for a request that has just been queued. Answers the predecessor.
+    fn wait(
+        &self,
+        graph: MutexGuard<'_, ()>,
+        owner: &Arc<Owner>,
+        on: &WaitOn,
+        deadline: Option<Instant>,
+        kill: &KillFlag,
+    ) -> Result<u64, LockError> {
+        self.break_cycles(owner);
+        drop(graph);
+        kill.set_waiter(Some(owner.clone()));
+        let ended = self.sleep(owner, deadline, kill);
+        kill.set_waiter(None);
+        match ended {
+            Ok(predecessor) => Ok(predecessor),
+            Err(error) => self.give_up(owner, on, error),
+        }
+    }
+
+    /// Condemns owners until the one that begins to wait is in no cycle.
+    fn break_cycles(&self, owner: &Arc<Owner>) {
+        while let Some(cycle) = graph::find_cycle(&self.rows, owner) {
+            self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
+            let victim = graph::victim(&cycle);
+            victim.condemn();
+            if Arc::ptr_eq(victim, owner) {
+                break;
+            }
+        }
+    }
+
+    fn sleep(&self, owner: &Owner, deadline: Option<Instant>, kill: &KillFlag) -> Result<u64, LockError> {
+        let mut blocking = BlockingScope { hook: self.blocking.as_deref(), begun: false };
+        let mut wait = owner.wait.lock();
+        loop {
+            match wait.verdict {
+                Verdict::Granted(predecessor) => return Ok(predecessor),
+                Verdict::Victim => return Err(LockError::Deadlock),
+                Verdict::Waiting => {}
+            }
+            if let Some(level) = kill.killed() {
+                return Err(LockError::Killed(level));
+            }
+            if !blocking.begun {
+                // Outside the lock: the pool may start a thread now. Then everything is looked at again.
+                MutexGuard::unlocked(&mut wait, || blocking.begin());
+                continue;
+            }
+            match deadline {
+                Some(deadline) => {
+                    let timed_out = owner.wake.wait_until(&mut wait, deadline).timed_out();
+                    if timed_out && wait.verdict == Verdict::Waiting {
+                        return Err(LockError::Timeout);
+                    }
+                }
+                None => owner.wake.wait(&mut wait),
+            }
+        }
+    }
+
+    /// Takes a request back, unless it has been granted at the last moment.
+    fn give_up(&self, owner: &Arc<Owner>, on: &WaitOn, error: LockError) -> Result<u64, LockError> {
+        let (gone, granted) = match on {
+            WaitOn::Row(key) => self.rows.abandon(*key, owner),
+            WaitOn::Name(name) => name.abandon(owner),
+        };
+        wake(&granted);
+        let mut wait = owner.wait.lock();
+        if let (false, Verdict::Granted(predecessor)) = (gone, wait.verdict) {
+            return Ok(predecessor);
+        }
+        wait.on = None;
+        if error == LockError::Timeout {
+            self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(error)
+    }
+
+    /// Gives a row lock back that turned out not to be needed (READ COMMITTED, row does not match).
+    pub fn unlock_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
+        let key = self.row_key(index, key);
+        // It was taken a moment ago, so the search from the end is short.
+        if let Some(at) = owner.rows.iter().rposition(|&held| held == key) {
+            owner.rows.remove(at);
+            owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
+            wake(&self.rows.release(key, &owner.shared, None));
+        }
+    }
+
+    /// At order: all row locks go now; each row remembers `seq` until [`LockTable::set_hardened`] has passed it.
+    /// Metadata locks stay.
+    pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) {
+        self.release_rows(owner, Some(seq));
+    }
+
+    fn release_rows(&self, owner: &mut LockOwner, seq: Option<CommitSeq>) {
+        for key in owner.rows.drain(..) {
+            wake(&self.rows.release(key, &owner.shared, seq));
+        }
+        owner.rows.shrink_to(64);
+        owner.shared.weight.store(0, Ordering::Relaxed);
+    }
+
+    /// At rollback, or at publish: all row and metadata locks go.
+    pub fn release_all(&self, owner: &mut LockOwner) {
+        self.release_rows(owner, None);
+        self.unlock_names(owner);
+        owner.shared.waited_for.store(false, Ordering::SeqCst);
+    }
+
+    /// Everything up to `seq` is hardened.
+    pub fn set_hardened(&self, seq: CommitSeq) {
+        self.rows.set_hardened(seq);
+    }
+
+    /// Whether somebody waits, or has waited, for a lock that this transaction holds.
+    pub fn waits_for(&self, owner: &LockOwner) -> bool {
+        owner.shared.waited_for.load(Ordering::SeqCst)
+    }
+
+    /// Takes a metadata lock, or strengthens the one held.
+    pub fn lock_name(
+        &self,
+        owner: &mut LockOwner,
+        name: &NameKey,
+        mode: MetadataMode,
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<(), LockError> {
+        let held = owner.names.iter().position(|t| t.name.is(name));
+        match held {
+            Some(at) if owner.names[at].mode >= mode => return Ok(()),
+            Some(at) => Self::make_known(&owner.shared, &mut owner.names[at]),
+            None => {
+                let name = self.names.get(name);
+                if name.take_anonymously(mode) {
+                    owner.names.push(Ticket { name, mode, anonymous: true });
+                    return Ok(());
+                }
+                owner.names.push(Ticket { name, mode, anonymous: false });
+            }
+        }
+        let at = held.unwrap_or(owner.names.len() - 1);
+        let lock = owner.names[at].name.clone();
+        let taken = self.take_name(owner, &lock, mode, wait, kill);
+        match (taken, held) {
+            (Ok(()), _) => owner.names[at].mode = mode,
+            (Err(_), None) => {
+                owner.names.pop();
+            }
+            (Err(_), Some(_)) => {}
+        }
+        taken
+    }
+
+    /// Takes a mode through the name's queue, waiting if it must.
+    fn take_name(
+        &self,
+        owner: &mut LockOwner,
+        name: &Arc<Name>,
+        mode: MetadataMode,
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<(), LockError> {
+        let shared = owner.shared.clone();
+        if name.request(&shared, mode, None::<fn()>) != Request::Blocked {
+            return Ok(());
+        }
+        let WaitLimit::For(limit) = wait else { return Err(LockError::NoWait) };
+        let graph = self.begin_wait(owner);
+        let on = WaitOn::Name(name.clone());
+        if name.request(&shared, mode, Some(|| shared.start_wait(on.clone()))) != Request::Blocked {
+            return Ok(());
+        }
+        self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
+    }
+
+    /// Weakens a metadata lock held (ALTER TABLE after its exclusive phase).
+    pub fn downgrade_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) {
+        let held = owner.names.iter_mut().find(|t| t.name.is(name) && t.mode > mode);
+        if let Some(ticket) = held {
+            Self::make_known(&owner.shared, ticket);
+            ticket.mode = mode;
+            wake(&ticket.name.release(&owner.shared, Some(mode)));
+        }
+    }
+
+    /// Gives one metadata lock back.
+    pub fn unlock_name(&self, owner: &mut LockOwner, name: &NameKey) {
+        if let Some(at) = owner.names.iter().position(|t| t.name.is(name)) {
+            let ticket = owner.names.swap_remove(at);
+            Self::unlock_ticket(&owner.shared, &ticket);
+        }
+    }
+
+    /// Gives all metadata locks back, not the row locks.
+    pub fn unlock_names(&self, owner: &mut LockOwner) {
+        for ticket in owner.names.drain(..) {
+            Self::unlock_ticket(&owner.shared, &ticket);
+        }
+    }
+
+    fn unlock_ticket(owner: &Arc<Owner>, ticket: &Ticket) {
+        wake(&match ticket.anonymous {
+            true => ticket.name.leave_anonymously(ticket.mode),
+            false => ticket.name.release(owner, None),
+        });
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> LockStats {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        LockStats {
+            row_waits: get(&self.counters.row_waits),
+            row_waits_current: get(&self.counters.row_waits_current),
+            row_wait_us_total: get(&self.counters.row_wait_us_total),
+            row_wait_us_max: get(&self.counters.row_wait_us_max),
+            deadlocks: get(&self.counters.deadlocks),
+            timeouts: get(&self.counters.timeouts),
+            rows: self.rows.len() as u64,
+            row_table_bytes: self.rows.table_bytes() as u64,
+        }
+    }
+}
+
+/// Tells the pool that the thread is awake again, however the sleep ends.
+struct BlockingScope<'a> {
+    hook: Option<&'a dyn Blocking>,
+    begun: bool,
+}
+
+impl BlockingScope<'_> {
+    fn begin(&mut self) {
+        self.begun = true;
+        if let Some(hook) = self.hook {
+            hook.begin();
+        }
+    }
+}
+
+impl Drop for BlockingScope<'_> {
+    fn drop(&mut self) {
+        if let (true, Some(hook)) = (self.begun, self.hook) {
+            hook.end();
+        }
+    }
+}
