@@ -27,6 +27,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -83,7 +84,8 @@ pub enum MaterialiseStatus {
 /// The writer of the files.
 pub struct Materialiser {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    is_threaded: AtomicBool,
 }
 
 struct Shared {
@@ -122,10 +124,11 @@ struct Queue {
 impl Materialiser {
     /// Starts the background thread.
     pub fn start(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
-        let mut materialiser = Materialiser::stepped(files, spill, options);
+        let materialiser = Materialiser::stepped(files, spill, options);
         let shared = materialiser.shared.clone();
         let thread = thread::Builder::new().name("binlog-files".to_owned()).spawn(move || shared.run());
-        materialiser.thread = Some(thread.expect("the system lets a server start its threads"));
+        *materialiser.thread.lock() = Some(thread.expect("the system lets a server start its threads"));
+        materialiser.is_threaded.store(true, Ordering::Relaxed);
         materialiser
     }
 
@@ -149,13 +152,13 @@ impl Materialiser {
             options,
             spill,
         };
-        Materialiser { shared: Arc::new(shared), thread: None }
+        Materialiser { shared: Arc::new(shared), thread: Mutex::new(None), is_threaded: AtomicBool::new(false) }
     }
 
     /// Hands over hardened chunks, in order. Waits while the queue is full (threaded only).
     pub fn submit(&self, batch: Batch) {
         let mut queue = self.shared.queue.lock();
-        while self.thread.is_some()
+        while self.is_threaded.load(Ordering::Relaxed)
             && queue.bytes >= self.shared.options.queue_bytes_max
             && !matches!(queue.status, MaterialiseStatus::Failed(_))
         {
@@ -184,7 +187,7 @@ impl Materialiser {
             if self.written().is_some_and(|written| written >= pos) {
                 return Ok(());
             }
-            if self.thread.is_none() {
+            if !self.is_threaded.load(Ordering::Relaxed) {
                 return Err(BinlogError::NotThere { pos });
             }
             thread::sleep(ARRIVAL_POLL);
@@ -226,7 +229,7 @@ impl Materialiser {
     }
 
     /// Writes what is left, clears the in-use mark, syncs and ends the thread. After [`crate::Stream::stop`].
-    pub fn close(mut self) -> Result<(), BinlogError> {
+    pub fn close(&self) -> Result<(), BinlogError> {
         self.end_thread();
         let mut writer = self.shared.writer.lock();
         self.shared.drain(&mut writer)?;
@@ -234,8 +237,9 @@ impl Materialiser {
         self.shared.sync(&mut writer)
     }
 
-    fn end_thread(&mut self) {
-        if let Some(thread) = self.thread.take() {
+    fn end_thread(&self) {
+        if let Some(thread) = self.thread.lock().take() {
+            self.is_threaded.store(false, Ordering::Relaxed);
             self.shared.queue.lock().ending = true;
             self.shared.wake.notify_all();
             // A panic of the thread was reported when it happened; the log holds what it did not write.

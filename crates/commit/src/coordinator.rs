@@ -406,7 +406,7 @@ impl Coordinator {
         self.checkpoint()?;
         self.pipeline.stop();
         if let Some(binlog) = &self.env().binlog {
-            binlog.files.sync().map_err(CheckpointError::Binlog)?;
+            binlog.files.close().map_err(CheckpointError::Binlog)?;
         }
         self.env().log.close().map_err(CheckpointError::Log)
     }
@@ -464,7 +464,7 @@ fn start_binlog(
     let now_s = (world.clock.wall_us() / 1_000_000) as u32;
     let mut out = StreamOut::default();
     let stream =
-        Stream::open_new(stream_options, recovered.binlog_file + 1, recovered.gtids.clone(), now_s, &mut out);
+        Stream::open_new(stream_options, recovered.next_binlog_file, recovered.gtids.clone(), now_s, &mut out);
     append_binlog_record(log, log.reserve(ROTATION_BYTES)?, &out);
     log.flush()?;
     let materialiser = match options.has_threads {

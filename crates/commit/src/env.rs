@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, Gtid, Lsn, Xid};
 use cohort_binlog::{
-    Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Sealed, Stream, StreamOut, event,
+    Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event,
 };
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::LockTable;
@@ -74,7 +74,7 @@ pub struct ServerEnv {
     pub is_early_release: AtomicBool,
     pub view: RwLock<ReadView>,
     pub metrics: Metrics,
-    /// Spill files and the LSN of the record that refers to each; the checkpointer removes them.
+    /// Files of spilled redo and the LSN of the record that refers to each; the checkpointer removes them.
     pub spilled: Mutex<Vec<(Lsn, String)>>,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
@@ -158,14 +158,12 @@ impl ServerEnv {
         stream.append_trx(out, &head, &part.events, (!is_ddl).then_some(trx.xid));
     }
 
-    /// Spill files live until the log is freed beyond the record that refers to them (I7).
+    /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are the
+    /// materialiser's: it removes them when their copy is synced.
     fn keep_spilled(&self, lsn: Lsn, trx: &Trx) {
-        let redo = trx.spilled.iter().flatten().map(|file| file.name.clone());
-        let events = trx.request.binlog.as_ref().and_then(|part| match &part.events {
-            Sealed::File { name, .. } => Some(name.clone()),
-            Sealed::Memory { .. } => None,
-        });
-        self.spilled.lock().extend(redo.chain(events).map(|name| (lsn, name)));
+        if trx.spilled.iter().any(Option::is_some) {
+            self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (lsn, file.name.clone())));
+        }
     }
 
     /// Seconds since 1970 UTC.

@@ -14,7 +14,8 @@
 //! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
 //! | [`Row::SpillLost`] | a reference to a spill file | no such file, or not the one | file removed by hand | refuse |
 //!
-//! A refusal changes nothing on disk, and says which file and what to do. Bad checksums inside the log, the engines and the binlog files are
+//! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog files may have got
+//! bytes that the log holds for them). Bad checksums inside the log, the engines and the binlog files are
 //! found by their owners and refused there.
 
 use std::fmt;
@@ -101,8 +102,8 @@ pub struct Recovered {
     pub next_xid: Xid,
     /// After the last transaction of the binlog.
     pub gtids: GtidState,
-    /// The last binlog file, 0 for none.
-    pub binlog_file: u32,
+    /// Number of the binlog file to start with.
+    pub next_binlog_file: u32,
     /// COMMIT records read, redos replayed and skipped, binlog bytes looked at.
     pub commits: u64,
     pub replayed: u64,
@@ -127,6 +128,7 @@ pub type OpenBinlog<'a> =
 struct Pass<'a> {
     scene: &'a Scene<'a>,
     files: Option<BinlogFiles>,
+    opened: Option<cohort_binlog::Recovered>,
     found: Recovered,
     /// Where the log says that the binlog ends.
     binlog_end: Option<BinlogPos>,
@@ -148,17 +150,18 @@ pub fn recover(
         Some(open) => Some(open(if same_name { synced } else { BinlogPos::default() })?),
         None => None,
     };
-    let end_on_disk = opened.as_ref().and_then(|(_, found)| found.end);
+    let (files, opened) = opened.unzip();
+    let end_on_disk = opened.as_ref().and_then(|found| found.end);
     let found =
         Recovered { last_seq: checkpoint.last_seq, next_xid: checkpoint.next_xid, ..Recovered::default() };
     let mut pass = Pass {
         scene,
-        files: opened.map(|(files, _)| files),
+        files,
+        opened,
         found,
         binlog_end: (same_name && synced.file > 0).then_some(synced),
         spilled: Vec::new(),
     };
-    // First pass over the decisions only: an impossible row must change nothing.
     let mut end = start;
     while let Some(r) = log.next()? {
         end = r.end;
@@ -261,30 +264,15 @@ impl Pass<'_> {
                     format!("the log record at LSN {lsn} holds events of binlog file {}", chunk.pos.file);
                 return Err(refused(Row::BinlogOff, what));
             };
-            match &chunk.content {
-                Content::Inline => {
-                    let (own, rest) =
-                        bytes.split_at_checked(chunk.len as usize).ok_or_else(|| unreadable(lsn))?;
-                    files.apply_chunk(chunk.pos, own)?;
-                    bytes = rest;
-                }
-                Content::Spilled(spilled) => {
-                    let file = chunk.pos.file;
-                    let mut failed = None;
-                    let copied =
-                        self.scene.spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, piece| {
-                            files.apply_chunk(BinlogPos { file, offset }, piece).map_err(|e| {
-                                failed = Some(e);
-                                std::io::Error::other("see the binlog's own error")
-                            })
-                        });
-                    if let Some(e) = failed {
-                        return Err(e.into());
-                    }
-                    copied
-                        .map_err(|e| refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)))?;
-                    self.spilled.push(spilled.name.clone());
-                }
+            if let Content::Spilled(spilled) = &chunk.content {
+                self.spilled.push(spilled.name.clone());
+                let is_lost = !self.scene.spill.exists(&spilled.name);
+                files.apply(chunk, &mut bytes, self.scene.spill).map_err(|e| match is_lost {
+                    true => refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)),
+                    false => e.into(),
+                })?;
+            } else {
+                files.apply(chunk, &mut bytes, self.scene.spill)?;
             }
             self.binlog_end = Some(chunk.end());
             self.found.binlog_bytes += chunk.len;
@@ -315,11 +303,10 @@ impl Pass<'_> {
     }
 
     fn finish(mut self) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
-        if let Some(files) = &mut self.files {
-            let end = self.binlog_end.or(files.end());
-            let recovered = files.finish_recovery(end)?;
+        if let (Some(files), Some(opened)) = (&mut self.files, &self.opened) {
+            let recovered = files.finish_recovery(self.binlog_end, opened)?;
             self.found.gtids = recovered.gtid_state;
-            self.found.binlog_file = files.end().map_or(0, |end| end.file);
+            self.found.next_binlog_file = files.next_number();
         }
         let dir = self.scene.spill_dir.to_path_buf();
         self.scene.spill.retain(&self.spilled).map_err(|e| RecoveryError::Io(dir, e))?;

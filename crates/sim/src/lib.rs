@@ -1,1 +1,16 @@
-//! Cohort sim.
+//! The deterministic world: the whole commit path (log, binlog, two engines) over a file system in memory that crashes on
+//! command, a bank as workload, and the checks that every crash must pass.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `bank` | [`Bank`]: accounts in two engines, transfers between them, everything told by the binlog too |
+//! | `world` | opens the commit path over a given disk |
+//! | `explore` | crashes a run at its k-th write or sync for every k, recovers, checks |
+
+mod bank;
+mod explore;
+mod world;
+
+pub use bank::{Bank, Script, Violation};
+pub use explore::{Explored, explore, explore_recovery};
+pub use world::{Disk, World};

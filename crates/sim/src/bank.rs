@@ -1,0 +1,223 @@
+//! The workload: transfers between accounts that lie in two engines, each told by an event in the binlog; and the checks.
+//!
+//! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both engines, and logs the text
+//! `n from to amount`. So after any crash: the money is conserved, the marks of both engines and the binlog tell the same
+//! transfers in the same order (I1, I2), every acknowledged transfer is among them (I4), and the balances are those that the binlog
+//! yields.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, DomainId, IndexId, ServerId, TrxId};
+use cohort_binlog::event::{QueryEvent, StatusVars};
+use cohort_binlog::{CacheOptions, Event, EventReader, Stamp, TrxCache};
+use cohort_commit::{BinlogPart, CommitRequest, GroupKind};
+use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
+use cohort_locks::{KillFlag, RowMode, WaitLimit};
+use cohort_vfs::SeededRng;
+
+use crate::world::{Disk, World};
+
+const ACCOUNTS: u64 = 8;
+const OPENING_BALANCE: i64 = 1000;
+const BALANCES: IndexId = IndexId(16);
+const DONE: IndexId = IndexId(17);
+/// Caches above this spill, so that some transfers go through spill files.
+const CACHE_BYTES: usize = 2000;
+/// Every so many transfers one is told in a text this long.
+const LARGE_EVERY: u64 = 11;
+const LARGE_BYTES: usize = 6000;
+
+/// What a run does besides transfers.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    /// Seed of amounts and accounts.
+    pub seed: u64,
+    /// Number of transfers.
+    pub transfers: u64,
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// The bank's books outside of the server: what was tried and what was acknowledged.
+#[derive(Clone, Debug, Default)]
+pub struct Bank {
+    /// Transfers that the server answered with OK.
+    pub acknowledged: Vec<u64>,
+    /// The next transfer's number.
+    pub next: u64,
+}
+
+/// One transfer, as drawn from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Transfer {
+    n: u64,
+    from: u64,
+    to: u64,
+    amount: i64,
+}
+
+impl Transfer {
+    /// Accounts below [`ACCOUNTS`] are in the left engine, the others in the right one.
+    fn draw(seed: u64, n: u64) -> Transfer {
+        let rng = SeededRng::new(seed ^ (n << 20));
+        let (left, right) = (rng.below(ACCOUNTS), ACCOUNTS + rng.below(ACCOUNTS));
+        let (from, to) = if rng.below(2) == 0 { (left, right) } else { (right, left) };
+        Transfer { n, from, to, amount: 1 + rng.below(50) as i64 }
+    }
+
+    fn text(&self) -> String {
+        let filler = if self.n % LARGE_EVERY == LARGE_EVERY - 1 { LARGE_BYTES } else { 0 };
+        format!("{} {} {} {} {}", self.n, self.from, self.to, self.amount, "x".repeat(filler))
+    }
+
+    fn parse(text: &str) -> Option<Transfer> {
+        let mut words = text.split(' ');
+        let mut next = || words.next()?.parse::<u64>().ok();
+        Some(Transfer { n: next()?, from: next()?, to: next()?, amount: next()? as i64 })
+    }
+}
+
+impl Bank {
+    /// Runs the script until it ends or the machine stops: groups of one to four transfers, rotations, checkpoints.
+    pub fn run(&mut self, world: &World, script: Script) {
+        while self.next < script.transfers {
+            let group = 1 + self.next % 4;
+            let seqs: Option<Vec<(u64, CommitSeq)>> = (0..group).map(|_| self.order(world, script.seed)).collect();
+            let Some(seqs) = seqs else { return };
+            for (n, seq) in seqs {
+                if world.coordinator.wait_published(seq).is_err() {
+                    return;
+                }
+                self.acknowledged.push(n);
+            }
+            let upkeep = match self.next % 13 {
+                3 => world.coordinator.rotate_binlog().is_ok(),
+                7 => world.coordinator.checkpoint().is_ok(),
+                _ => true,
+            };
+            world.coordinator.tick();
+            if !upkeep {
+                return;
+            }
+        }
+    }
+
+    /// Prepares and orders the next transfer; none when the machine has stopped.
+    fn order(&mut self, world: &World, seed: u64) -> Option<(u64, CommitSeq)> {
+        let transfer = Transfer::draw(seed, self.next);
+        let mut trx = world.engines.each_ref().map(|engine| engine.begin());
+        let mut locks = world.locks.owner(TrxId(transfer.n));
+        for account in [transfer.from, transfer.to] {
+            let wait = WaitLimit::NoWait;
+            let key = account.to_be_bytes();
+            world
+                .locks
+                .lock_row(&mut locks, BALANCES, &key, RowMode::Exclusive, wait, &KillFlag::default())
+                .expect("early release: nobody holds it");
+        }
+        change(&mut trx, transfer.from, -transfer.amount);
+        change(&mut trx, transfer.to, transfer.amount);
+        for side in &mut trx {
+            side.put(DONE, &transfer.n.to_be_bytes(), b"").expect("in memory");
+        }
+        let mut redo = Vec::new();
+        for (engine, side) in world.engines.iter().zip(&mut trx) {
+            use cohort_engine::Participant;
+            redo.push((engine.id(), side.prepare().expect("in memory")));
+        }
+        let binlog = Some(told(world, &transfer)?);
+        let request = CommitRequest { redo, binlog, locks, client: None };
+        let prepared = world.coordinator.prepare(request).ok()?;
+        self.next += 1;
+        Some((transfer.n, world.coordinator.order(prepared)))
+    }
+}
+
+/// The transfer's share of the binlog; none when it could not be spilled.
+fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
+    let options = CacheOptions { memory_bytes_max: CACHE_BYTES, ..CacheOptions::default() };
+    let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
+    cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
+    let event = QueryEvent::new(1, &StatusVars::default(), b"bank", transfer.text().as_bytes());
+    cache.query(0, &event).ok()?;
+    Some(BinlogPart {
+        events: cache.seal().ok()?,
+        kind: GroupKind::Transaction,
+        domain: DomainId(0),
+        server: ServerId(1),
+        seq_no: None,
+        has_waited: false,
+        timestamp: 1,
+    })
+}
+
+fn side_of(account: u64) -> usize {
+    usize::from(account >= ACCOUNTS)
+}
+
+fn balance(trx: &dyn EngineTrx, account: u64) -> i64 {
+    let mut value = Vec::new();
+    let found = trx.get(ReadAt::Latest, BALANCES, &account.to_be_bytes(), &mut value).expect("in memory");
+    if found { i64::from_le_bytes(value.try_into().expect("eight bytes")) } else { OPENING_BALANCE }
+}
+
+fn change(trx: &mut [Box<dyn EngineTrx>; 2], account: u64, by: i64) {
+    let side = &mut trx[side_of(account)];
+    let new = balance(&**side, account) + by;
+    side.put(BALANCES, &account.to_be_bytes(), &new.to_le_bytes()).expect("in memory");
+}
+
+fn done(engine: &dyn Engine) -> Vec<u64> {
+    let mut batch = Batch::default();
+    let trx = engine.begin();
+    trx.scan(ReadAt::Latest, DONE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch).expect("in memory");
+    batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
+}
+
+/// Transfers in the order the binlog tells them; every checksum and position of every file is checked on the way.
+fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation> {
+    let broken = |e: &dyn std::fmt::Display| Violation(format!("the binlog does not read: {e}"));
+    let mut told = Vec::new();
+    for path in world.binlog_files().map_err(|e| broken(&e))? {
+        let mut reader = EventReader::open(disk, &path).map_err(|e| broken(&e))?;
+        while let Some(raw) = reader.next_event().map_err(|e| broken(&e))? {
+            if let Event::Query(query) = reader.decode(&raw).map_err(|e| broken(&e))? {
+                let text = String::from_utf8_lossy(&query.sql).into_owned();
+                told.push(Transfer::parse(&text).ok_or_else(|| Violation(format!("unknown event: {text:.40}")))?);
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// Everything that must hold after a recovery. `acknowledged` were answered with OK before the crash.
+pub fn check(world: &World, disk: &Disk, bank: &Bank, seed: u64) -> Result<(), Violation> {
+    let (left, right) = (done(&*world.engines[0]), done(&*world.engines[1]));
+    ensure(left == right, || format!("I2: the engines disagree: {left:?} and {right:?}"))?;
+    let told = told_by_binlog(world, disk)?;
+    let numbers: Vec<u64> = told.iter().map(|t| t.n).collect();
+    ensure(numbers == left, || format!("I2: the binlog tells {numbers:?}, the engines did {left:?}"))?;
+    for (at, transfer) in told.iter().enumerate() {
+        ensure(transfer.n == at as u64, || format!("I1: transfer {} stands at place {at}", transfer.n))?;
+        ensure(*transfer == Transfer::draw(seed, transfer.n), || format!("transfer {} was altered", transfer.n))?;
+    }
+    for n in &bank.acknowledged {
+        ensure(left.contains(n), || format!("I4: transfer {n} was acknowledged and is lost"))?;
+    }
+    let trx: [Arc<dyn Engine>; 2] = world.engines.each_ref().map(|e| e.clone() as Arc<dyn Engine>);
+    for account in 0..2 * ACCOUNTS {
+        let moved = |t: &Transfer| {
+            if t.to == account { t.amount } else if t.from == account { -t.amount } else { 0 }
+        };
+        let expected = OPENING_BALANCE + told.iter().map(moved).sum::<i64>();
+        let found = balance(&*trx[side_of(account)].begin(), account);
+        ensure(found == expected, || format!("account {account} holds {found}, the binlog yields {expected}"))?;
+    }
+    Ok(())
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation(what())) }
+}
