@@ -13,7 +13,7 @@ use cohort_binlog::{CacheOptions, Event, EventReader, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind};
 use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
-use cohort_vfs::SeededRng;
+use cohort_vfs::{Rng, SeededRng};
 
 use crate::world::{Disk, World};
 

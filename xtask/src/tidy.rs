@@ -1,0 +1,196 @@
+//! The checks. Each yields findings; none means tidy.
+
+use std::path::Path;
+
+use crate::source::{Source, read_all};
+
+const LINES_MAX: usize = 900;
+
+/// Crates by line of the architecture, lowest first: a crate uses only crates of earlier lines, or those of its own line that are listed
+/// behind it.
+const LINES: &[&[&str]] = &[
+    &["base"],
+    &["vfs", "types", "config"],
+    &["log", "locks", "protocol"],
+    &["binlog", "engine"],
+    &["engine_rocks", "commit"],
+    &["sql", "catalog", "expr"],
+    &["exec"],
+    &["server", "sim", "bench"],
+];
+
+/// Dependencies that are forbidden although the lines would allow them.
+const WALLS: &[(&str, &[&str])] = &[
+    ("binlog", &["engine", "types", "commit", "sql"]),
+    ("engine_rocks", &["binlog", "commit", "locks", "log"]),
+    ("commit", &["sql", "exec", "catalog", "protocol", "engine_rocks", "types", "config"]),
+    ("exec", &["engine_rocks", "log", "server"]),
+    ("locks", &["log", "types", "vfs"]),
+    ("expr", &["sql", "catalog"]),
+];
+
+/// Foreign crates that only one of ours may import.
+const SOLE_IMPORTERS: &[(&str, &str)] =
+    &[("rocksdb", "engine_rocks"), ("sqlparser", "sql"), ("mio", "server")];
+
+/// Who may use files, clocks and random numbers directly: the seam itself, RocksDB's files, and programs.
+const MACHINE_USERS: &[&str] = &["vfs", "engine_rocks", "server", "bench"];
+
+/// Runs all checks.
+pub fn run(root: &Path) -> Vec<String> {
+    let sources = read_all(root);
+    let mut findings = Vec::new();
+    sizes(&sources, &mut findings);
+    walls(&sources, &mut findings);
+    machine(&sources, &mut findings);
+    invariants(&sources, &mut findings);
+    recovery_rows(&sources, &mut findings);
+    failpoints(&sources, &mut findings);
+    prose(&sources, &mut findings);
+    findings
+}
+
+fn sizes(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
+        let lines = source.text.lines().count();
+        if lines > LINES_MAX && !source.text.starts_with("// Generated") {
+            findings.push(format!("{}: {lines} lines, at most {LINES_MAX}: split by noun", source.path));
+        }
+    }
+}
+
+fn line_of(name: &str) -> Option<usize> {
+    LINES.iter().position(|line| line.contains(&name))
+}
+
+/// Names of our crates that a manifest depends on (not for its tests), by folder.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let body = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+    let body = body.split("\n[").next().unwrap_or_default();
+    let names = body.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn walls(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.path.starts_with("crates/") && s.path.ends_with("/Cargo.toml"))
+    {
+        let name = source.crate_name().expect("below crates/");
+        let Some(line) = line_of(name) else {
+            findings.push(format!("{}: crate {name} has no line in the architecture", source.path));
+            continue;
+        };
+        for dependency in dependencies(&source.text) {
+            if let Some((_, owner)) = SOLE_IMPORTERS.iter().find(|(foreign, _)| *foreign == dependency)
+                && *owner != name
+            {
+                findings.push(format!("{}: only {owner} imports {dependency}", source.path));
+            }
+            let Some(ours) = dependency.strip_prefix("cohort-").map(|d| d.replace('-', "_")) else {
+                continue;
+            };
+            let Some(other) = line_of(&ours) else { continue };
+            let place = |crate_name: &str| LINES[line].iter().position(|c| *c == crate_name);
+            let is_below = other < line || (other == line && place(&ours) < place(name));
+            let is_walled = WALLS.iter().any(|(from, to)| *from == name && to.contains(&ours.as_str()));
+            if !is_below || is_walled {
+                findings.push(format!("{}: {name} must not know {ours}", source.path));
+            }
+        }
+    }
+}
+
+/// The part of a file before its unit tests.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap_or(text)
+}
+
+fn machine(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.is_product()) {
+        let Some(name) = source.crate_name() else { continue };
+        if MACHINE_USERS.contains(&name) || source.path.contains("/bin/") {
+            continue;
+        }
+        for (number, line) in without_tests(&source.text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if ["std::fs", "fs::File", "SystemTime::now"].iter().any(|word| code.contains(word)) {
+                findings.push(format!("{}:{}: files and clocks come from vfs", source.path, number + 1));
+            }
+        }
+    }
+}
+
+fn invariants(sources: &[Source], findings: &mut Vec<String>) {
+    let architecture = sources.iter().find(|s| s.path == "ARCHITECTURE.md").map_or("", |s| s.text.as_str());
+    for n in 1..=8 {
+        let (name, bold) = (format!("I{n}"), format!("**I{n} "));
+        if !architecture.contains(&bold) {
+            findings.push(format!("ARCHITECTURE.md: {name} is not explained"));
+        }
+        let cites = |s: &Source| {
+            s.is_product()
+                && s.text
+                    .match_indices(&name)
+                    .any(|(at, _)| !s.text[at + 2..].starts_with(|c: char| c.is_ascii_digit()))
+        };
+        if !sources.iter().any(cites) {
+            findings.push(format!("{name} is cited nowhere in the code"));
+        }
+    }
+}
+
+/// Rows of the recovery table are named in the tests that show them.
+fn recovery_rows(sources: &[Source], findings: &mut Vec<String>) {
+    let Some(recovery) = sources.iter().find(|s| s.path == "crates/commit/src/recovery.rs") else {
+        findings.push("crates/commit/src/recovery.rs is gone: where is the recovery table?".to_owned());
+        return;
+    };
+    let body = recovery
+        .text
+        .split("pub enum Row {")
+        .nth(1)
+        .unwrap_or_default()
+        .split('}')
+        .next()
+        .unwrap_or_default();
+    for row in body.split([',', '\n']).map(str::trim).filter(|row| !row.is_empty() && !row.starts_with("//"))
+    {
+        let label = format!("Row::{row}");
+        let is_tested = |s: &Source| s.path.contains("/tests/") && s.text.contains(&label);
+        if !sources.iter().any(is_tested) {
+            findings.push(format!("{label} of the recovery table is named by no test"));
+        }
+    }
+}
+
+fn failpoints(sources: &[Source], findings: &mut Vec<String>) {
+    let pipeline: String = sources
+        .iter()
+        .filter(|s| s.path.starts_with("crates/commit/src/"))
+        .map(|s| s.text.as_str())
+        .collect();
+    for stage in ["Prepare", "Order", "Harden", "Publish", "Acknowledge"] {
+        for when in ["Before", "After"] {
+            let call = format!("reached(Point::{when}(Stage::{stage}))");
+            if !pipeline.contains(&call) {
+                findings.push(format!("no failpoint {when} {stage}"));
+            }
+        }
+    }
+}
+
+/// Paths and hosts that belong to a machine, spelt so that this file does not find itself.
+fn prose(sources: &[Source], findings: &mut Vec<String>) {
+    let words = [
+        ["/wo", "rk/"].concat(),
+        ["/ro", "ot/"].concat(),
+        ["crates", ".io"].concat(),
+        ["deb.deb", "ian.org"].concat(),
+    ];
+    for source in sources {
+        for (number, line) in source.text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(*word)) {
+                findings.push(format!("{}:{}: says {word}", source.path, number + 1));
+            }
+        }
+    }
+}
