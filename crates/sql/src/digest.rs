@@ -1,17 +1,201 @@
 //! A statement without its literals, as a number.
+//!
+//! The text between the literals is hashed as it stands, spaces and letter case included: a repeated statement
+//! comes from the same line of a program, and columns of a result are named by their text. In place of each
+//! literal its type is hashed (a plan for `k = 1` is not one for `k = 'a'`). Lists of different lengths give
+//! different digests.
+//!
+//! The hash has 128 bits from two lanes of keyed folded multiplication (the step of wyhash), with keys drawn once
+//! per process, so that nobody can prepare two statements that share a plan.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::OnceLock;
 
 use cohort_types::Value;
 
 use crate::ParseOptions;
+use crate::lexer::{Kind, Lexer};
+use crate::literal::literal_value;
 
-/// Equal for two statements whose texts are the same but for the values of literals of the same kind.
+/// Longer statements take the parser: they are bulk loads.
+const LENGTH_MAX: usize = 8 * 1024;
+
+/// Equal for two statements whose texts are the same but for the values of literals of the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(pub u128);
 
 impl Digest {
     /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order (`literals` is cleared
-    /// first). None: other statements, texts over 8 KiB, version comments, lexical errors; they take the parser.
-    pub fn of(_sql: &[u8], _options: &ParseOptions, _literals: &mut Vec<Value>) -> Option<Digest> {
-        todo!()
+    /// first). None: other statements, texts over 8 KiB, texts with `?`, version comments, lexical errors; they
+    /// take the parser.
+    pub fn of(sql: &[u8], options: &ParseOptions, literals: &mut Vec<Value>) -> Option<Digest> {
+        literals.clear();
+        if sql.len() > LENGTH_MAX || !matches!(sql.first()? | 0x20, b's' | b'i' | b'u' | b'd' | b'r') {
+            return None;
+        }
+        let mut lexer = Lexer::new(sql, options.mode);
+        let first = lexer.next();
+        if !is_digestible(&sql[first.start..first.end]) {
+            return None;
+        }
+        let mut hash = Lanes::new();
+        let mut hashed = 0;
+        loop {
+            let token = lexer.next();
+            match token.kind {
+                Kind::End => break,
+                Kind::Invalid | Kind::Param => return None,
+                kind if kind.is_literal() => {
+                    let value = literal_value(sql, token, options)?;
+                    hash.bytes(&sql[hashed..token.start]);
+                    hash.word(type_tag(kind, &value));
+                    hashed = token.end;
+                    literals.push(value);
+                }
+                _ => {}
+            }
+        }
+        if lexer.saw_version_comment {
+            return None;
+        }
+        hash.bytes(&sql[hashed..]);
+        Some(hash.finish())
+    }
+}
+
+fn is_digestible(word: &[u8]) -> bool {
+    let words: [&[u8]; 5] = [b"select", b"insert", b"update", b"delete", b"replace"];
+    words.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// What of a literal belongs to the statement.
+fn type_tag(kind: Kind, value: &Value) -> u64 {
+    match (kind, value) {
+        (Kind::Integer, Value::Int(_)) => 1,
+        (Kind::Integer, Value::UInt(_)) => 2,
+        (Kind::Integer | Kind::Decimal, Value::Decimal(number)) => 0x100 | u64::from(number.scale()),
+        (Kind::Float, _) => 4,
+        (Kind::Text, _) => 5,
+        (Kind::NationalText, _) => 6,
+        (Kind::Hex, _) => 7,
+        _ => 8,
+    }
+}
+
+/// The keys of this process.
+fn keys() -> &'static [u64; 4] {
+    static KEYS: OnceLock<[u64; 4]> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let random = ahash::RandomState::new();
+        [1u64, 2, 3, 4].map(|n| {
+            let mut hasher = random.build_hasher();
+            hasher.write_u64(n);
+            hasher.finish() | 1
+        })
+    })
+}
+
+/// Two hashes in step.
+struct Lanes {
+    keys: &'static [u64; 4],
+    a: u64,
+    b: u64,
+}
+
+impl Lanes {
+    fn new() -> Lanes {
+        let keys = keys();
+        Lanes { keys, a: keys[0], b: keys[1] }
+    }
+
+    #[inline]
+    fn word(&mut self, word: u64) {
+        self.mix(word, 0x9e37_79b9_7f4a_7c15);
+    }
+
+    #[inline]
+    fn mix(&mut self, low: u64, high: u64) {
+        self.a = fold(self.a ^ low, self.keys[2] ^ high);
+        self.b = fold(self.b ^ high, self.keys[3] ^ low);
+    }
+
+    /// A run of text with its length, so that runs do not flow into each other.
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some((chunk, tail)) = rest.split_first_chunk::<16>() {
+            self.mix(word_of(&chunk[..8]), word_of(&chunk[8..]));
+            rest = tail;
+        }
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        self.mix(word_of(&last[..8]), word_of(&last[8..]));
+        self.mix(bytes.len() as u64, 0x2545_f491_4f6c_dd1d);
+    }
+
+    fn finish(self) -> Digest {
+        let a = fold(self.a ^ self.keys[3], self.keys[2]);
+        let b = fold(self.b ^ self.keys[2], self.keys[3]);
+        Digest(u128::from(a) << 64 | u128::from(b))
+    }
+}
+
+#[inline]
+fn word_of(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+/// Both halves of the product, mixed with the factors so that a zero does not swallow everything.
+#[inline]
+fn fold(x: u64, y: u64) -> u64 {
+    let product = u128::from(x) * u128::from(y);
+    (product as u64) ^ (product >> 64) as u64 ^ x.rotate_left(29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParseMode;
+
+    fn digest(sql: &str) -> (Option<Digest>, Vec<Value>) {
+        let mut literals = Vec::new();
+        let digest = Digest::of(sql.as_bytes(), &ParseOptions::default(), &mut literals);
+        (digest, literals)
+    }
+
+    #[test]
+    fn values_go_and_text_stays() {
+        let (a, literals) = digest("SELECT c FROM t WHERE id=17 AND x='it''s' AND y=-2");
+        assert_eq!(literals, [Value::Int(17), Value::text("it's"), Value::Int(2)]);
+        assert!(a.is_some());
+        assert_eq!(a, digest("SELECT c FROM t WHERE id=1 AND x='' AND y=-9999").0);
+        for other in [
+            "SELECT c FROM t WHERE id=17 AND x='it''s' AND y=2",
+            "SELECT c FROM t WHERE id='17' AND x='it''s' AND y=-2",
+            "SELECT c FROM t WHERE id=17 AND x='it''s' AND y=-9223372036854775808",
+            "SELECT d FROM t WHERE id=17 AND x='it''s' AND y=-2",
+            "SELECT c FROM t WHERE id =17 AND x='it''s' AND y=-2",
+        ] {
+            assert_ne!(a, digest(other).0, "{other}");
+        }
+        assert_ne!(digest("SELECT 1,1 FROM t").0, digest("SELECT 1 FROM t").0);
+        assert_ne!(digest("SELECT a FROM t1").0, digest("SELECT a FROM t2").0);
+    }
+
+    #[test]
+    fn what_takes_the_parser() {
+        for sql in ["BEGIN", "select 'x", "select /*!40000 1 */", "select ?", "", "SHOW TABLES", "set x=1"] {
+            assert_eq!(digest(sql).0, None, "{sql}");
+        }
+        assert_eq!(digest(&format!("select '{}'", "x".repeat(9000))).0, None);
+    }
+
+    #[test]
+    fn sql_mode_decides_what_a_literal_is() {
+        let mut literals = Vec::new();
+        let mode = ParseMode { ansi_quotes: true, ..ParseMode::default() };
+        let options = ParseOptions { mode, ..ParseOptions::default() };
+        assert!(Digest::of(b"select \"a\" from t where b = 'x'", &options, &mut literals).is_some());
+        assert_eq!(literals, [Value::text("x")]);
     }
 }

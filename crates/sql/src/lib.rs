@@ -7,19 +7,25 @@
 //! |---|---|
 //! | `ast` | what a statement says, as plain data |
 //! | `options` | [`ParseOptions`]: the parts of the session that change how a text is read |
-//! | `lexer` | tokens, literals, comments |
+//! | `lexer`, `literal` | tokens, literals, comments |
 //! | `parser` | the grammar |
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
+//! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
 //! | `print` | quoted identifiers and strings, expressions back to text |
 
 pub mod ast;
 mod digest;
+mod kind;
+mod lexer;
+mod literal;
 mod options;
 mod parser;
 mod plan_cache;
+pub mod print;
 
 pub use digest::Digest;
+pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Parsed, next_statement, parse};
 pub use plan_cache::{PlanCache, PlanKey};

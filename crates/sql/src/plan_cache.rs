@@ -1,8 +1,22 @@
 //! Plans by digest.
+//!
+//! A bounded map in shards. A hit takes a shard's lock shared, compares a key and clones an `Arc`; it marks the
+//! slot as used with a relaxed store, and only when it is not marked yet, so that the hot slots of many threads
+//! stay in shared cache lines. A put takes the lock exclusively; when the shard is full, the clock hand goes round
+//! and takes the first slot that was not used since it last came by, or that is of an older schema.
+//!
+//! A plan of another schema version is not handed out and is replaced by the next put of its key. Nothing here is
+//! needed for correctness: every plan can be made again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::RwLock;
 
 use crate::Digest;
+
+const SHARDS: usize = 16;
 
 /// What a plan depends on besides the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,29 +26,187 @@ pub struct PlanKey {
     pub session: u64,
 }
 
+impl PlanKey {
+    fn shard(&self) -> usize {
+        ((self.digest.0 >> 64) as u64 ^ self.session) as usize % SHARDS
+    }
+}
+
+struct Slot<P> {
+    key: PlanKey,
+    schema_version: u64,
+    plan: Arc<P>,
+    /// Set by hits (shared lock), cleared by the clock hand (exclusive lock).
+    used: AtomicBool,
+}
+
+struct Shard<P> {
+    index: HashMap<PlanKey, usize, ahash::RandomState>,
+    slots: Vec<Slot<P>>,
+    hand: usize,
+}
+
 /// A bounded, concurrent map from [`PlanKey`] to plans of one schema version.
 pub struct PlanCache<P> {
-    _plans: Vec<Arc<P>>,
+    shards: Vec<RwLock<Shard<P>>>,
+    slots_per_shard: usize,
+    misses: AtomicU64,
 }
 
 impl<P> PlanCache<P> {
-    /// Room for about `plans` plans.
-    pub fn new(_plans: usize) -> PlanCache<P> {
-        todo!()
+    /// Room for about `plans` plans; 0: the cache keeps nothing.
+    pub fn new(plans: usize) -> PlanCache<P> {
+        let shard = || Shard { index: HashMap::default(), slots: Vec::new(), hand: 0 };
+        PlanCache {
+            shards: (0..SHARDS).map(|_| RwLock::new(shard())).collect(),
+            slots_per_shard: plans.div_ceil(SHARDS),
+            misses: AtomicU64::new(0),
+        }
     }
 
     /// The plan, if it was made under this schema version.
-    pub fn get(&self, _key: &PlanKey, _schema_version: u64) -> Option<Arc<P>> {
-        todo!()
+    pub fn get(&self, key: &PlanKey, schema_version: u64) -> Option<Arc<P>> {
+        let shard = self.shards[key.shard()].read();
+        let slot = shard.index.get(key).map(|&at| &shard.slots[at]);
+        match slot.filter(|slot| slot.schema_version == schema_version) {
+            Some(slot) => {
+                if !slot.used.load(Ordering::Relaxed) {
+                    slot.used.store(true, Ordering::Relaxed);
+                }
+                Some(Arc::clone(&slot.plan))
+            }
+            None => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     /// Puts a plan made under `schema_version`.
-    pub fn put(&self, _key: PlanKey, _schema_version: u64, _plan: Arc<P>) {
-        todo!()
+    pub fn put(&self, key: PlanKey, schema_version: u64, plan: Arc<P>) {
+        if self.slots_per_shard == 0 {
+            return;
+        }
+        let slot = Slot { key, schema_version, plan, used: AtomicBool::new(false) };
+        // The old plan is dropped behind the lock: it may be large.
+        let _old = self.shards[key.shard()].write().put(slot, self.slots_per_shard);
     }
 
     /// Forgets all plans.
     pub fn clear(&self) {
-        todo!()
+        for shard in &self.shards {
+            let mut shard = shard.write();
+            shard.index.clear();
+            let _old = std::mem::take(&mut shard.slots);
+            shard.hand = 0;
+        }
+    }
+
+    /// Plans held, of any schema version.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().slots.len()).sum()
+    }
+
+    /// Whether no plan is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How often `get` found nothing.
+    pub fn misses(&self) -> u64 {
+        self.misses.load(Ordering::Relaxed)
+    }
+}
+
+impl<P> Shard<P> {
+    /// Puts the slot and returns the one it replaced.
+    fn put(&mut self, slot: Slot<P>, slots_max: usize) -> Option<Slot<P>> {
+        if let Some(&at) = self.index.get(&slot.key) {
+            return Some(std::mem::replace(&mut self.slots[at], slot));
+        }
+        if self.slots.len() < slots_max {
+            self.index.insert(slot.key, self.slots.len());
+            self.slots.push(slot);
+            return None;
+        }
+        let at = self.victim(slot.schema_version);
+        self.index.remove(&self.slots[at].key);
+        self.index.insert(slot.key, at);
+        Some(std::mem::replace(&mut self.slots[at], slot))
+    }
+
+    /// The clock: two rounds at most, since the first clears every mark.
+    fn victim(&mut self, schema_version: u64) -> usize {
+        loop {
+            let at = self.hand;
+            self.hand = (self.hand + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            let used = std::mem::replace(slot.used.get_mut(), false);
+            if !used || slot.schema_version != schema_version {
+                return at;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: u64) -> PlanKey {
+        PlanKey { digest: Digest(u128::from(n) << 64), session: 0 }
+    }
+
+    #[test]
+    fn hands_out_only_the_schema_version_asked_for() {
+        let cache = PlanCache::new(64);
+        cache.put(key(1), 7, Arc::new("a"));
+        assert_eq!(cache.get(&key(1), 7).as_deref(), Some(&"a"));
+        assert_eq!(cache.get(&key(1), 8), None);
+        assert_eq!(cache.get(&PlanKey { session: 1, ..key(1) }, 7), None);
+        cache.put(key(1), 8, Arc::new("b"));
+        assert_eq!(cache.get(&key(1), 8).as_deref(), Some(&"b"));
+        assert_eq!(cache.len(), 1);
+        assert_eq!(cache.misses(), 2);
+        cache.clear();
+        assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn bounded_and_keeps_what_is_used() {
+        let cache = PlanCache::new(4 * SHARDS);
+        // All in one shard: multiples of the number of shards.
+        let in_shard = |n: u64| key(n * SHARDS as u64);
+        for n in 0..4 {
+            cache.put(in_shard(n), 1, Arc::new(n));
+        }
+        for n in 4..100 {
+            assert!(cache.get(&in_shard(0), 1).is_some(), "the used plan stays, at {n}");
+            cache.put(in_shard(n), 1, Arc::new(n));
+        }
+        assert_eq!(cache.len(), 4);
+        let none = PlanCache::new(0);
+        none.put(key(1), 1, Arc::new(0));
+        assert!(none.is_empty());
+    }
+
+    #[test]
+    fn many_threads() {
+        let cache = PlanCache::new(100);
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for n in 0..5000 {
+                        let key = key((n * (thread + 1)) % 300);
+                        match cache.get(&key, 1) {
+                            Some(plan) => assert_eq!(*plan, key),
+                            None => cache.put(key, 1, Arc::new(key)),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(cache.len() <= 112);
     }
 }

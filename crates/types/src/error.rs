@@ -200,6 +200,7 @@ errors! {
     InvalidOnUpdate = 1294, "HY000";
     WrongObject = 1347, "HY000";
     IllegalValueForType = 1367, "22007";
+    UnknownDataType = 4161, "HY000";
     PsManyParam = 1390, "HY000";
     XaerNota = 1397, "XAE04";
     XaerInval = 1398, "XAE05";

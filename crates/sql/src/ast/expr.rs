@@ -2,6 +2,8 @@
 
 use cohort_types::Value;
 
+pub use cohort_types::IntervalUnit;
+
 use super::{DataType, OrderItem, Query};
 
 /// A constant as written.
@@ -117,31 +119,6 @@ pub enum IsTest {
 pub enum Quantifier {
     Any,
     All,
-}
-
-/// Units of INTERVAL, EXTRACT, TIMESTAMPDIFF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntervalUnit {
-    Microsecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    SecondMicrosecond,
-    MinuteMicrosecond,
-    MinuteSecond,
-    HourMicrosecond,
-    HourSecond,
-    HourMinute,
-    DayMicrosecond,
-    DaySecond,
-    DayMinute,
-    DayHour,
-    YearMonth,
 }
 
 /// Which ends TRIM cuts.

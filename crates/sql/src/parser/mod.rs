@@ -1,11 +1,60 @@
-//! The grammar.
+//! The grammar: recursive descent over the token list of one statement.
+//!
+//! Concepts. A [`Parser`] is a cursor over tokens; each grammar rule is a method that either consumes what it
+//! describes or fails at the token where MariaDB's parser would fail, since clients see the text near it. No rule
+//! backtracks over an expression.
+//!
+//! Bounds. Recursion is counted ([`Parser::enter`], at most [`DEPTH_MAX`]); the height of an expression tree is
+//! counted too ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but dropped and evaluated
+//! by recursion. AND and OR chains are built balanced and may be as long as they like.
+//!
+//! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that becomes
+//! an `Expr::Literal` whose value may change counts as a parameter; when all literals of the statement do, and
+//! nothing set `fixed`, the statement is cacheable. So a rule that consumes a literal in any other way needs no
+//! thought: it makes the statement uncacheable by itself.
+//!
+//! | file | rules |
+//! |---|---|
+//! | `expr`, `function` | expressions, calls |
+//! | `query`, `table_ref` | SELECT and FROM |
+//! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
+//! | `data_type` | types |
+//! | `table`, `alter`, `schema` | CREATE TABLE, ALTER TABLE, databases and indexes |
+//! | `session`, `set`, `admin`, `show`, `account` | the rest |
 
 use std::ops::Range;
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::ast::Statement;
+use crate::ast::{ObjectName, Statement};
+use crate::lexer::{Kind, Lexer, Token};
+use crate::literal;
 use crate::{ParseMode, ParseOptions};
+
+mod account;
+mod admin;
+mod alter;
+mod data_type;
+mod dml;
+mod expr;
+mod function;
+mod query;
+mod schema;
+mod session;
+mod set;
+mod show;
+mod table;
+mod table_ref;
+mod words;
+
+/// Nested parentheses, subqueries, unary operators: as much as fits a 2 MiB stack in a debug build.
+const DEPTH_MAX: u32 = 100;
+
+/// Height of an expression tree.
+const HEIGHT_MAX: u32 = 1000;
+
+/// Bytes of the statement that an error shows.
+const NEAR_MAX: usize = 80;
 
 /// A statement with what its text tells besides.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +70,448 @@ pub struct Parsed {
 
 /// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
 /// empty text, 1235 for what is MariaDB's language but not there yet.
-pub fn parse(_sql: &[u8], _options: &ParseOptions) -> SqlResult<Parsed> {
-    todo!()
+pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
+    let mut parser = Parser::new(sql, options);
+    if parser.kind() == Kind::End {
+        return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
+    }
+    let statement = parser.statement()?;
+    parser.eat(Kind::Semicolon);
+    if parser.kind() != Kind::End {
+        return Err(parser.error());
+    }
+    let all_are_parameters = parser.literal_params == parser.literals;
+    Ok(Parsed {
+        statement,
+        params: parser.params,
+        cacheable: all_are_parameters && !parser.fixed && !parser.version_comment,
+    })
 }
 
 /// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts. None
 /// when only spaces, comments and `;` are left.
-pub fn next_statement(_sql: &[u8], _mode: ParseMode) -> Option<(Range<usize>, usize)> {
-    todo!()
+pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
+    let mut from = 0;
+    loop {
+        let start = from + sql[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let mut lexer = Lexer::new(&sql[start..], mode);
+        let first = lexer.next();
+        match first.kind {
+            Kind::End => return None,
+            Kind::Semicolon => {
+                from = start + first.end;
+                continue;
+            }
+            _ => {}
+        }
+        if !sql[start..].contains(&b';') {
+            return Some((start..trim_end(sql, start, sql.len()), sql.len()));
+        }
+        loop {
+            let token = lexer.next();
+            match token.kind {
+                Kind::Semicolon => {
+                    let end = trim_end(sql, start, start + token.start);
+                    return Some((start..end, start + token.end));
+                }
+                Kind::End => return Some((start..trim_end(sql, start, sql.len()), sql.len())),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn trim_end(sql: &[u8], start: usize, end: usize) -> usize {
+    end - sql[start..end].iter().rev().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// A cursor over the tokens of one statement.
+struct Parser<'a> {
+    sql: &'a [u8],
+    options: &'a ParseOptions,
+    /// Ends with an `End` (and, after an `Invalid`, so does the text).
+    tokens: Vec<Token>,
+    /// Literal tokens before each token.
+    ordinals: Vec<u32>,
+    at: usize,
+    /// `?` met.
+    params: u32,
+    /// Literal tokens in the statement.
+    literals: u32,
+    /// Literals that became parameterisable expressions.
+    literal_params: u32,
+    /// Some literal decides more than a value.
+    fixed: bool,
+    version_comment: bool,
+    /// Whether the names of the columns of the query being read matter to anybody.
+    names_matter: bool,
+    /// INTO of the SELECT being read, when it stands before FROM.
+    into: Vec<String>,
+    depth: u32,
+    /// Height of the tallest expression finished in the rule being read.
+    height: u32,
+}
+
+impl<'a> Parser<'a> {
+    fn new(sql: &'a [u8], options: &'a ParseOptions) -> Parser<'a> {
+        let mut lexer = Lexer::new(sql, options.mode);
+        let mut tokens = Vec::with_capacity(sql.len() / 5 + 4);
+        let mut ordinals = Vec::with_capacity(sql.len() / 5 + 4);
+        let mut literals = 0;
+        loop {
+            let token = lexer.next();
+            tokens.push(token);
+            ordinals.push(literals);
+            literals += u32::from(token.kind.is_literal());
+            if token.kind == Kind::End {
+                break;
+            }
+        }
+        Parser {
+            sql,
+            options,
+            tokens,
+            ordinals,
+            at: 0,
+            params: 0,
+            literals,
+            literal_params: 0,
+            fixed: false,
+            version_comment: lexer.saw_version_comment,
+            names_matter: true,
+            into: Vec::new(),
+            depth: 0,
+            height: 0,
+        }
+    }
+
+    // ---- the cursor
+
+    fn token(&self) -> Token {
+        self.tokens[self.at]
+    }
+
+    fn kind(&self) -> Kind {
+        self.token().kind
+    }
+
+    /// The token `ahead` of the current one; `End` past the end.
+    fn peek(&self, ahead: usize) -> Token {
+        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+    }
+
+    fn bytes(&self, token: Token) -> &'a [u8] {
+        &self.sql[token.start..token.end]
+    }
+
+    fn advance(&mut self) -> Token {
+        let token = self.token();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn eat(&mut self, kind: Kind) -> bool {
+        let hit = self.kind() == kind;
+        if hit {
+            self.advance();
+        }
+        hit
+    }
+
+    fn expect(&mut self, kind: Kind) -> SqlResult<Token> {
+        if self.kind() == kind { Ok(self.advance()) } else { Err(self.error()) }
+    }
+
+    /// Whether the token `ahead` is the word (upper case).
+    fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+        let token = self.peek(ahead);
+        token.kind == Kind::Word && self.bytes(token).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    fn is(&self, word: &str) -> bool {
+        self.is_word_at(0, word)
+    }
+
+    fn is_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(word))
+    }
+
+    /// Whether the next tokens are these words.
+    fn is_all(&self, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(ahead, word)| self.is_word_at(ahead, word))
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let hit = self.is(word);
+        if hit {
+            self.advance();
+        }
+        hit
+    }
+
+    /// Consumes all the words or none.
+    fn eat_words(&mut self, words: &[&str]) -> bool {
+        let hit = self.is_all(words);
+        if hit {
+            words.iter().for_each(|_| {
+                self.advance();
+            });
+        }
+        hit
+    }
+
+    fn eat_any(&mut self, words: &[&str]) -> bool {
+        let hit = self.is_any(words);
+        if hit {
+            self.advance();
+        }
+        hit
+    }
+
+    fn expect_word(&mut self, word: &str) -> SqlResult<()> {
+        if self.eat_word(word) { Ok(()) } else { Err(self.error()) }
+    }
+
+    fn expect_words(&mut self, words: &[&str]) -> SqlResult<()> {
+        words.iter().try_for_each(|word| self.expect_word(word))
+    }
+
+    fn expect_any(&mut self, words: &[&str]) -> SqlResult<()> {
+        if self.eat_any(words) { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// The current word in upper case, consumed. For options that are kept as text.
+    fn upper_word(&mut self) -> SqlResult<String> {
+        if self.kind() != Kind::Word {
+            return Err(self.error());
+        }
+        let token = self.advance();
+        Ok(String::from_utf8_lossy(self.bytes(token)).to_ascii_uppercase())
+    }
+
+    /// Whether the statement ends here.
+    fn at_end(&self) -> bool {
+        matches!(self.kind(), Kind::End | Kind::Semicolon)
+    }
+
+    /// `item, item, ...`.
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> SqlResult<T>) -> SqlResult<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat(Kind::Comma) {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// `(item, item, ...)`.
+    fn paren_list<T>(&mut self, item: impl FnMut(&mut Self) -> SqlResult<T>) -> SqlResult<Vec<T>> {
+        self.expect(Kind::LeftParen)?;
+        let items = self.list(item)?;
+        self.expect(Kind::RightParen)?;
+        Ok(items)
+    }
+
+    // ---- names and simple literals
+
+    /// Whether a name may start here.
+    fn is_name_at(&self, ahead: usize) -> bool {
+        let token = self.peek(ahead);
+        match token.kind {
+            Kind::Quoted => true,
+            Kind::Word => !words::is_reserved(self.bytes(token)),
+            _ => false,
+        }
+    }
+
+    fn name(&mut self) -> SqlResult<String> {
+        if self.is_name_at(0) { Ok(self.any_name()) } else { Err(self.error()) }
+    }
+
+    /// A name behind a dot: reserved words too.
+    fn name_after_dot(&mut self) -> SqlResult<String> {
+        match self.kind() {
+            Kind::Word | Kind::Quoted => Ok(self.any_name()),
+            _ => Err(self.error()),
+        }
+    }
+
+    fn any_name(&mut self) -> String {
+        let token = self.advance();
+        self.name_of(token)
+    }
+
+    fn name_of(&self, token: Token) -> String {
+        let bytes = self.bytes(token);
+        match token.kind {
+            Kind::Quoted => literal::unquote_name(bytes),
+            _ => String::from_utf8_lossy(bytes).into_owned(),
+        }
+    }
+
+    /// `name`, `db.name`, or `.name`.
+    fn object_name(&mut self) -> SqlResult<ObjectName> {
+        if self.eat(Kind::Dot) {
+            return Ok(ObjectName { db: None, name: self.name_after_dot()? });
+        }
+        let first = self.name()?;
+        if self.eat(Kind::Dot) {
+            return Ok(ObjectName { db: Some(first), name: self.name_after_dot()? });
+        }
+        Ok(ObjectName { db: None, name: first })
+    }
+
+    /// A name or a string, as for character sets and engines.
+    fn name_or_text(&mut self) -> SqlResult<String> {
+        if self.kind() == Kind::Text { self.text() } else { self.name() }
+    }
+
+    /// A string literal that is no expression.
+    fn text(&mut self) -> SqlResult<String> {
+        Ok(String::from_utf8_lossy(&self.text_bytes()?).into_owned())
+    }
+
+    fn text_bytes(&mut self) -> SqlResult<Vec<u8>> {
+        let token = self.expect(Kind::Text)?;
+        let mut bytes = literal::text(self.bytes(token), self.options.mode);
+        while self.kind() == Kind::Text {
+            let token = self.advance();
+            bytes.extend(literal::text(self.bytes(token), self.options.mode));
+        }
+        Ok(bytes)
+    }
+
+    /// An unsigned integer literal that is no expression.
+    fn number(&mut self) -> SqlResult<u64> {
+        let token = self.token();
+        let number = match token.kind {
+            Kind::Integer => std::str::from_utf8(self.bytes(token)).ok().and_then(|t| t.parse().ok()),
+            Kind::Hex => self.hex_number(token),
+            _ => None,
+        };
+        match number {
+            Some(number) => {
+                self.advance();
+                Ok(number)
+            }
+            None => Err(self.error()),
+        }
+    }
+
+    fn hex_number(&self, token: Token) -> Option<u64> {
+        let text = std::str::from_utf8(self.bytes(token)).ok()?;
+        u64::from_str_radix(text.trim_end_matches('\'').get(2..)?, 16).ok()
+    }
+
+    /// The text between two tokens' positions, as typed: from the token at index `from` to the last consumed one.
+    fn source_text(&self, from: usize) -> String {
+        let start = self.tokens[from].start;
+        let end = self.tokens[self.at.max(1) - 1].end;
+        String::from_utf8_lossy(&self.sql[start..end.max(start)]).into_owned()
+    }
+
+    // ---- bounds
+
+    /// Runs a rule that may come back to itself.
+    fn enter<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let result = rule(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// An expression tree grew by one.
+    fn grow(&mut self) -> SqlResult<()> {
+        self.height += 1;
+        if self.height > HEIGHT_MAX { Err(too_deep()) } else { Ok(()) }
+    }
+
+    // ---- errors
+
+    /// 1064 at the current token.
+    fn error(&self) -> SqlError {
+        self.error_at(self.at)
+    }
+
+    fn error_at(&self, index: usize) -> SqlError {
+        let token = self.tokens[index];
+        // MariaDB's lexer starts its next token right behind a comma, so its message does too.
+        let mut start = if token.kind == Kind::Comma { token.end } else { token.start };
+        if token.kind == Kind::Invalid && self.sql[start..].starts_with(b"/*") {
+            start = self.sql.len();
+        }
+        let near = &self.sql[start..];
+        let line = 1 + self.sql[..start].iter().filter(|&&b| b == b'\n').count();
+        let near = if near.len() > NEAR_MAX {
+            format!("{}...", String::from_utf8_lossy(&near[..NEAR_MAX - 3]))
+        } else {
+            String::from_utf8_lossy(near).into_owned()
+        };
+        SqlError::new(
+            ErrorCode::Parse,
+            format!(
+                "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server \
+                 version for the right syntax to use near '{near}' at line {line}"
+            ),
+        )
+    }
+
+    /// 1235: the language has it, this server has not.
+    fn unsupported(&self, what: &str) -> SqlError {
+        SqlError::new(
+            ErrorCode::NotSupportedYet,
+            format!("This version of MariaDB doesn't yet support '{what}'"),
+        )
+    }
+
+    // ---- statements
+
+    fn statement(&mut self) -> SqlResult<Statement> {
+        self.enter(Self::statement_inner)
+    }
+
+    fn statement_inner(&mut self) -> SqlResult<Statement> {
+        if self.kind() == Kind::LeftParen {
+            return self.query_statement();
+        }
+        if self.kind() != Kind::Word {
+            return Err(self.error());
+        }
+        let token = self.token();
+        let word = String::from_utf8_lossy(self.bytes(token)).to_ascii_uppercase();
+        match word.as_str() {
+            "SELECT" | "VALUES" | "WITH" | "TABLE" => self.query_statement(),
+            "INSERT" | "REPLACE" => self.insert(),
+            "UPDATE" => self.update(),
+            "DELETE" => self.delete(),
+            "DO" => self.do_statement(),
+            "CREATE" => self.create(),
+            "ALTER" => self.alter(),
+            "DROP" => self.drop(),
+            "TRUNCATE" => self.truncate(),
+            "RENAME" => self.rename(),
+            "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "LOCK" | "UNLOCK"
+            | "XA" => self.transaction_statement(&word),
+            "SET" => self.set(),
+            "PREPARE" | "EXECUTE" | "DEALLOCATE" => self.prepared_statement(&word),
+            "USE" => self.use_statement(),
+            "KILL" => self.kill(),
+            "SHOW" => self.show(),
+            "DESCRIBE" | "DESC" | "EXPLAIN" => self.explain(),
+            "HELP" => self.help(),
+            "FLUSH" | "RESET" | "PURGE" | "BINLOG" | "SHUTDOWN" | "CHANGE" | "STOP" => self.admin(&word),
+            "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => self.maintenance(&word),
+            "GRANT" => self.grant(),
+            "REVOKE" => self.revoke(),
+            "CALL" | "LOAD" | "HANDLER" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL"
+            | "GET" | "BACKUP" => Err(self.unsupported(&word)),
+            _ => Err(self.error()),
+        }
+    }
+}
+
+fn too_deep() -> SqlError {
+    SqlError::new(ErrorCode::OutOfResources, "Statement is nested too deeply for the parser")
 }

@@ -1,0 +1,302 @@
+//! CREATE, ALTER, RENAME USER, GRANT, REVOKE.
+
+use cohort_types::SqlResult;
+
+use super::Parser;
+use crate::ast::{
+    Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateUser, Grant, GrantLevel,
+    ObjectName, Privilege, Revoke, Statement, UserSpec,
+};
+use crate::lexer::Kind;
+
+/// Privileges of MariaDB 10.11; the longer before its beginning.
+const PRIVILEGES: &[&[&str]] = &[
+    &["ALL", "PRIVILEGES"],
+    &["ALL"],
+    &["ALTER", "ROUTINE"],
+    &["ALTER"],
+    &["BINLOG", "ADMIN"],
+    &["BINLOG", "MONITOR"],
+    &["BINLOG", "REPLAY"],
+    &["CONNECTION", "ADMIN"],
+    &["CREATE", "ROUTINE"],
+    &["CREATE", "TABLESPACE"],
+    &["CREATE", "TEMPORARY", "TABLES"],
+    &["CREATE", "USER"],
+    &["CREATE", "VIEW"],
+    &["CREATE"],
+    &["DELETE", "HISTORY"],
+    &["DELETE", "VERSIONING", "ROWS"],
+    &["DELETE"],
+    &["DROP"],
+    &["EVENT"],
+    &["EXECUTE"],
+    &["FEDERATED", "ADMIN"],
+    &["FILE"],
+    &["GRANT", "OPTION"],
+    &["INDEX"],
+    &["INSERT"],
+    &["LOCK", "TABLES"],
+    &["PROCESS"],
+    &["READ_ONLY", "ADMIN"],
+    &["READ", "ONLY", "ADMIN"],
+    &["REFERENCES"],
+    &["RELOAD"],
+    &["REPLICATION", "CLIENT"],
+    &["REPLICATION", "MASTER", "ADMIN"],
+    &["REPLICATION", "REPLICA", "ADMIN"],
+    &["REPLICATION", "REPLICA"],
+    &["REPLICATION", "SLAVE", "ADMIN"],
+    &["REPLICATION", "SLAVE"],
+    &["REPLICA", "MONITOR"],
+    &["SLAVE", "MONITOR"],
+    &["SELECT"],
+    &["SET", "USER"],
+    &["SHOW", "DATABASES"],
+    &["SHOW", "VIEW"],
+    &["SHUTDOWN"],
+    &["SUPER"],
+    &["TRIGGER"],
+    &["UPDATE"],
+    &["USAGE"],
+];
+
+impl Parser<'_> {
+    /// `user[@host]`, CURRENT_USER[()].
+    pub(super) fn account(&mut self) -> SqlResult<Account> {
+        if self.eat_word("CURRENT_USER") {
+            if self.eat(Kind::LeftParen) {
+                self.expect(Kind::RightParen)?;
+            }
+            return Ok(Account::CurrentUser);
+        }
+        let user = self.name_or_text()?;
+        let token = self.token();
+        let host = match token.kind {
+            Kind::AtName => {
+                self.advance();
+                let mut host = String::from_utf8_lossy(&self.bytes(token)[1..]).into_owned();
+                if host.is_empty() {
+                    host = self.name_or_text()?;
+                }
+                host
+            }
+            Kind::At => {
+                self.advance();
+                self.name_or_text()?
+            }
+            _ => "%".to_string(),
+        };
+        Ok(Account::Named { user, host: host.to_ascii_lowercase() })
+    }
+
+    fn user_spec(&mut self) -> SqlResult<UserSpec> {
+        let account = self.account()?;
+        if !self.eat_word("IDENTIFIED") {
+            return Ok(UserSpec { account, authentication: None });
+        }
+        let authentication = if self.eat_word("BY") {
+            if self.eat_word("PASSWORD") {
+                Authentication::PasswordHash(self.text()?)
+            } else {
+                Authentication::Password(self.text()?)
+            }
+        } else {
+            self.expect_any(&["VIA", "WITH"])?;
+            let mut plugins = vec![self.auth_plugin()?];
+            while self.eat_word("OR") {
+                plugins.push(self.auth_plugin()?);
+            }
+            Authentication::Plugins(plugins)
+        };
+        Ok(UserSpec { account, authentication: Some(authentication) })
+    }
+
+    fn auth_plugin(&mut self) -> SqlResult<AuthPlugin> {
+        let mut plugin = AuthPlugin { plugin: self.name_or_text()?, using: None, password: None };
+        if self.eat_any(&["USING", "AS"]) {
+            if self.eat_word("PASSWORD") {
+                self.expect(Kind::LeftParen)?;
+                plugin.password = Some(self.text()?);
+                self.expect(Kind::RightParen)?;
+            } else {
+                plugin.using = Some(self.text()?);
+            }
+        }
+        Ok(plugin)
+    }
+
+    /// Behind CREATE [OR REPLACE] USER.
+    pub(super) fn create_user(&mut self, or_replace: bool) -> SqlResult<Statement> {
+        let mode = self.create_mode(or_replace)?;
+        let users = self.list(Self::user_spec)?;
+        let options = self.account_options()?;
+        Ok(Statement::CreateUser(CreateUser { mode, users, options }))
+    }
+
+    /// Behind ALTER USER.
+    pub(super) fn alter_user(&mut self) -> SqlResult<Statement> {
+        let if_exists = self.eat_words(&["IF", "EXISTS"]);
+        let users = self.list(Self::user_spec)?;
+        let options = self.account_options()?;
+        Ok(Statement::AlterUser(AlterUser { if_exists, users, options }))
+    }
+
+    pub(super) fn rename_user(&mut self) -> SqlResult<Statement> {
+        let renames = self.list(|p| {
+            let from = p.account()?;
+            p.expect_word("TO")?;
+            Ok((from, p.account()?))
+        })?;
+        Ok(Statement::RenameUser(renames))
+    }
+
+    fn account_options(&mut self) -> SqlResult<AccountOptions> {
+        let mut options = AccountOptions::default();
+        loop {
+            match () {
+                () if self.eat_word("REQUIRE") => self.require(&mut options)?,
+                () if self.eat_word("WITH") => self.limits(&mut options)?,
+                () if self.eat_words(&["ACCOUNT", "LOCK"]) => options.locked = Some(true),
+                () if self.eat_words(&["ACCOUNT", "UNLOCK"]) => options.locked = Some(false),
+                () if self.eat_words(&["PASSWORD", "EXPIRE"]) => {
+                    options.password_expire = true;
+                    if self.eat_word("INTERVAL") {
+                        self.number()?;
+                        self.expect_word("DAY")?;
+                    } else {
+                        self.eat_any(&["NEVER", "DEFAULT"]);
+                    }
+                }
+                () => return Ok(options),
+            }
+        }
+    }
+
+    fn require(&mut self, options: &mut AccountOptions) -> SqlResult<()> {
+        if self.is_any(&["NONE", "SSL", "X509"]) {
+            options.require.push((self.upper_word()?, None));
+            return Ok(());
+        }
+        loop {
+            if !self.is_any(&["CIPHER", "ISSUER", "SUBJECT"]) {
+                return Err(self.error());
+            }
+            let word = self.upper_word()?;
+            options.require.push((word, Some(self.text()?)));
+            self.eat_word("AND");
+            if !self.is_any(&["CIPHER", "ISSUER", "SUBJECT"]) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn limits(&mut self, options: &mut AccountOptions) -> SqlResult<()> {
+        const LIMITS: &[&str] = &[
+            "MAX_QUERIES_PER_HOUR",
+            "MAX_UPDATES_PER_HOUR",
+            "MAX_CONNECTIONS_PER_HOUR",
+            "MAX_USER_CONNECTIONS",
+            "MAX_STATEMENT_TIME",
+        ];
+        if !self.is_any(LIMITS) {
+            return Err(self.error());
+        }
+        while self.is_any(LIMITS) {
+            let word = self.upper_word()?;
+            options.limits.push((word, self.number()?));
+        }
+        Ok(())
+    }
+
+    // ---- GRANT, REVOKE
+
+    pub(super) fn grant(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        let (privileges, level) = self.privileges_and_level()?;
+        self.expect_word("TO")?;
+        let users = self.list(Self::user_spec)?;
+        let mut grant =
+            Grant { privileges, level, users, grant_option: false, options: AccountOptions::default() };
+        if self.eat_word("REQUIRE") {
+            self.require(&mut grant.options)?;
+        }
+        if self.eat_word("WITH") {
+            loop {
+                if self.eat_words(&["GRANT", "OPTION"]) || self.eat_words(&["ADMIN", "OPTION"]) {
+                    grant.grant_option = true;
+                } else {
+                    self.limits(&mut grant.options)?;
+                }
+                if self.at_end() {
+                    break;
+                }
+            }
+        }
+        Ok(Statement::Grant(grant))
+    }
+
+    pub(super) fn revoke(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        let (privileges, level) = self.privileges_and_level()?;
+        self.expect_word("FROM")?;
+        let accounts = self.list(Self::account)?;
+        Ok(Statement::Revoke(Revoke { privileges, level, accounts }))
+    }
+
+    fn privileges_and_level(&mut self) -> SqlResult<(Vec<Privilege>, GrantLevel)> {
+        if self.eat_words(&["PROXY", "ON"]) {
+            return Ok((Vec::new(), GrantLevel::Proxy(self.account()?)));
+        }
+        let start = self.at;
+        let privileges = self.list(Self::privilege)?;
+        let known = privileges.iter().all(|(_, known)| *known);
+        let privileges: Vec<Privilege> = privileges.into_iter().map(|(privilege, _)| privilege).collect();
+        if self.eat_word("ON") {
+            if !known {
+                return Err(self.error_at(start));
+            }
+            return Ok((privileges, self.grant_level()?));
+        }
+        let level = if known { GrantLevel::Global } else { GrantLevel::Role };
+        Ok((privileges, level))
+    }
+
+    /// A privilege, or a role's name (false).
+    fn privilege(&mut self) -> SqlResult<(Privilege, bool)> {
+        for words in PRIVILEGES {
+            if self.eat_words(words) {
+                let columns =
+                    if self.kind() == Kind::LeftParen { self.paren_list(Self::name)? } else { Vec::new() };
+                return Ok((Privilege { name: words.join(" "), columns }, true));
+            }
+        }
+        Ok((Privilege { name: self.name_or_text()?, columns: Vec::new() }, false))
+    }
+
+    fn grant_level(&mut self) -> SqlResult<GrantLevel> {
+        if self.is_any(&["PROCEDURE", "FUNCTION", "PACKAGE"]) {
+            let mut kind = self.upper_word()?;
+            if kind == "PACKAGE" && self.eat_word("BODY") {
+                kind.push_str(" BODY");
+            }
+            return Ok(GrantLevel::Routine { kind, name: self.object_name()? });
+        }
+        self.eat_word("TABLE");
+        if self.eat(Kind::Star) {
+            if self.eat(Kind::Dot) {
+                self.expect(Kind::Star)?;
+                return Ok(GrantLevel::Global);
+            }
+            return Ok(GrantLevel::Database(None));
+        }
+        let first = self.name()?;
+        if self.eat(Kind::Dot) {
+            if self.eat(Kind::Star) {
+                return Ok(GrantLevel::Database(Some(first)));
+            }
+            return Ok(GrantLevel::Table(ObjectName { db: Some(first), name: self.name_after_dot()? }));
+        }
+        Ok(GrantLevel::Table(ObjectName { db: None, name: first }))
+    }
+}

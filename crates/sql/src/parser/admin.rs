@@ -1,0 +1,246 @@
+//! FLUSH, RESET, PURGE, BINLOG, table maintenance, statements of replication.
+
+use cohort_types::{SqlResult, Value};
+
+use super::Parser;
+use crate::ast::{
+    ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, PurgeBinaryLogs,
+    SlaveControl, Statement, TableMaintenance,
+};
+use crate::lexer::Kind;
+
+impl Parser<'_> {
+    pub(super) fn admin(&mut self, word: &str) -> SqlResult<Statement> {
+        self.advance();
+        match word {
+            "FLUSH" => self.flush(),
+            "RESET" => self.reset(),
+            "PURGE" => self.purge(),
+            "BINLOG" => {
+                let text = self.expr()?;
+                if self.kind() == Kind::Comma {
+                    return Err(self.unsupported("BINLOG with fragments"));
+                }
+                Ok(Statement::Binlog(text))
+            }
+            "SHUTDOWN" => {
+                if self.is("WAIT") {
+                    return Err(self.unsupported("SHUTDOWN WAIT"));
+                }
+                Ok(Statement::Shutdown)
+            }
+            "CHANGE" => self.change_master(),
+            _ => Ok(Statement::StopSlave(self.slave_control()?)),
+        }
+    }
+
+    // ---- FLUSH
+
+    fn flush(&mut self) -> SqlResult<Statement> {
+        let local = self.eat_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+        if self.is_any(&["TABLES", "TABLE"]) {
+            self.advance();
+            let targets = vec![self.flush_tables()?];
+            return Ok(Statement::Flush(Flush { local, targets }));
+        }
+        let targets = self.list(Self::flush_target)?;
+        Ok(Statement::Flush(Flush { local, targets }))
+    }
+
+    fn flush_tables(&mut self) -> SqlResult<FlushTarget> {
+        let names =
+            if self.at_end() || self.is_any(&["WITH", "FOR"]) { Vec::new() } else { self.object_names()? };
+        let lock = match () {
+            () if self.eat_words(&["WITH", "READ", "LOCK"]) => FlushLock::WithReadLock,
+            () if self.eat_words(&["FOR", "EXPORT"]) => FlushLock::ForExport,
+            () => FlushLock::None,
+        };
+        if self.is_all(&["AND", "DISABLE"]) {
+            return Err(self.unsupported("AND DISABLE CHECKPOINT"));
+        }
+        Ok(FlushTarget::Tables { names, lock })
+    }
+
+    fn flush_target(&mut self) -> SqlResult<FlushTarget> {
+        Ok(match () {
+            () if self.eat_words(&["BINARY", "LOGS"]) => FlushTarget::BinaryLogs,
+            () if self.eat_words(&["ENGINE", "LOGS"]) => FlushTarget::EngineLogs,
+            () if self.eat_words(&["ERROR", "LOGS"]) => FlushTarget::ErrorLogs,
+            () if self.eat_words(&["GENERAL", "LOGS"]) => FlushTarget::GeneralLogs,
+            () if self.eat_words(&["SLOW", "LOGS"]) => FlushTarget::SlowLogs,
+            () if self.eat_words(&["RELAY", "LOGS"]) => FlushTarget::RelayLogs,
+            () if self.eat_word("LOGS") => FlushTarget::Logs,
+            () if self.eat_word("PRIVILEGES") => FlushTarget::Privileges,
+            () if self.eat_words(&["GLOBAL", "STATUS"]) || self.eat_words(&["SESSION", "STATUS"]) => {
+                FlushTarget::Status
+            }
+            () if self.eat_word("STATUS") => FlushTarget::Status,
+            () if self.eat_word("HOSTS") => FlushTarget::Hosts,
+            () if self.eat_words(&["QUERY", "CACHE"]) => FlushTarget::QueryCache,
+            () if self.eat_word("USER_RESOURCES") => FlushTarget::UserResources,
+            () if self.is_any(&[
+                "DES_KEY_FILE",
+                "MASTER",
+                "SLAVE",
+                "SSL",
+                "THREADS",
+                "CHANGED_PAGE_BITMAPS",
+                "INDEX_STATISTICS",
+                "TABLE_STATISTICS",
+                "USER_STATISTICS",
+                "CLIENT_STATISTICS",
+                "USER_VARIABLES",
+            ]) =>
+            {
+                FlushTarget::Other(self.upper_word()?)
+            }
+            () => return Err(self.error()),
+        })
+    }
+
+    // ---- RESET, PURGE
+
+    fn reset(&mut self) -> SqlResult<Statement> {
+        if self.eat_word("MASTER") {
+            if self.is("TO") {
+                return Err(self.unsupported("RESET MASTER TO"));
+            }
+            return Ok(Statement::ResetMaster);
+        }
+        if self.eat_words(&["QUERY", "CACHE"]) {
+            let targets = vec![FlushTarget::QueryCache];
+            return Ok(Statement::Flush(Flush { local: true, targets }));
+        }
+        self.expect_any(&["SLAVE", "REPLICA"])?;
+        let connection = if self.kind() == Kind::Text { Some(self.text()?) } else { None };
+        let all = self.eat_word("ALL");
+        Ok(Statement::ResetSlave { connection, all })
+    }
+
+    fn purge(&mut self) -> SqlResult<Statement> {
+        self.expect_any(&["BINARY", "MASTER"])?;
+        self.expect_word("LOGS")?;
+        let purge = if self.eat_word("TO") {
+            PurgeBinaryLogs::To(self.text()?)
+        } else {
+            self.expect_word("BEFORE")?;
+            PurgeBinaryLogs::Before(self.expr()?)
+        };
+        Ok(Statement::PurgeBinaryLogs(purge))
+    }
+
+    // ---- table maintenance
+
+    pub(super) fn maintenance(&mut self, word: &str) -> SqlResult<Statement> {
+        self.advance();
+        let local = self.eat_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+        if word == "ANALYZE" && !local && !self.is_any(&["TABLE", "TABLES"]) {
+            return self.analyze_statement();
+        }
+        if self.is_any(&["VIEW", "VIEWS"]) {
+            return Err(self.unsupported(&format!("{word} VIEW")));
+        }
+        self.expect_any(&["TABLE", "TABLES"])?;
+        let kind = match word {
+            "CHECK" => MaintenanceKind::Check,
+            "ANALYZE" => MaintenanceKind::Analyze,
+            "OPTIMIZE" => MaintenanceKind::Optimize,
+            "REPAIR" => MaintenanceKind::Repair,
+            _ => MaintenanceKind::Checksum,
+        };
+        let names = self.object_names()?;
+        let mut options = Vec::new();
+        while !self.at_end() {
+            let allowed = [
+                "QUICK",
+                "FAST",
+                "MEDIUM",
+                "EXTENDED",
+                "CHANGED",
+                "USE_FRM",
+                "FORCE",
+                "FOR",
+                "UPGRADE",
+                "PERSISTENT",
+                "ALL",
+                "WAIT",
+                "NOWAIT",
+            ];
+            if !self.is_any(&allowed) {
+                return Err(self.error());
+            }
+            options.push(self.upper_word()?);
+            if options.last().is_some_and(|word| word == "WAIT") {
+                self.number()?;
+            }
+        }
+        Ok(Statement::TableMaintenance(TableMaintenance { kind, names, options }))
+    }
+
+    // ---- replication
+
+    fn change_master(&mut self) -> SqlResult<Statement> {
+        self.expect_word("MASTER")?;
+        let connection = if self.kind() == Kind::Text { Some(self.text()?) } else { None };
+        self.expect_word("TO")?;
+        let options = self.list(Self::replication_option)?;
+        Ok(Statement::ChangeMaster(ChangeMaster { connection, options }))
+    }
+
+    /// `NAME = value`.
+    fn replication_option(&mut self) -> SqlResult<(String, Expr)> {
+        if !self.is_name_at(0)
+            && !self.is_any(&["MASTER_SSL_VERIFY_SERVER_CERT", "IGNORE_DOMAIN_IDS", "DO_DOMAIN_IDS"])
+        {
+            return Err(self.error());
+        }
+        let name = self.upper_word()?;
+        self.expect(Kind::Equal)?;
+        if self.kind() == Kind::Word {
+            let word = self.upper_word()?;
+            return Ok((name, Expr::Literal(Literal::fixed(Value::text(word)))));
+        }
+        if self.kind() == Kind::LeftParen {
+            return Err(self.unsupported(&name));
+        }
+        Ok((name, self.expr()?))
+    }
+
+    /// Behind START.
+    pub(super) fn start_slave(&mut self) -> SqlResult<Statement> {
+        Ok(Statement::StartSlave(self.slave_control()?))
+    }
+
+    fn slave_control(&mut self) -> SqlResult<SlaveControl> {
+        let mut control = SlaveControl {
+            all: false,
+            connection: None,
+            io_thread: false,
+            sql_thread: false,
+            until: Vec::new(),
+        };
+        if self.eat_words(&["ALL", "SLAVES"]) || self.eat_words(&["ALL", "REPLICAS"]) {
+            control.all = true;
+            return Ok(control);
+        }
+        self.expect_any(&["SLAVE", "REPLICA"])?;
+        if self.kind() == Kind::Text {
+            control.connection = Some(self.text()?);
+        }
+        if self.is_any(&["IO_THREAD", "SQL_THREAD"]) {
+            self.list(|p| {
+                if p.eat_word("IO_THREAD") {
+                    control.io_thread = true;
+                } else {
+                    p.expect_word("SQL_THREAD")?;
+                    control.sql_thread = true;
+                }
+                Ok(())
+            })?;
+        }
+        if self.eat_word("UNTIL") {
+            control.until = self.list(Self::replication_option)?;
+        }
+        Ok(control)
+    }
+}

@@ -1,0 +1,189 @@
+//! Types.
+
+use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
+
+use super::Parser;
+use crate::ast::{DataType, DeclaredKind};
+use crate::lexer::Kind;
+
+/// What may follow a type's word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `(n)`, UNSIGNED, ZEROFILL.
+    Integer,
+    /// `(m,d)`, UNSIGNED, ZEROFILL.
+    Exact,
+    /// `(m,d)` or `(p)`, UNSIGNED, ZEROFILL.
+    Approximate,
+    /// `(n)`, character set and collation.
+    Characters,
+    /// `(n)`.
+    Length,
+    /// Labels, character set and collation.
+    Labels,
+    Nothing,
+}
+
+impl Parser<'_> {
+    /// A type with its attributes.
+    pub(super) fn data_type(&mut self) -> SqlResult<DataType> {
+        if self.kind() != Kind::Word {
+            return Err(self.error());
+        }
+        let start = self.at;
+        let word = self.upper_word()?;
+        let Some((kind, shape)) = self.type_word(&word, start)? else {
+            let message = format!("Unknown data type: '{}'", self.name_of(self.tokens[start]));
+            return Err(SqlError::new(ErrorCode::UnknownDataType, message));
+        };
+        let mut data_type = DataType::plain(kind);
+        if matches!(word.as_str(), "NCHAR" | "NVARCHAR" | "NATIONAL") {
+            data_type.charset = Some("utf8mb3".to_string());
+        }
+        if matches!(word.as_str(), "BOOL" | "BOOLEAN") {
+            data_type.length = Some(1);
+        }
+        self.type_arguments(&mut data_type, shape)?;
+        self.type_attributes(&mut data_type, shape)?;
+        Ok(data_type)
+    }
+
+    fn type_word(&mut self, word: &str, start: usize) -> SqlResult<Option<(TypeKind, Shape)>> {
+        use TypeKind as Type;
+        let found = match word {
+            "TINYINT" | "INT1" => (Type::TinyInt, Shape::Integer),
+            "BOOL" | "BOOLEAN" => (Type::TinyInt, Shape::Nothing),
+            "SMALLINT" | "INT2" => (Type::SmallInt, Shape::Integer),
+            "MEDIUMINT" | "INT3" | "MIDDLEINT" => (Type::MediumInt, Shape::Integer),
+            "INT" | "INTEGER" | "INT4" => (Type::Int, Shape::Integer),
+            "BIGINT" | "INT8" => (Type::BigInt, Shape::Integer),
+            "DECIMAL" | "DEC" | "NUMERIC" | "FIXED" | "NUMBER" => (Type::Decimal, Shape::Exact),
+            "FLOAT" | "FLOAT4" => (Type::Float, Shape::Approximate),
+            "DOUBLE" | "FLOAT8" | "REAL" => {
+                self.eat_word("PRECISION");
+                (Type::Double, Shape::Approximate)
+            }
+            "BIT" => (Type::Bit, Shape::Length),
+            "CHAR" | "CHARACTER" | "NCHAR" => (self.varying(), Shape::Characters),
+            "NATIONAL" => {
+                if self.eat_word("VARCHAR") || self.eat_word("VARCHARACTER") {
+                    (Type::VarChar, Shape::Characters)
+                } else {
+                    self.expect_any(&["CHAR", "CHARACTER"])?;
+                    (self.varying(), Shape::Characters)
+                }
+            }
+            "VARCHAR" | "VARCHARACTER" | "VARCHAR2" | "NVARCHAR" => (Type::VarChar, Shape::Characters),
+            "BINARY" => (Type::Binary, Shape::Length),
+            "VARBINARY" => (Type::VarBinary, Shape::Length),
+            "TINYTEXT" => (Type::TinyText, Shape::Characters),
+            "TEXT" => (Type::Text, Shape::Characters),
+            "MEDIUMTEXT" => (Type::MediumText, Shape::Characters),
+            "LONGTEXT" | "CLOB" => (Type::LongText, Shape::Characters),
+            "LONG" => self.long_type(),
+            "TINYBLOB" => (Type::TinyBlob, Shape::Nothing),
+            "BLOB" => (Type::Blob, Shape::Length),
+            "MEDIUMBLOB" => (Type::MediumBlob, Shape::Nothing),
+            "LONGBLOB" => (Type::LongBlob, Shape::Nothing),
+            "JSON" => (Type::Json, Shape::Nothing),
+            "DATE" => (Type::Date, Shape::Nothing),
+            "TIME" => (Type::Time, Shape::Length),
+            "DATETIME" => (Type::DateTime, Shape::Length),
+            "TIMESTAMP" => (Type::Timestamp, Shape::Length),
+            "YEAR" => (Type::Year, Shape::Integer),
+            "ENUM" => (Type::Enum, Shape::Labels),
+            "SET" => (Type::Set, Shape::Labels),
+            "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
+            | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "INET4" | "INET6" | "UUID" | "ROW" => {
+                return Err(self.unsupported(word));
+            }
+            _ if super::words::is_reserved(word.as_bytes()) => return Err(self.error_at(start)),
+            _ => return Ok(None),
+        };
+        Ok(Some(found))
+    }
+
+    fn varying(&mut self) -> TypeKind {
+        if self.eat_word("VARYING") { TypeKind::VarChar } else { TypeKind::Char }
+    }
+
+    /// LONG, LONG VARCHAR, LONG CHAR VARYING, LONG VARBINARY.
+    fn long_type(&mut self) -> (TypeKind, Shape) {
+        if self.eat_word("VARBINARY") {
+            return (TypeKind::MediumBlob, Shape::Nothing);
+        }
+        if !self.eat_any(&["VARCHAR", "VARCHARACTER"])
+            && (self.is_word_at(1, "VARYING") && self.eat_any(&["CHAR", "CHARACTER"]))
+        {
+            self.advance();
+        }
+        (TypeKind::MediumText, Shape::Characters)
+    }
+
+    fn type_arguments(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {
+        if shape == Shape::Labels {
+            data_type.members = self.paren_list(Self::text)?;
+            return Ok(());
+        }
+        if shape == Shape::Nothing || !self.eat(Kind::LeftParen) {
+            return Ok(());
+        }
+        data_type.length = Some(self.number()?);
+        if matches!(shape, Shape::Exact | Shape::Approximate) && self.eat(Kind::Comma) {
+            data_type.decimals = Some(self.number()?);
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(())
+    }
+
+    fn type_attributes(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {
+        let numeric = matches!(shape, Shape::Integer | Shape::Exact | Shape::Approximate);
+        let characters = matches!(shape, Shape::Characters | Shape::Labels);
+        loop {
+            match () {
+                () if numeric && self.eat_word("UNSIGNED") => data_type.unsigned = true,
+                () if numeric && self.eat_word("SIGNED") => {}
+                () if numeric && self.eat_word("ZEROFILL") => {
+                    (data_type.unsigned, data_type.zerofill) = (true, true);
+                }
+                () if characters && self.charset_words() => data_type.charset = Some(self.charset_word()?),
+                () if characters && self.eat_word("ASCII") => data_type.charset = Some("latin1".into()),
+                () if characters && self.eat_word("BINARY") => data_type.binary = true,
+                () if characters && self.eat_word("BYTE") => self.byte_type(data_type),
+                () if characters && self.is("UNICODE") => return Err(self.unsupported("UNICODE")),
+                () if characters && self.eat_word("COLLATE") => {
+                    data_type.collation = Some(self.charset_word()?);
+                }
+                () if self.is("COMPRESSED") => return Err(self.unsupported("COMPRESSED")),
+                () => return Ok(()),
+            }
+        }
+    }
+
+    /// CHAR BYTE is BINARY and so on.
+    fn byte_type(&mut self, data_type: &mut DataType) {
+        let kind = match data_type.kind {
+            DeclaredKind::Column(TypeKind::Char) => TypeKind::Binary,
+            DeclaredKind::Column(TypeKind::VarChar) => TypeKind::VarBinary,
+            DeclaredKind::Column(TypeKind::TinyText) => TypeKind::TinyBlob,
+            DeclaredKind::Column(TypeKind::MediumText) => TypeKind::MediumBlob,
+            DeclaredKind::Column(TypeKind::LongText) => TypeKind::LongBlob,
+            _ => TypeKind::Blob,
+        };
+        data_type.kind = DeclaredKind::Column(kind);
+        data_type.charset = None;
+    }
+
+    /// CHARACTER SET, CHAR SET or CHARSET.
+    pub(super) fn charset_words(&mut self) -> bool {
+        self.eat_words(&["CHARACTER", "SET"]) || self.eat_words(&["CHAR", "SET"]) || self.eat_word("CHARSET")
+    }
+
+    /// A character set's or collation's name: a word (BINARY too) or a string.
+    pub(super) fn charset_word(&mut self) -> SqlResult<String> {
+        if self.eat_word("BINARY") {
+            return Ok("binary".to_string());
+        }
+        self.name_or_text()
+    }
+}

@@ -1,0 +1,717 @@
+//! Expressions, by precedence climbing.
+//!
+//! Powers, loosest first: OR, XOR, AND, NOT, comparisons and IS (to the left), predicates (IN, BETWEEN, LIKE,
+//! REGEXP), `|`, `&`, shifts, `+ -`, `* / % DIV MOD`, `^`, `||` as concat, unary operators, COLLATE. Found by
+//! asking MariaDB 10.11 for the value of expressions where the order shows; three of its habits are kept:
+//! the upper end of BETWEEN takes further predicates (`a BETWEEN b AND c LIKE d`), the right side of LIKE and
+//! REGEXP takes further negated ones (`a LIKE b NOT LIKE c`), and NOT is no operand of an operator that binds
+//! tighter (`a = NOT b` is an error).
+
+use cohort_types::{Charset, ErrorCode, SqlError, SqlResult, Str, Value};
+
+use super::Parser;
+use crate::ast::{
+    BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal, LiteralKind,
+    Quantifier, UnaryOp, VariableScope,
+};
+use crate::lexer::Kind;
+use crate::literal;
+
+const OR: u8 = 1;
+const XOR: u8 = 2;
+const AND: u8 = 3;
+const NOT: u8 = 4;
+const COMPARISON: u8 = 5;
+const PREDICATE: u8 = 6;
+const BIT_OR: u8 = 7;
+const BIT_AND: u8 = 8;
+const SHIFT: u8 = 9;
+const SUM: u8 = 10;
+const PRODUCT: u8 = 11;
+const BIT_XOR: u8 = 12;
+const CONCAT: u8 = 13;
+const UNARY: u8 = 14;
+const COLLATE: u8 = 15;
+
+/// An operator behind its left operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Infix {
+    Binary(BinaryOp, u8),
+    /// `||` under PIPES_AS_CONCAT.
+    Concat,
+    Is,
+    Collate,
+    /// IN, BETWEEN, LIKE, REGEXP, SOUNDS LIKE; NOT before it.
+    Predicate {
+        negated: bool,
+    },
+}
+
+impl Infix {
+    fn power(self) -> u8 {
+        match self {
+            Infix::Binary(_, power) => power,
+            Infix::Concat => CONCAT,
+            Infix::Is => COMPARISON,
+            Infix::Collate => COLLATE,
+            Infix::Predicate { .. } => PREDICATE,
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Any expression.
+    pub(super) fn expr(&mut self) -> SqlResult<Expr> {
+        self.operand(0)
+    }
+
+    pub(super) fn boxed_expr(&mut self) -> SqlResult<Box<Expr>> {
+        self.expr().map(Box::new)
+    }
+
+    /// `a + 1` and tighter: what may stand before AND in BETWEEN, in INTERVAL and the like.
+    pub(super) fn bit_expr(&mut self) -> SqlResult<Expr> {
+        self.operand(BIT_OR)
+    }
+
+    /// One operand, without COLLATE behind it: what DEFAULT of a column takes.
+    pub(super) fn primary_expr(&mut self) -> SqlResult<Expr> {
+        self.operand(COLLATE + 1)
+    }
+
+    /// An expression of operators with at least this power.
+    fn operand(&mut self, power: u8) -> SqlResult<Expr> {
+        self.enter(|p| {
+            let outer = std::mem::replace(&mut p.height, 0);
+            let result = p.climb(power);
+            p.height = p.height.max(outer);
+            result
+        })
+    }
+
+    fn climb(&mut self, power: u8) -> SqlResult<Expr> {
+        let mut left = self.prefix(power)?;
+        self.grow()?;
+        while let Some(infix) = self.infix() {
+            if infix.power() < power {
+                break;
+            }
+            left = self.infix_rest(left, infix)?;
+            self.grow()?;
+        }
+        Ok(left)
+    }
+
+    fn infix(&self) -> Option<Infix> {
+        use BinaryOp as Op;
+        let (op, power) = match self.kind() {
+            Kind::Equal => (Op::Equal, COMPARISON),
+            Kind::NullSafeEqual => (Op::NullSafeEqual, COMPARISON),
+            Kind::NotEqual => (Op::NotEqual, COMPARISON),
+            Kind::Less => (Op::Less, COMPARISON),
+            Kind::LessEqual => (Op::LessEqual, COMPARISON),
+            Kind::Greater => (Op::Greater, COMPARISON),
+            Kind::GreaterEqual => (Op::GreaterEqual, COMPARISON),
+            Kind::Pipe => (Op::BitOr, BIT_OR),
+            Kind::Ampersand => (Op::BitAnd, BIT_AND),
+            Kind::ShiftLeft => (Op::ShiftLeft, SHIFT),
+            Kind::ShiftRight => (Op::ShiftRight, SHIFT),
+            Kind::Plus => (Op::Add, SUM),
+            Kind::Minus => (Op::Subtract, SUM),
+            Kind::Star => (Op::Multiply, PRODUCT),
+            Kind::Slash => (Op::Divide, PRODUCT),
+            Kind::Percent => (Op::Modulo, PRODUCT),
+            Kind::Caret => (Op::BitXor, BIT_XOR),
+            Kind::AmpersandAmpersand => (Op::And, AND),
+            Kind::PipePipe if self.options.mode.pipes_as_concat => return Some(Infix::Concat),
+            Kind::PipePipe => (Op::Or, OR),
+            Kind::Word => return self.word_infix(),
+            _ => return None,
+        };
+        Some(Infix::Binary(op, power))
+    }
+
+    fn word_infix(&self) -> Option<Infix> {
+        use BinaryOp as Op;
+        let bytes = self.bytes(self.token());
+        let word = |word: &str| bytes.eq_ignore_ascii_case(word.as_bytes());
+        let (op, power) = match bytes.len() {
+            2 if word("OR") => (Op::Or, OR),
+            2 if word("IS") => return Some(Infix::Is),
+            2 if word("IN") => return Some(Infix::Predicate { negated: false }),
+            3 if word("AND") => (Op::And, AND),
+            3 if word("XOR") => (Op::Xor, XOR),
+            3 if word("DIV") => (Op::IntDivide, PRODUCT),
+            3 if word("MOD") => (Op::Modulo, PRODUCT),
+            3 if word("NOT") => {
+                let next = self.peek(1);
+                let next = if next.kind == Kind::Word { self.bytes(next) } else { b"" };
+                let predicates = ["IN", "BETWEEN", "LIKE", "REGEXP", "RLIKE"];
+                let hit = predicates.iter().any(|p| next.eq_ignore_ascii_case(p.as_bytes()));
+                return hit.then_some(Infix::Predicate { negated: true });
+            }
+            4 if word("LIKE") => return Some(Infix::Predicate { negated: false }),
+            5 if word("RLIKE") => return Some(Infix::Predicate { negated: false }),
+            6 if word("REGEXP") => return Some(Infix::Predicate { negated: false }),
+            6 if word("SOUNDS") => return Some(Infix::Predicate { negated: false }),
+            7 if word("BETWEEN") => return Some(Infix::Predicate { negated: false }),
+            7 if word("COLLATE") => return Some(Infix::Collate),
+            _ => return None,
+        };
+        Some(Infix::Binary(op, power))
+    }
+
+    /// What follows `left`, at the operator.
+    fn infix_rest(&mut self, left: Expr, infix: Infix) -> SqlResult<Expr> {
+        match infix {
+            Infix::Binary(op @ (BinaryOp::And | BinaryOp::Or), power) => self.chain(left, op, power),
+            Infix::Binary(op, power) => {
+                self.advance();
+                if matches!(op, BinaryOp::Add | BinaryOp::Subtract) && self.at_interval() {
+                    let (amount, unit) = self.interval()?;
+                    let subtract = op == BinaryOp::Subtract;
+                    return Ok(date_arith(left, subtract, amount, unit));
+                }
+                if power == COMPARISON && self.peek(1).kind == Kind::LeftParen {
+                    if let Some(quantifier) = self.quantifier() {
+                        return self.quantified(left, op, quantifier);
+                    }
+                }
+                let right = self.operand(power + 1)?;
+                Ok(binary(op, left, right))
+            }
+            Infix::Concat => {
+                self.advance();
+                let right = self.operand(CONCAT + 1)?;
+                Ok(Expr::Function { name: "concat".into(), args: vec![left, right] })
+            }
+            Infix::Is => self.is_rest(left),
+            Infix::Collate => {
+                self.advance();
+                let collation = self.charset_word()?;
+                Ok(Expr::Collate { expr: Box::new(left), collation })
+            }
+            Infix::Predicate { negated } => {
+                if negated {
+                    self.advance();
+                }
+                self.predicate(left, negated)
+            }
+        }
+    }
+
+    /// `a AND b AND c ...` or the same with OR, balanced: the order of evaluation stays, the height does not grow.
+    fn chain(&mut self, left: Expr, op: BinaryOp, power: u8) -> SqlResult<Expr> {
+        let mut operands = vec![left];
+        while self.infix() == Some(Infix::Binary(op, power)) {
+            self.advance();
+            operands.push(self.operand(power + 1)?);
+        }
+        self.height += operands.len().ilog2();
+        Ok(balance(op, operands))
+    }
+
+    fn quantifier(&mut self) -> Option<Quantifier> {
+        if self.is_any(&["ANY", "SOME"]) {
+            Some(Quantifier::Any)
+        } else if self.is("ALL") {
+            Some(Quantifier::All)
+        } else {
+            None
+        }
+    }
+
+    fn quantified(&mut self, left: Expr, op: BinaryOp, quantifier: Quantifier) -> SqlResult<Expr> {
+        self.advance();
+        self.expect(Kind::LeftParen)?;
+        let query = Box::new(self.inner_query()?);
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Quantified { expr: Box::new(left), op, quantifier, query })
+    }
+
+    fn is_rest(&mut self, left: Expr) -> SqlResult<Expr> {
+        self.advance();
+        let negated = self.eat_word("NOT");
+        let test = match () {
+            () if self.eat_word("NULL") => IsTest::Null,
+            () if self.eat_word("TRUE") => IsTest::True,
+            () if self.eat_word("FALSE") => IsTest::False,
+            () if self.eat_word("UNKNOWN") => IsTest::Unknown,
+            () => return Err(self.error()),
+        };
+        Ok(Expr::Is { expr: Box::new(left), negated, test })
+    }
+
+    fn predicate(&mut self, left: Expr, negated: bool) -> SqlResult<Expr> {
+        let expr = Box::new(left);
+        if self.eat_word("IN") {
+            return self.in_rest(expr, negated);
+        }
+        if self.eat_word("BETWEEN") {
+            let low = Box::new(self.operand(PREDICATE)?);
+            self.expect_word("AND")?;
+            let high = Box::new(self.operand(PREDICATE)?);
+            return Ok(Expr::Between { expr, negated, low, high });
+        }
+        if self.eat_word("LIKE") {
+            let pattern = Box::new(self.pattern()?);
+            let escape = if self.eat_word("ESCAPE") { Some(Box::new(self.bit_expr()?)) } else { None };
+            return Ok(Expr::Like { expr, negated, pattern, escape });
+        }
+        if self.eat_any(&["REGEXP", "RLIKE"]) {
+            let pattern = Box::new(self.pattern()?);
+            return Ok(Expr::Regexp { expr, negated, pattern });
+        }
+        self.expect_words(&["SOUNDS", "LIKE"])?;
+        let right = self.bit_expr()?;
+        let soundex = |e| Expr::Function { name: "soundex".into(), args: vec![e] };
+        Ok(binary(BinaryOp::Equal, soundex(*expr), soundex(right)))
+    }
+
+    fn in_rest(&mut self, expr: Box<Expr>, negated: bool) -> SqlResult<Expr> {
+        if self.kind() == Kind::LeftParen && self.query_follows(1) {
+            self.advance();
+            let query = Box::new(self.inner_query()?);
+            self.expect(Kind::RightParen)?;
+            return Ok(Expr::InQuery { expr, negated, query });
+        }
+        let list = self.paren_list(Self::expr)?;
+        Ok(Expr::InList { expr, negated, list })
+    }
+
+    /// The right side of LIKE and REGEXP.
+    fn pattern(&mut self) -> SqlResult<Expr> {
+        let mut right = self.bit_expr()?;
+        while let Some(infix @ Infix::Predicate { negated: true }) = self.infix() {
+            right = self.infix_rest(right, infix)?;
+            self.grow()?;
+        }
+        Ok(right)
+    }
+
+    // ---- operands
+
+    fn prefix(&mut self, power: u8) -> SqlResult<Expr> {
+        match self.kind() {
+            Kind::Minus => self.unary(UnaryOp::Negate),
+            Kind::Tilde => self.unary(UnaryOp::BitNot),
+            Kind::Bang => self.unary(UnaryOp::Not),
+            Kind::Plus => {
+                self.advance();
+                self.operand(UNARY)
+            }
+            Kind::LeftParen => self.parenthesised(),
+            Kind::Word => self.word_operand(power),
+            Kind::Quoted => self.column_or_call(),
+            Kind::Param => {
+                self.advance();
+                self.params += 1;
+                Ok(Expr::Param(self.params - 1))
+            }
+            Kind::Null => {
+                self.advance();
+                Ok(Expr::Literal(Literal::fixed(Value::Null)))
+            }
+            Kind::AtName | Kind::At => self.user_variable_operand(),
+            Kind::AtAt => self.system_variable(),
+            Kind::LeftBrace => self.odbc_escape(),
+            kind if kind.is_literal() => self.literal(),
+            _ => Err(self.error()),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp) -> SqlResult<Expr> {
+        self.advance();
+        let expr = Box::new(self.operand(UNARY)?);
+        Ok(Expr::Unary { op, expr })
+    }
+
+    fn word_operand(&mut self, power: u8) -> SqlResult<Expr> {
+        let token = self.token();
+        let bytes = self.bytes(token);
+        if bytes[0] == b'_' && self.peek(1).kind.is_literal() {
+            return self.introduced_text();
+        }
+        let word = |word: &str| bytes.eq_ignore_ascii_case(word.as_bytes());
+        match bytes[0].to_ascii_uppercase() {
+            b'N' if word("NULL") => {
+                self.advance();
+                Ok(Expr::Literal(Literal::fixed(Value::Null)))
+            }
+            b'N' if word("NOT") => self.not(power),
+            b'T' | b'F' if word("TRUE") || word("FALSE") => {
+                self.advance();
+                let value = Value::Int(i64::from(bytes.len() == 4));
+                Ok(Expr::Literal(Literal { value, kind: LiteralKind::Boolean, ordinal: None }))
+            }
+            b'C' if word("CASE") => self.case(),
+            b'E' if word("EXISTS") && self.peek(1).kind == Kind::LeftParen => {
+                self.advance();
+                self.advance();
+                let query = Box::new(self.inner_query()?);
+                self.expect(Kind::RightParen)?;
+                Ok(Expr::Exists(query))
+            }
+            b'B' if word("BINARY") => {
+                self.advance();
+                let expr = Box::new(self.operand(UNARY)?);
+                let to = Box::new(DataType::of(DeclaredKind::Column(cohort_types::TypeKind::Binary)));
+                Ok(Expr::Cast { expr, to })
+            }
+            b'I' if self.at_interval() => {
+                let (amount, unit) = self.interval()?;
+                self.expect(Kind::Plus)?;
+                let expr = self.operand(SUM + 1)?;
+                Ok(date_arith(expr, false, amount, unit))
+            }
+            b'D' | b'T' if self.peek(1).kind == Kind::Text => self.temporal_literal(),
+            b'N' | b'P' if self.is_word_at(1, "VALUE") && self.is_word_at(2, "FOR") => {
+                Err(self.unsupported("SEQUENCE"))
+            }
+            _ => self.column_or_call(),
+        }
+    }
+
+    fn not(&mut self, power: u8) -> SqlResult<Expr> {
+        let high = self.options.mode.high_not_precedence;
+        if power > NOT && !high {
+            return Err(self.error());
+        }
+        self.advance();
+        let expr = Box::new(self.operand(if high { UNARY } else { NOT })?);
+        Ok(Expr::Unary { op: UnaryOp::Not, expr })
+    }
+
+    fn parenthesised(&mut self) -> SqlResult<Expr> {
+        if self.query_word_at(1) {
+            self.advance();
+            let query = Box::new(self.inner_query()?);
+            self.expect(Kind::RightParen)?;
+            return Ok(Expr::Subquery(query));
+        }
+        self.advance();
+        let first = self.expr()?;
+        let first = match first {
+            Expr::Subquery(query) if self.is_any(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"]) => {
+                Expr::Subquery(Box::new(self.continue_inner_query(*query)?))
+            }
+            first => first,
+        };
+        if self.kind() == Kind::Comma {
+            let mut items = vec![first];
+            while self.eat(Kind::Comma) {
+                items.push(self.expr()?);
+            }
+            self.expect(Kind::RightParen)?;
+            return Ok(Expr::Row(items));
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(first)
+    }
+
+    fn case(&mut self) -> SqlResult<Expr> {
+        self.advance();
+        let operand = if self.is("WHEN") { None } else { Some(self.boxed_expr()?) };
+        let mut branches = Vec::new();
+        while self.eat_word("WHEN") {
+            let condition = self.expr()?;
+            self.expect_word("THEN")?;
+            branches.push((condition, self.expr()?));
+        }
+        if branches.is_empty() {
+            return Err(self.error());
+        }
+        let otherwise = if self.eat_word("ELSE") { Some(self.boxed_expr()?) } else { None };
+        self.expect_word("END")?;
+        Ok(Expr::Case { operand, branches, otherwise })
+    }
+
+    fn column_or_call(&mut self) -> SqlResult<Expr> {
+        if self.kind() == Kind::Word && self.peek(1).kind == Kind::LeftParen {
+            return self.call();
+        }
+        if let Some(expr) = self.call_without_parens()? {
+            return Ok(expr);
+        }
+        let column = self.column_ref()?;
+        if self.kind() == Kind::LeftParen && column.table.is_some() {
+            let db = column.table.unwrap_or_default();
+            let message = format!("FUNCTION {db}.{} does not exist", column.name);
+            return Err(SqlError::new(ErrorCode::SpDoesNotExist, message));
+        }
+        Ok(Expr::Column(column))
+    }
+
+    /// `[[db.]table.]column`, also `.table.column`.
+    pub(super) fn column_ref(&mut self) -> SqlResult<ColumnRef> {
+        self.eat(Kind::Dot);
+        let mut names = vec![self.name()?];
+        while names.len() < 3 && self.kind() == Kind::Dot && self.peek(1).kind != Kind::Star {
+            self.advance();
+            names.push(self.name_after_dot()?);
+        }
+        let name = names.pop().expect("one name was read");
+        let table = names.pop();
+        Ok(ColumnRef { db: names.pop(), table, name })
+    }
+
+    // ---- literals
+
+    /// A literal as a possible parameter.
+    fn literal(&mut self) -> SqlResult<Expr> {
+        let token = self.token();
+        if matches!(token.kind, Kind::Text | Kind::NationalText) && self.peek(1).kind == Kind::Text {
+            return self.joined_text();
+        }
+        let Some(value) = literal::literal_value(self.sql, token, self.options) else {
+            let text = String::from_utf8_lossy(self.bytes(token));
+            let message = format!("Illegal double '{text}' value found during parsing");
+            return Err(SqlError::new(ErrorCode::IllegalValueForType, message));
+        };
+        let kind = match token.kind {
+            Kind::Hex => LiteralKind::Hex,
+            Kind::Bits => LiteralKind::Bit,
+            _ => LiteralKind::Plain,
+        };
+        let ordinal = Some(self.ordinals[self.at]);
+        self.literal_params += 1;
+        self.advance();
+        Ok(Expr::Literal(Literal { value, kind, ordinal }))
+    }
+
+    /// `'a' 'b'` is 'ab'.
+    fn joined_text(&mut self) -> SqlResult<Expr> {
+        let token = self.advance();
+        let Some(Value::Str(mut text)) = literal::literal_value(self.sql, token, self.options) else {
+            return Err(self.error());
+        };
+        text.bytes.extend(self.text_bytes()?);
+        Ok(Expr::Literal(Literal::fixed(Value::Str(text))))
+    }
+
+    /// `_charset'..'`.
+    fn introduced_text(&mut self) -> SqlResult<Expr> {
+        let name = String::from_utf8_lossy(&self.bytes(self.token())[1..]).into_owned();
+        let token = self.peek(1);
+        if !matches!(token.kind, Kind::Text | Kind::Hex | Kind::Bits) {
+            return Err(self.error());
+        }
+        let Some(charset) = Charset::by_name(&name) else {
+            if is_charset_of_mariadb(&name) {
+                return Err(self.unsupported(&format!("character set {name}")));
+            }
+            self.advance();
+            return Err(self.error());
+        };
+        self.advance();
+        let bytes = if token.kind == Kind::Text {
+            self.text_bytes()?
+        } else {
+            self.advance();
+            match literal::literal_value(self.sql, token, self.options) {
+                Some(Value::Str(text)) => text.bytes,
+                _ => return Err(self.error()),
+            }
+        };
+        let mut decoded = Vec::with_capacity(bytes.len());
+        if charset.decode(&bytes, &mut decoded).is_err() {
+            let shown: String = bytes.iter().take(6).map(|b| format!("{b:02X}")).collect();
+            let message = format!("Invalid {name} character string: '{shown}'");
+            return Err(SqlError::new(ErrorCode::InvalidCharacterString, message));
+        }
+        let collation = charset.default_collation();
+        Ok(Expr::Literal(Literal::fixed(Value::Str(Str { bytes: decoded, collation }))))
+    }
+
+    /// DATE '..', TIME '..', TIMESTAMP '..'.
+    fn temporal_literal(&mut self) -> SqlResult<Expr> {
+        let kind = match () {
+            () if self.is("DATE") => LiteralKind::Date,
+            () if self.is("TIME") => LiteralKind::Time,
+            () if self.is("TIMESTAMP") => LiteralKind::Timestamp,
+            () => return self.column_or_call(),
+        };
+        self.advance();
+        let text = self.text()?;
+        Ok(Expr::Literal(Literal { value: Value::text(text), kind, ordinal: None }))
+    }
+
+    /// `{d '..'}`, `{t '..'}`, `{ts '..'}`, `{fn expr}`.
+    fn odbc_escape(&mut self) -> SqlResult<Expr> {
+        self.advance();
+        let kind = match self.upper_word()?.as_str() {
+            "D" => Some(LiteralKind::Date),
+            "T" => Some(LiteralKind::Time),
+            "TS" => Some(LiteralKind::Timestamp),
+            _ => None,
+        };
+        let expr = match kind {
+            Some(kind) if self.kind() == Kind::Text => {
+                let value = Value::text(self.text()?);
+                Expr::Literal(Literal { value, kind, ordinal: None })
+            }
+            _ => self.expr()?,
+        };
+        self.expect(Kind::RightBrace)?;
+        Ok(expr)
+    }
+
+    // ---- variables
+
+    /// `@name`, `@'name'`, `` @`name` ``.
+    pub(super) fn user_variable(&mut self) -> SqlResult<String> {
+        let token = self.token();
+        match token.kind {
+            Kind::AtName if token.end - token.start > 1 => {
+                self.advance();
+                Ok(String::from_utf8_lossy(&self.bytes(token)[1..]).into_owned())
+            }
+            Kind::At => {
+                self.advance();
+                match self.kind() {
+                    Kind::Quoted => Ok(self.any_name()),
+                    Kind::Text => {
+                        let text = self.advance();
+                        let bytes = literal::text(self.bytes(text), self.options.mode);
+                        Ok(String::from_utf8_lossy(&bytes).into_owned())
+                    }
+                    _ => Err(self.error()),
+                }
+            }
+            _ => Err(self.error()),
+        }
+    }
+
+    fn user_variable_operand(&mut self) -> SqlResult<Expr> {
+        let name = self.user_variable()?;
+        if self.eat(Kind::Assign) {
+            return Ok(Expr::Assign { name, value: self.boxed_expr()? });
+        }
+        Ok(Expr::UserVariable(name))
+    }
+
+    fn system_variable(&mut self) -> SqlResult<Expr> {
+        self.advance();
+        let (scope, name) = self.system_variable_name()?;
+        Ok(Expr::SystemVariable { scope, name })
+    }
+
+    /// Behind `@@`: `[GLOBAL. | SESSION. | LOCAL.] name [. name]`.
+    pub(super) fn system_variable_name(&mut self) -> SqlResult<(VariableScope, String)> {
+        let scope = if self.peek(1).kind != Kind::Dot {
+            VariableScope::Unspecified
+        } else if self.is("GLOBAL") {
+            VariableScope::Global
+        } else if self.is_any(&["SESSION", "LOCAL"]) {
+            VariableScope::Session
+        } else {
+            VariableScope::Unspecified
+        };
+        if scope != VariableScope::Unspecified {
+            self.advance();
+            self.advance();
+        }
+        let mut name = self.name_after_dot()?;
+        if self.eat(Kind::Dot) {
+            name = format!("{name}.{}", self.name_after_dot()?);
+        }
+        name.make_ascii_lowercase();
+        Ok((scope, name))
+    }
+
+    // ---- intervals
+
+    /// Whether INTERVAL starts an interval here, not the function INTERVAL(n, a, b, ...).
+    fn at_interval(&self) -> bool {
+        if !self.is("INTERVAL") {
+            return false;
+        }
+        if self.peek(1).kind != Kind::LeftParen {
+            return true;
+        }
+        let mut depth = 0;
+        for token in &self.tokens[self.at + 1..] {
+            match token.kind {
+                Kind::LeftParen => depth += 1,
+                Kind::RightParen if depth == 1 => return true,
+                Kind::RightParen => depth -= 1,
+                Kind::Comma if depth == 1 => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// INTERVAL amount unit.
+    pub(super) fn interval(&mut self) -> SqlResult<(Expr, IntervalUnit)> {
+        self.expect_word("INTERVAL")?;
+        let amount = self.expr()?;
+        Ok((amount, self.interval_unit()?))
+    }
+
+    pub(super) fn interval_unit(&mut self) -> SqlResult<IntervalUnit> {
+        use IntervalUnit as Unit;
+        const UNITS: [(&str, IntervalUnit); 20] = [
+            ("SECOND", Unit::Second),
+            ("MINUTE", Unit::Minute),
+            ("HOUR", Unit::Hour),
+            ("DAY", Unit::Day),
+            ("WEEK", Unit::Week),
+            ("MONTH", Unit::Month),
+            ("QUARTER", Unit::Quarter),
+            ("YEAR", Unit::Year),
+            ("MICROSECOND", Unit::Microsecond),
+            ("SECOND_MICROSECOND", Unit::SecondMicrosecond),
+            ("MINUTE_MICROSECOND", Unit::MinuteMicrosecond),
+            ("MINUTE_SECOND", Unit::MinuteSecond),
+            ("HOUR_MICROSECOND", Unit::HourMicrosecond),
+            ("HOUR_SECOND", Unit::HourSecond),
+            ("HOUR_MINUTE", Unit::HourMinute),
+            ("DAY_MICROSECOND", Unit::DayMicrosecond),
+            ("DAY_SECOND", Unit::DaySecond),
+            ("DAY_MINUTE", Unit::DayMinute),
+            ("DAY_HOUR", Unit::DayHour),
+            ("YEAR_MONTH", Unit::YearMonth),
+        ];
+        let found =
+            UNITS.iter().find(|(word, _)| self.is(word) || self.is_word_at(0, &format!("SQL_TSI_{word}")));
+        match found {
+            Some((_, unit)) => {
+                self.advance();
+                Ok(*unit)
+            }
+            None => Err(self.error()),
+        }
+    }
+}
+
+pub(super) fn date_arith(expr: Expr, subtract: bool, amount: Expr, unit: IntervalUnit) -> Expr {
+    Expr::DateArith { expr: Box::new(expr), subtract, amount: Box::new(amount), unit }
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
+}
+
+fn balance(op: BinaryOp, mut operands: Vec<Expr>) -> Expr {
+    if operands.len() <= 2 {
+        let right = operands.pop().expect("a chain has operands");
+        return match operands.pop() {
+            Some(left) => binary(op, left, right),
+            None => right,
+        };
+    }
+    let right = operands.split_off(operands.len().div_ceil(2));
+    binary(op, balance(op, operands), balance(op, right))
+}
+
+/// Character sets that MariaDB has and we have not.
+fn is_charset_of_mariadb(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "big5", "dec8", "cp850", "hp8", "koi8r", "latin2", "swe7", "ujis", "sjis", "hebrew", "tis620",
+        "euckr", "koi8u", "gb2312", "greek", "cp1250", "gbk", "latin5", "armscii8", "ucs2", "cp866",
+        "keybcs2", "macce", "macroman", "cp852", "latin7", "cp1251", "utf16", "utf16le", "cp1256", "cp1257",
+        "utf32", "geostd8", "cp932", "eucjpms",
+    ];
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}

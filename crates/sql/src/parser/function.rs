@@ -1,0 +1,424 @@
+//! Calls: ordinary ones, those with a syntax of their own, aggregates.
+
+use cohort_types::{SqlResult, TypeKind, Value};
+
+use super::Parser;
+use super::expr::date_arith;
+use crate::ast::{Aggregate, AggregateKind, DataType, DeclaredKind, Expr, Literal, OrderItem, TrimSide};
+use crate::lexer::Kind;
+
+impl Parser<'_> {
+    /// Functions that may be called without parentheses.
+    pub(super) fn call_without_parens(&mut self) -> SqlResult<Option<Expr>> {
+        if self.kind() != Kind::Word || self.peek(1).kind == Kind::Dot {
+            return Ok(None);
+        }
+        let name = match () {
+            () if self.is_any(&["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"]) => "now",
+            () if self.is("CURRENT_DATE") => "curdate",
+            () if self.is("CURRENT_TIME") => "curtime",
+            () if self.is("CURRENT_USER") => "current_user",
+            () if self.is("CURRENT_ROLE") => "current_role",
+            () if self.is("UTC_DATE") => "utc_date",
+            () if self.is("UTC_TIME") => "utc_time",
+            () if self.is("UTC_TIMESTAMP") => "utc_timestamp",
+            () => return Ok(None),
+        };
+        self.advance();
+        Ok(Some(function(name, Vec::new())))
+    }
+
+    /// At `name (`.
+    pub(super) fn call(&mut self) -> SqlResult<Expr> {
+        let token = self.advance();
+        let name = String::from_utf8_lossy(self.bytes(token)).to_ascii_lowercase();
+        if let Some(kind) = aggregate_kind(&name) {
+            return self.aggregate(kind);
+        }
+        let expr = match self.special_call(&name)? {
+            Some(expr) => expr,
+            None => {
+                if super::words::is_reserved(name.as_bytes()) && !is_reserved_function(&name) {
+                    return Err(self.error_at(self.at - 1));
+                }
+                let name = canonical_name(&name).to_string();
+                Expr::Function { name, args: self.call_args()? }
+            }
+        };
+        if self.is("OVER") {
+            return Err(self.unsupported("window functions"));
+        }
+        Ok(expr)
+    }
+
+    /// `(expr, ...)`, possibly empty.
+    fn call_args(&mut self) -> SqlResult<Vec<Expr>> {
+        self.expect(Kind::LeftParen)?;
+        if self.eat(Kind::RightParen) {
+            return Ok(Vec::new());
+        }
+        let args = self.list(Self::expr)?;
+        self.expect(Kind::RightParen)?;
+        Ok(args)
+    }
+
+    /// Calls whose arguments are not a plain list; at `(`.
+    fn special_call(&mut self, name: &str) -> SqlResult<Option<Expr>> {
+        let rule: fn(&mut Self, &str) -> SqlResult<Expr> = match name {
+            "cast" => Self::cast,
+            "convert" => Self::convert,
+            "trim" | "trim_oracle" => Self::trim,
+            "substring" | "substr" | "mid" => Self::substring,
+            "position" => Self::position,
+            "extract" => Self::extract,
+            "char" => Self::char_function,
+            "date_add" | "date_sub" => Self::date_add,
+            "adddate" | "subdate" => Self::date_add,
+            "timestampadd" | "timestampdiff" => Self::timestamp_function,
+            "get_format" => Self::get_format,
+            "default" => Self::default_function,
+            "values" | "value" => Self::values_function,
+            "row" => Self::row,
+            "now" | "current_timestamp" | "localtime" | "localtimestamp" => Self::clock,
+            "curtime" | "current_time" | "curdate" | "current_date" => Self::clock,
+            "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
+            "weight_string" | "match" | "json_table" => Self::not_yet,
+            _ => return Ok(None),
+        };
+        rule(self, name).map(Some)
+    }
+
+    fn not_yet(&mut self, name: &str) -> SqlResult<Expr> {
+        Err(self.unsupported(&name.to_ascii_uppercase()))
+    }
+
+    fn cast(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let expr = self.boxed_expr()?;
+        self.expect_word("AS")?;
+        let to = Box::new(self.cast_type()?);
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Cast { expr, to })
+    }
+
+    fn convert(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let expr = self.boxed_expr()?;
+        let result = if self.eat_word("USING") {
+            Expr::ConvertUsing { expr, charset: self.charset_word()? }
+        } else {
+            self.expect(Kind::Comma)?;
+            Expr::Cast { expr, to: Box::new(self.cast_type()?) }
+        };
+        self.expect(Kind::RightParen)?;
+        Ok(result)
+    }
+
+    /// A type of CAST.
+    fn cast_type(&mut self) -> SqlResult<DataType> {
+        let kind = match () {
+            () if self.eat_word("SIGNED") => DeclaredKind::Signed,
+            () if self.eat_word("UNSIGNED") => DeclaredKind::Unsigned,
+            () if self.eat_any(&["INT", "INTEGER"]) => return Ok(DataType::of(DeclaredKind::Signed)),
+            () => return self.cast_column_type(),
+        };
+        self.eat_any(&["INT", "INTEGER"]);
+        Ok(DataType::of(kind))
+    }
+
+    fn cast_column_type(&mut self) -> SqlResult<DataType> {
+        let start = self.at;
+        let data_type = self.data_type()?;
+        let allowed = matches!(
+            data_type.kind,
+            DeclaredKind::Column(
+                TypeKind::Binary
+                    | TypeKind::Char
+                    | TypeKind::VarChar
+                    | TypeKind::Date
+                    | TypeKind::DateTime
+                    | TypeKind::Time
+                    | TypeKind::Decimal
+                    | TypeKind::Double
+                    | TypeKind::Float
+            )
+        );
+        if allowed && !data_type.unsigned && !data_type.zerofill {
+            Ok(data_type)
+        } else {
+            Err(self.error_at(start))
+        }
+    }
+
+    fn trim(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let side = match () {
+            () if self.eat_word("LEADING") => Some(TrimSide::Leading),
+            () if self.eat_word("TRAILING") => Some(TrimSide::Trailing),
+            () if self.eat_word("BOTH") => Some(TrimSide::Both),
+            () => None,
+        };
+        let mut what = None;
+        let expr = if side.is_some() {
+            if !self.is("FROM") {
+                what = Some(self.boxed_expr()?);
+            }
+            self.expect_word("FROM")?;
+            self.boxed_expr()?
+        } else {
+            let first = self.boxed_expr()?;
+            if self.eat_word("FROM") {
+                what = Some(first);
+                self.boxed_expr()?
+            } else {
+                first
+            }
+        };
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Trim { side: side.unwrap_or(TrimSide::Both), what, expr })
+    }
+
+    fn substring(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let mut args = vec![self.expr()?];
+        if self.eat_word("FROM") {
+            args.push(self.expr()?);
+            if self.eat_word("FOR") {
+                args.push(self.expr()?);
+            }
+        } else {
+            while self.eat(Kind::Comma) {
+                args.push(self.expr()?);
+            }
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(function("substring", args))
+    }
+
+    fn position(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let what = self.bit_expr()?;
+        self.expect_word("IN")?;
+        let text = self.expr()?;
+        self.expect(Kind::RightParen)?;
+        Ok(function("locate", vec![what, text]))
+    }
+
+    fn extract(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let unit = self.interval_unit()?;
+        self.expect_word("FROM")?;
+        let expr = self.boxed_expr()?;
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Extract { unit, expr })
+    }
+
+    fn char_function(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let args = self.list(Self::expr)?;
+        let charset = if self.eat_word("USING") { Some(self.charset_word()?) } else { None };
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::CharFunction { args, charset })
+    }
+
+    /// DATE_ADD(x, INTERVAL n unit) and its relatives; ADDDATE(x, n) counts days.
+    fn date_add(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let expr = self.expr()?;
+        self.expect(Kind::Comma)?;
+        let subtract = matches!(name, "date_sub" | "subdate");
+        let (amount, unit) = if self.is("INTERVAL") || name.starts_with("date_") {
+            self.interval()?
+        } else {
+            (self.expr()?, crate::ast::IntervalUnit::Day)
+        };
+        self.expect(Kind::RightParen)?;
+        Ok(date_arith(expr, subtract, amount, unit))
+    }
+
+    fn timestamp_function(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let unit = self.interval_unit()?;
+        self.expect(Kind::Comma)?;
+        let first = self.expr()?;
+        self.expect(Kind::Comma)?;
+        let second = self.expr()?;
+        self.expect(Kind::RightParen)?;
+        if name == "timestampadd" {
+            return Ok(date_arith(second, false, first, unit));
+        }
+        Ok(Expr::TimestampDiff { unit, from: Box::new(first), to: Box::new(second) })
+    }
+
+    fn get_format(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        if !self.is_any(&["DATE", "TIME", "DATETIME", "TIMESTAMP"]) {
+            return Err(self.error());
+        }
+        let kind = Value::text(self.upper_word()?);
+        self.expect(Kind::Comma)?;
+        let format = self.expr()?;
+        self.expect(Kind::RightParen)?;
+        Ok(function("get_format", vec![Expr::Literal(Literal::fixed(kind)), format]))
+    }
+
+    fn default_function(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let column = self.column_ref()?;
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Default(Some(column)))
+    }
+
+    fn values_function(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let column = self.column_ref()?;
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Values(column))
+    }
+
+    fn row(&mut self, _name: &str) -> SqlResult<Expr> {
+        let items = self.paren_list(Self::expr)?;
+        if items.len() < 2 {
+            return Err(self.error_at(self.at - 1));
+        }
+        Ok(Expr::Row(items))
+    }
+
+    /// Functions of the clock: the optional argument is a number of digits, no expression.
+    fn clock(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let takes_digits = !matches!(name, "curdate" | "current_date" | "utc_date");
+        let mut args = Vec::new();
+        if takes_digits && self.kind() == Kind::Integer {
+            let digits = self.number()?;
+            args.push(Expr::Literal(Literal::fixed(Value::Int(i64::try_from(digits).unwrap_or(i64::MAX)))));
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(function(canonical_name(name), args))
+    }
+
+    // ---- aggregates
+
+    /// At `(`.
+    fn aggregate(&mut self, kind: AggregateKind) -> SqlResult<Expr> {
+        let mut call =
+            Aggregate { kind, distinct: false, args: Vec::new(), order_by: Vec::new(), separator: None };
+        self.expect(Kind::LeftParen)?;
+        if kind == AggregateKind::Count && self.eat(Kind::Star) {
+            self.expect(Kind::RightParen)?;
+            return self.finish_aggregate(call);
+        }
+        call.distinct = self.eat_any(&["DISTINCT"]);
+        if !call.distinct {
+            self.eat_word("ALL");
+        }
+        call.args = self.list(Self::expr)?;
+        if kind == AggregateKind::GroupConcat {
+            self.group_concat_rest(&mut call)?;
+        }
+        let most = match kind {
+            AggregateKind::GroupConcat => usize::MAX,
+            AggregateKind::Count if call.distinct => usize::MAX,
+            AggregateKind::JsonObjectAgg => 2,
+            _ => 1,
+        };
+        if call.args.len() > most {
+            return Err(self.error());
+        }
+        self.expect(Kind::RightParen)?;
+        self.finish_aggregate(call)
+    }
+
+    fn finish_aggregate(&mut self, call: Aggregate) -> SqlResult<Expr> {
+        if self.is("OVER") {
+            return Err(self.unsupported("window functions"));
+        }
+        Ok(Expr::Aggregate(Box::new(call)))
+    }
+
+    fn group_concat_rest(&mut self, call: &mut Aggregate) -> SqlResult<()> {
+        if self.eat_words(&["ORDER", "BY"]) {
+            call.order_by = self.order_items()?;
+        }
+        if self.eat_word("SEPARATOR") {
+            call.separator = Some(self.text()?);
+        }
+        if self.is("LIMIT") {
+            return Err(self.unsupported("GROUP_CONCAT LIMIT"));
+        }
+        Ok(())
+    }
+
+    /// `expr [ASC|DESC], ...`. A literal there may be a column number: such statements are not cached.
+    pub(super) fn order_items(&mut self) -> SqlResult<Vec<OrderItem>> {
+        let literals = self.literal_params;
+        let items = self.list(|p| {
+            let expr = p.expr()?;
+            let descending = p.eat_word("DESC");
+            if !descending {
+                p.eat_word("ASC");
+            }
+            Ok(OrderItem { expr, descending })
+        })?;
+        self.fixed |= self.literal_params != literals;
+        Ok(items)
+    }
+}
+
+fn function(name: &str, args: Vec<Expr>) -> Expr {
+    Expr::Function { name: name.to_string(), args }
+}
+
+/// Synonyms that are one function.
+fn canonical_name(name: &str) -> &str {
+    match name {
+        "current_timestamp" | "localtime" | "localtimestamp" => "now",
+        "current_date" => "curdate",
+        "current_time" => "curtime",
+        "substr" | "mid" => "substring",
+        "session_user" | "system_user" => "user",
+        other => other,
+    }
+}
+
+/// Reserved words that are functions too when a parenthesis follows.
+fn is_reserved_function(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "if",
+        "left",
+        "right",
+        "replace",
+        "insert",
+        "mod",
+        "repeat",
+        "interval",
+        "current_user",
+        "current_role",
+        "database",
+        "schema",
+        "truncate",
+    ];
+    NAMES.contains(&name)
+}
+
+fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+    use AggregateKind as Kind;
+    Some(match name {
+        "count" => Kind::Count,
+        "sum" => Kind::Sum,
+        "avg" => Kind::Avg,
+        "min" => Kind::Min,
+        "max" => Kind::Max,
+        "bit_and" => Kind::BitAnd,
+        "bit_or" => Kind::BitOr,
+        "bit_xor" => Kind::BitXor,
+        "std" | "stddev" | "stddev_pop" => Kind::StdDevPop,
+        "stddev_samp" => Kind::StdDevSamp,
+        "variance" | "var_pop" => Kind::VarPop,
+        "var_samp" => Kind::VarSamp,
+        "group_concat" => Kind::GroupConcat,
+        "json_arrayagg" => Kind::JsonArrayAgg,
+        "json_objectagg" => Kind::JsonObjectAgg,
+        _ => return None,
+    })
+}

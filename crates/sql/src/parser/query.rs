@@ -1,0 +1,416 @@
+//! SELECT, VALUES, UNION, WITH.
+
+use cohort_types::SqlResult;
+
+use super::Parser;
+use crate::ast::{
+    CommonTable, Expr, Limit, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody, Select,
+    SelectItem, SelectOptions, SetOperator, Statement, With,
+};
+use crate::lexer::Kind;
+use crate::literal;
+
+/// The part of a query behind its body.
+#[derive(Default)]
+struct Tail {
+    order_by: Vec<OrderItem>,
+    limit: Option<Limit>,
+    locking: Option<Locking>,
+    into: Vec<String>,
+}
+
+impl Parser<'_> {
+    pub(super) fn query_statement(&mut self) -> SqlResult<Statement> {
+        Ok(Statement::Query(Box::new(self.query()?)))
+    }
+
+    /// Whether a query starts at the token `ahead`, be it in parentheses.
+    pub(super) fn query_follows(&self, ahead: usize) -> bool {
+        let mut ahead = ahead;
+        while self.peek(ahead).kind == Kind::LeftParen {
+            ahead += 1;
+        }
+        self.query_word_at(ahead)
+    }
+
+    pub(super) fn query_word_at(&self, ahead: usize) -> bool {
+        self.is_word_at(ahead, "SELECT") || self.is_word_at(ahead, "WITH")
+    }
+
+    /// A query inside an expression: nobody sees its columns' names.
+    pub(super) fn inner_query(&mut self) -> SqlResult<Query> {
+        self.nameless(Self::query)
+    }
+
+    /// The rest of a query inside an expression whose first, parenthesised part was read.
+    pub(super) fn continue_inner_query(&mut self, first: Query) -> SqlResult<Query> {
+        self.nameless(|p| {
+            let left = nested(first);
+            let body = p.set_operations(left)?;
+            p.finish_query(None, body)
+        })
+    }
+
+    /// Runs a rule while columns' names do not matter.
+    pub(super) fn nameless<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        let outer = std::mem::replace(&mut self.names_matter, false);
+        let result = rule(self);
+        self.names_matter = outer;
+        result
+    }
+
+    /// Runs a rule while columns' names matter (derived tables).
+    pub(super) fn named<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        let outer = std::mem::replace(&mut self.names_matter, true);
+        let result = rule(self);
+        self.names_matter = outer;
+        result
+    }
+
+    /// A whole query.
+    pub(super) fn query(&mut self) -> SqlResult<Query> {
+        self.enter(|p| {
+            let with = if p.is("WITH") { Some(p.with()?) } else { None };
+            let first = p.intersections()?;
+            let body = p.set_operations(first)?;
+            p.finish_query(with, body)
+        })
+    }
+
+    fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
+        let outer_into = std::mem::take(&mut self.into);
+        let Tail { order_by, limit, locking, into } = self.tail()?;
+        let into = if into.is_empty() { outer_into } else { into };
+        match body {
+            // `(SELECT ..)` alone, or with a tail that it does not have itself.
+            QueryBody::Nested(query)
+                if with.is_none()
+                    && order_by.is_empty()
+                    && limit.is_none()
+                    && locking.is_none()
+                    && into.is_empty() =>
+            {
+                Ok(*query)
+            }
+            body => Ok(Query { with, body, order_by, limit, locking, into }),
+        }
+    }
+
+    fn with(&mut self) -> SqlResult<With> {
+        self.advance();
+        let recursive = self.eat_word("RECURSIVE");
+        let tables = self.list(|p| {
+            let name = p.name()?;
+            let columns = if p.kind() == Kind::LeftParen { p.paren_list(Self::name)? } else { Vec::new() };
+            p.expect_word("AS")?;
+            p.expect(Kind::LeftParen)?;
+            let query = Box::new(p.named(Self::query)?);
+            p.expect(Kind::RightParen)?;
+            if p.is("CYCLE") {
+                return Err(p.unsupported("CYCLE"));
+            }
+            Ok(CommonTable { name, columns, query })
+        })?;
+        Ok(With { recursive, tables })
+    }
+
+    // ---- bodies
+
+    fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
+        let mut left = first;
+        loop {
+            let op = match () {
+                () if self.eat_word("UNION") => SetOperator::Union,
+                () if self.eat_word("EXCEPT") => SetOperator::Except,
+                () if self.is("INTERSECT") => {
+                    left = self.intersections_after(left)?;
+                    continue;
+                }
+                () => return Ok(left),
+            };
+            let all = self.all_or_distinct();
+            let right = Box::new(self.intersections()?);
+            left = QueryBody::SetOperation { op, all, left: Box::new(left), right };
+            self.grow()?;
+        }
+    }
+
+    fn intersections(&mut self) -> SqlResult<QueryBody> {
+        let first = self.query_term()?;
+        self.intersections_after(first)
+    }
+
+    fn intersections_after(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
+        let mut left = first;
+        while self.eat_word("INTERSECT") {
+            let all = self.all_or_distinct();
+            let right = Box::new(self.query_term()?);
+            left = QueryBody::SetOperation { op: SetOperator::Intersect, all, left: Box::new(left), right };
+            self.grow()?;
+        }
+        Ok(left)
+    }
+
+    fn all_or_distinct(&mut self) -> bool {
+        let all = self.eat_word("ALL");
+        if !all {
+            self.eat_word("DISTINCT");
+        }
+        all
+    }
+
+    fn query_term(&mut self) -> SqlResult<QueryBody> {
+        if self.eat(Kind::LeftParen) {
+            let query = self.query()?;
+            self.expect(Kind::RightParen)?;
+            return Ok(nested(query));
+        }
+        if self.eat_word("VALUES") {
+            let literals = self.literal_params;
+            let rows = self.list(|p| p.paren_list(Self::expr))?;
+            self.fixed |= self.names_matter && literals != self.literal_params;
+            return Ok(QueryBody::Values(rows));
+        }
+        Ok(QueryBody::Select(Box::new(self.select()?)))
+    }
+
+    fn select(&mut self) -> SqlResult<Select> {
+        self.expect_word("SELECT")?;
+        let options = self.select_options()?;
+        let items = self.list(Self::select_item)?;
+        if self.is("INTO") {
+            self.into = self.into_clause()?;
+        }
+        let mut select = Select {
+            options,
+            items,
+            from: None,
+            filter: None,
+            group_by: Vec::new(),
+            with_rollup: false,
+            having: None,
+        };
+        if !self.eat_word("FROM") {
+            // WHERE without FROM is allowed, as in `SELECT 1 WHERE 1 = 2`.
+        } else if !self.eat_word("DUAL") {
+            select.from = Some(self.table_refs()?);
+        }
+        if self.eat_word("WHERE") {
+            select.filter = Some(self.expr()?);
+        }
+        if self.eat_words(&["GROUP", "BY"]) {
+            select.group_by = self.order_items()?;
+            select.with_rollup = self.eat_words(&["WITH", "ROLLUP"]);
+        }
+        if self.eat_word("HAVING") {
+            select.having = Some(self.expr()?);
+        }
+        if self.is("WINDOW") {
+            return Err(self.unsupported("window functions"));
+        }
+        if self.is("PROCEDURE") {
+            return Err(self.unsupported("PROCEDURE"));
+        }
+        Ok(select)
+    }
+
+    fn select_options(&mut self) -> SqlResult<SelectOptions> {
+        let mut options = SelectOptions::default();
+        let mut all = false;
+        loop {
+            match () {
+                () if self.eat_any(&["DISTINCT", "DISTINCTROW"]) => options.distinct = true,
+                () if self.eat_word("ALL") => all = true,
+                () if self.eat_word("HIGH_PRIORITY") => options.high_priority = true,
+                () if self.eat_word("STRAIGHT_JOIN") => options.straight_join = true,
+                () if self.eat_word("SQL_CALC_FOUND_ROWS") => options.calc_found_rows = true,
+                () if self.eat_word("SQL_NO_CACHE") => options.sql_no_cache = true,
+                () if self.eat_any(&[
+                    "SQL_BIG_RESULT",
+                    "SQL_SMALL_RESULT",
+                    "SQL_BUFFER_RESULT",
+                    "SQL_CACHE",
+                ]) =>
+                {
+                    options.hints = true;
+                }
+                () => break,
+            }
+        }
+        if all && options.distinct {
+            return Err(self.error());
+        }
+        Ok(options)
+    }
+
+    pub(super) fn select_item(&mut self) -> SqlResult<SelectItem> {
+        if self.eat(Kind::Star) {
+            return Ok(SelectItem::Wildcard);
+        }
+        if let Some(item) = self.table_wildcard()? {
+            return Ok(item);
+        }
+        let from = self.at;
+        let literals = self.literal_params;
+        let expr = self.expr()?;
+        let text = self.item_text(&expr, from);
+        let alias = self.alias()?;
+        self.fixed |= alias.is_none() && self.names_matter && self.literal_params != literals;
+        Ok(SelectItem::Expr { expr, alias, text })
+    }
+
+    /// `t.*`, `db.t.*`.
+    fn table_wildcard(&mut self) -> SqlResult<Option<SelectItem>> {
+        let dot_star = |p: &Self, at| p.peek(at).kind == Kind::Dot && p.peek(at + 1).kind == Kind::Star;
+        let long = self.peek(1).kind == Kind::Dot && dot_star(self, 3);
+        if !self.is_name_at(0) || !(dot_star(self, 1) || long) {
+            return Ok(None);
+        }
+        let name = self.object_name()?;
+        self.expect(Kind::Dot)?;
+        self.expect(Kind::Star)?;
+        Ok(Some(SelectItem::TableWildcard(name)))
+    }
+
+    /// The name that a column gets from the text of its expression.
+    fn item_text(&self, expr: &Expr, from: usize) -> String {
+        let (mut first, mut last) = (from, self.at - 1);
+        while first < last && self.tokens[first].kind == Kind::LeftParen && matches!(expr, Expr::Literal(_)) {
+            (first, last) = (first + 1, last - 1);
+        }
+        let token = self.tokens[first];
+        let whole = || {
+            let end = self.tokens[last].end.max(token.start);
+            String::from_utf8_lossy(&self.sql[token.start..end]).into_owned()
+        };
+        match (expr, token.kind) {
+            (Expr::Column(column), _) => column.name.clone(),
+            (Expr::Literal(_), Kind::Text) if first == last => {
+                let text = literal::text(self.bytes(token), self.options.mode);
+                String::from_utf8_lossy(&text).trim_start().to_string()
+            }
+            (Expr::Literal(literal), Kind::Text | Kind::NationalText) => literal_text(&literal.value),
+            (Expr::Literal(literal), Kind::Word) if self.bytes(token)[0] == b'_' => {
+                literal_text(&literal.value)
+            }
+            (Expr::Literal(_), Kind::Word | Kind::Null) if first == last => {
+                let word = if token.kind == Kind::Null { "NULL".into() } else { whole() };
+                word.to_ascii_uppercase()
+            }
+            _ => whole(),
+        }
+    }
+
+    /// `AS name`, `name`, `'name'`; none is allowed.
+    pub(super) fn alias(&mut self) -> SqlResult<Option<String>> {
+        if self.eat_word("AS") {
+            return self.name_or_text().map(Some);
+        }
+        if self.is_name_at(0) || self.kind() == Kind::Text {
+            return self.name_or_text().map(Some);
+        }
+        Ok(None)
+    }
+
+    // ---- tails
+
+    fn tail(&mut self) -> SqlResult<Tail> {
+        let mut tail = Tail { order_by: self.order_by()?, limit: self.limit()?, ..Tail::default() };
+        if self.is("INTO") {
+            tail.into = self.into_clause()?;
+        }
+        tail.locking = self.locking()?;
+        if self.is("INTO") && tail.into.is_empty() {
+            tail.into = self.into_clause()?;
+        }
+        Ok(tail)
+    }
+
+    pub(super) fn order_by(&mut self) -> SqlResult<Vec<OrderItem>> {
+        if self.eat_words(&["ORDER", "BY"]) { self.order_items() } else { Ok(Vec::new()) }
+    }
+
+    pub(super) fn limit(&mut self) -> SqlResult<Option<Limit>> {
+        if self.is_any(&["OFFSET", "FETCH"]) {
+            return Err(self.unsupported("FETCH"));
+        }
+        if !self.eat_word("LIMIT") {
+            return Ok(None);
+        }
+        if self.is("ROWS") {
+            return Err(self.unsupported("LIMIT ROWS EXAMINED"));
+        }
+        let first = self.limit_value()?;
+        let limit = if self.eat(Kind::Comma) {
+            Limit { count: self.limit_value()?, offset: Some(first) }
+        } else if self.eat_word("OFFSET") {
+            Limit { count: first, offset: Some(self.limit_value()?) }
+        } else {
+            Limit { count: first, offset: None }
+        };
+        if self.is("ROWS") {
+            return Err(self.unsupported("LIMIT ROWS EXAMINED"));
+        }
+        Ok(Some(limit))
+    }
+
+    fn limit_value(&mut self) -> SqlResult<Expr> {
+        match self.kind() {
+            Kind::Integer | Kind::Param => self.bit_expr(),
+            _ => Err(self.error()),
+        }
+    }
+
+    fn locking(&mut self) -> SqlResult<Option<Locking>> {
+        let strength = match () {
+            () if self.eat_words(&["FOR", "UPDATE"]) => LockStrength::Update,
+            () if self.eat_words(&["FOR", "SHARE"]) => LockStrength::Share,
+            () if self.eat_words(&["LOCK", "IN", "SHARE", "MODE"]) => LockStrength::Share,
+            () => return Ok(None),
+        };
+        if self.is("OF") {
+            return Err(self.unsupported("FOR UPDATE OF"));
+        }
+        let wait = self.lock_wait()?;
+        Ok(Some(Locking { strength, wait }))
+    }
+
+    /// NOWAIT, WAIT n, SKIP LOCKED.
+    fn lock_wait(&mut self) -> SqlResult<LockWait> {
+        if self.eat_word("NOWAIT") {
+            return Ok(LockWait::NoWait);
+        }
+        if self.eat_words(&["SKIP", "LOCKED"]) {
+            return Ok(LockWait::SkipLocked);
+        }
+        if self.eat_word("WAIT") {
+            return Ok(LockWait::Seconds(self.number()?));
+        }
+        Ok(LockWait::Default)
+    }
+
+    fn into_clause(&mut self) -> SqlResult<Vec<String>> {
+        self.expect_word("INTO")?;
+        if self.is_any(&["OUTFILE", "DUMPFILE"]) {
+            return Err(self.unsupported("SELECT INTO OUTFILE"));
+        }
+        self.list(Self::user_variable)
+    }
+}
+
+/// A query in parentheses as a body: only its own tail makes the parentheses worth keeping.
+fn nested(query: Query) -> QueryBody {
+    let bare = query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.locking.is_none()
+        && query.into.is_empty();
+    if bare { query.body } else { QueryBody::Nested(Box::new(query)) }
+}
+
+fn literal_text(value: &cohort_types::Value) -> String {
+    match value {
+        cohort_types::Value::Str(text) => String::from_utf8_lossy(&text.bytes).trim_start().to_string(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,207 @@
+//! Databases, indexes, and the CREATE, DROP, RENAME and TRUNCATE that choose among objects.
+
+use cohort_types::SqlResult;
+
+use super::Parser;
+use crate::ast::{
+    AlterDatabase, AlterOptions, CreateDatabase, CreateIndex, CreateMode, DatabaseOptions, DropDatabase,
+    DropIndex, DropTable, KeyDef, KeyKind, KeyOptions, ObjectName, RenameTable, Statement,
+};
+use crate::lexer::Kind;
+
+impl Parser<'_> {
+    pub(super) fn create(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        let or_replace = self.eat_words(&["OR", "REPLACE"]);
+        match () {
+            () if self.eat_any(&["DATABASE", "SCHEMA"]) => self.create_database(or_replace),
+            () if self.eat_word("TABLE") => self.create_table(or_replace, false),
+            () if self.eat_words(&["TEMPORARY", "TABLE"]) => self.create_table(or_replace, true),
+            () if self.is_any(&["INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE"]) => {
+                self.create_index(or_replace)
+            }
+            () if self.eat_word("USER") => self.create_user(or_replace),
+            () if self.is_any(&[
+                "VIEW",
+                "PROCEDURE",
+                "FUNCTION",
+                "TRIGGER",
+                "EVENT",
+                "SEQUENCE",
+                "SERVER",
+                "ROLE",
+                "PACKAGE",
+                "AGGREGATE",
+                "DEFINER",
+                "ALGORITHM",
+                "SQL",
+                "TEMPORARY",
+                "LOGFILE",
+                "TABLESPACE",
+            ]) =>
+            {
+                let what = format!("CREATE {}", self.upper_word()?);
+                Err(self.unsupported(&what))
+            }
+            () => Err(self.error()),
+        }
+    }
+
+    // ---- databases
+
+    fn create_database(&mut self, or_replace: bool) -> SqlResult<Statement> {
+        let mode = self.create_mode(or_replace)?;
+        let name = self.name()?;
+        let options = self.database_options()?;
+        Ok(Statement::CreateDatabase(CreateDatabase { mode, name, options }))
+    }
+
+    fn database_options(&mut self) -> SqlResult<DatabaseOptions> {
+        let mut options = DatabaseOptions::default();
+        loop {
+            self.eat_word("DEFAULT");
+            if self.charset_words() {
+                self.eat(Kind::Equal);
+                let default = self.eat_word("DEFAULT");
+                options.charset = if default { None } else { Some(self.charset_word()?) };
+            } else if self.eat_word("COLLATE") {
+                self.eat(Kind::Equal);
+                options.collation = Some(self.charset_word()?);
+            } else if self.eat_word("COMMENT") {
+                self.eat(Kind::Equal);
+                options.comment = Some(self.text()?);
+            } else {
+                return Ok(options);
+            }
+        }
+    }
+
+    /// Behind ALTER DATABASE.
+    pub(super) fn alter_database(&mut self) -> SqlResult<Statement> {
+        if self.is("UPGRADE") {
+            return Err(self.unsupported("UPGRADE DATA DIRECTORY NAME"));
+        }
+        let starts_options = self.is_any(&["DEFAULT", "CHARACTER", "CHAR", "COLLATE"])
+            || (self.is_any(&["CHARSET", "COMMENT"]) && self.peek(1).kind != Kind::Word);
+        let name = if starts_options { None } else { Some(self.name()?) };
+        let options = self.database_options()?;
+        if options == DatabaseOptions::default() {
+            return Err(self.error());
+        }
+        Ok(Statement::AlterDatabase(AlterDatabase { name, options }))
+    }
+
+    // ---- indexes
+
+    /// Behind CREATE [OR REPLACE].
+    fn create_index(&mut self, or_replace: bool) -> SqlResult<Statement> {
+        self.eat_word("ONLINE");
+        let kind = match () {
+            () if self.eat_word("UNIQUE") => KeyKind::Unique,
+            () if self.eat_word("FULLTEXT") => KeyKind::FullText,
+            () if self.eat_word("SPATIAL") => KeyKind::Spatial,
+            () => KeyKind::Plain,
+        };
+        self.expect_word("INDEX")?;
+        let mode = self.create_mode(or_replace)?;
+        let name = Some(self.name()?);
+        let mut options = KeyOptions::default();
+        self.key_using(&mut options)?;
+        self.expect_word("ON")?;
+        let table = self.object_name()?;
+        self.ddl_wait()?;
+        let parts = self.key_parts()?;
+        self.key_options(&mut options)?;
+        let alter = self.alter_options()?;
+        let if_not_exists = mode == CreateMode::IfNotExists;
+        let key = KeyDef { kind, name, if_not_exists, parts, options };
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { mode, table, key, alter })))
+    }
+
+    fn alter_options(&mut self) -> SqlResult<AlterOptions> {
+        let mut alter = AlterOptions::default();
+        while self.alter_option(&mut alter)? {
+            self.eat(Kind::Comma);
+        }
+        Ok(alter)
+    }
+
+    // ---- DROP, RENAME, TRUNCATE
+
+    pub(super) fn drop(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        match () {
+            () if self.eat_any(&["DATABASE", "SCHEMA"]) => {
+                let if_exists = self.eat_words(&["IF", "EXISTS"]);
+                Ok(Statement::DropDatabase(DropDatabase { if_exists, name: self.name()? }))
+            }
+            () if self.eat_any(&["TABLE", "TABLES"]) => self.drop_tables(false, false),
+            () if self.eat_word("TEMPORARY") => {
+                self.expect_any(&["TABLE", "TABLES"])?;
+                self.drop_tables(true, false)
+            }
+            () if self.eat_word("VIEW") => self.drop_tables(false, true),
+            () if self.eat_word("INDEX") => {
+                let if_exists = self.eat_words(&["IF", "EXISTS"]);
+                let name = self.index_name()?;
+                self.expect_word("ON")?;
+                let table = self.object_name()?;
+                self.ddl_wait()?;
+                let alter = self.alter_options()?;
+                Ok(Statement::DropIndex(DropIndex { if_exists, name, table, alter }))
+            }
+            () if self.eat_word("USER") => {
+                let if_exists = self.eat_words(&["IF", "EXISTS"]);
+                Ok(Statement::DropUser { if_exists, accounts: self.list(Self::account)? })
+            }
+            () if self.eat_word("PREPARE") => Ok(Statement::Deallocate(self.name()?)),
+            () if self.is_any(&[
+                "PROCEDURE",
+                "FUNCTION",
+                "TRIGGER",
+                "EVENT",
+                "SEQUENCE",
+                "SERVER",
+                "ROLE",
+                "PACKAGE",
+            ]) =>
+            {
+                let what = format!("DROP {}", self.upper_word()?);
+                Err(self.unsupported(&what))
+            }
+            () => Err(self.error()),
+        }
+    }
+
+    fn drop_tables(&mut self, temporary: bool, view: bool) -> SqlResult<Statement> {
+        let if_exists = self.eat_words(&["IF", "EXISTS"]);
+        let names = self.object_names()?;
+        self.ddl_wait()?;
+        self.eat_any(&["RESTRICT", "CASCADE"]);
+        Ok(Statement::DropTable(DropTable { temporary, if_exists, names, view }))
+    }
+
+    pub(super) fn rename(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        if self.eat_word("USER") {
+            return self.rename_user();
+        }
+        self.expect_any(&["TABLE", "TABLES"])?;
+        let if_exists = self.eat_words(&["IF", "EXISTS"]);
+        let renames = self.list(|p| {
+            let from = p.object_name()?;
+            p.ddl_wait()?;
+            p.expect_word("TO")?;
+            Ok::<(ObjectName, ObjectName), _>((from, p.object_name()?))
+        })?;
+        Ok(Statement::RenameTable(RenameTable { if_exists, renames }))
+    }
+
+    pub(super) fn truncate(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        self.eat_word("TABLE");
+        let name = self.object_name()?;
+        self.ddl_wait()?;
+        Ok(Statement::Truncate(name))
+    }
+}

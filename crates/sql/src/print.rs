@@ -1,0 +1,427 @@
+//! Names, strings and expressions as SQL text.
+
+use std::fmt::Write;
+
+use cohort_types::Value;
+
+use crate::ast::{
+    AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
+    LiteralKind, ObjectName, Quantifier, TrimSide, UnaryOp, VariableScope,
+};
+
+/// `` `name` ``, backquotes doubled.
+pub fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// `` `db`.`name` `` or `` `name` ``.
+pub fn quoted_object(object: &ObjectName) -> String {
+    match &object.db {
+        Some(db) => format!("{}.{}", quoted_name(db), quoted_name(&object.name)),
+        None => quoted_name(&object.name),
+    }
+}
+
+/// `'text'` with quotes and backslashes escaped, as SHOW CREATE TABLE and the binlog's statements need it.
+pub fn quoted_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\x1a' => out.push_str("\\Z"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// An expression in the form MariaDB prints it: names quoted, functions in lower case, inner operators in
+/// parentheses. Subqueries are printed as `(<subquery>)`, which does not parse.
+pub fn expr(expr: &Expr) -> String {
+    let mut out = String::new();
+    write_expr(expr, &mut out);
+    out
+}
+
+fn write_expr(expr: &Expr, out: &mut String) {
+    match expr {
+        Expr::Literal(literal) => write_literal(literal, out),
+        Expr::Param(_) => out.push('?'),
+        Expr::Column(column) => write_column(column, out),
+        Expr::UserVariable(name) => push(out, format_args!("@{}", quoted_name(name))),
+        Expr::Assign { name, value } => {
+            push(out, format_args!("(@{} := ", quoted_name(name)));
+            write_expr(value, out);
+            out.push(')');
+        }
+        Expr::SystemVariable { scope, name } => {
+            out.push_str(match scope {
+                VariableScope::Unspecified => "@@",
+                VariableScope::Session => "@@session.",
+                VariableScope::Global => "@@global.",
+            });
+            out.push_str(name);
+        }
+        Expr::Unary { op, expr } => {
+            out.push_str(match op {
+                UnaryOp::Negate => "-",
+                UnaryOp::Plus => "+",
+                UnaryOp::Not => "!",
+                UnaryOp::BitNot => "~",
+            });
+            write_operand(expr, out);
+        }
+        Expr::Binary { op, left, right } => {
+            write_operand(left, out);
+            push(out, format_args!(" {} ", operator(*op)));
+            write_operand(right, out);
+        }
+        Expr::Is { expr, negated, test } => {
+            write_operand(expr, out);
+            out.push_str(if *negated { " is not " } else { " is " });
+            out.push_str(match test {
+                IsTest::Null => "null",
+                IsTest::True => "true",
+                IsTest::False => "false",
+                IsTest::Unknown => "unknown",
+            });
+        }
+        other => write_predicate(other, out),
+    }
+}
+
+fn write_predicate(expr: &Expr, out: &mut String) {
+    match expr {
+        Expr::Between { expr, negated, low, high } => {
+            write_operand(expr, out);
+            out.push_str(not(*negated, " between "));
+            write_operand(low, out);
+            out.push_str(" and ");
+            write_operand(high, out);
+        }
+        Expr::InList { expr, negated, list } => {
+            write_operand(expr, out);
+            out.push_str(not(*negated, " in "));
+            write_list(list, out);
+        }
+        Expr::InQuery { expr, negated, .. } => {
+            write_operand(expr, out);
+            out.push_str(not(*negated, " in "));
+            out.push_str("(<subquery>)");
+        }
+        Expr::Like { expr, negated, pattern, escape } => {
+            write_operand(expr, out);
+            out.push_str(not(*negated, " like "));
+            write_operand(pattern, out);
+            if let Some(escape) = escape {
+                out.push_str(" escape ");
+                write_operand(escape, out);
+            }
+        }
+        Expr::Regexp { expr, negated, pattern } => {
+            write_operand(expr, out);
+            out.push_str(not(*negated, " regexp "));
+            write_operand(pattern, out);
+        }
+        Expr::Case { operand, branches, otherwise } => {
+            out.push_str("case");
+            if let Some(operand) = operand {
+                out.push(' ');
+                write_expr(operand, out);
+            }
+            for (condition, result) in branches {
+                out.push_str(" when ");
+                write_expr(condition, out);
+                out.push_str(" then ");
+                write_expr(result, out);
+            }
+            if let Some(otherwise) = otherwise {
+                out.push_str(" else ");
+                write_expr(otherwise, out);
+            }
+            out.push_str(" end");
+        }
+        Expr::Subquery(_) => out.push_str("(<subquery>)"),
+        Expr::Exists(_) => out.push_str("exists(<subquery>)"),
+        Expr::Quantified { expr, op, quantifier, .. } => {
+            write_operand(expr, out);
+            let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
+            push(out, format_args!(" {} {quantifier} (<subquery>)", operator(*op)));
+        }
+        other => write_call(other, out),
+    }
+}
+
+fn write_call(expr: &Expr, out: &mut String) {
+    match expr {
+        Expr::Cast { expr, to } => call(out, "cast", |out| {
+            write_expr(expr, out);
+            push(out, format_args!(" as {}", cast_type(to)));
+        }),
+        Expr::ConvertUsing { expr, charset } => call(out, "convert", |out| {
+            write_expr(expr, out);
+            push(out, format_args!(" using {charset}"));
+        }),
+        Expr::Collate { expr, collation } => {
+            write_operand(expr, out);
+            push(out, format_args!(" collate {collation}"));
+        }
+        Expr::DateArith { expr, subtract, amount, unit } => {
+            write_operand(expr, out);
+            out.push_str(if *subtract { " - interval " } else { " + interval " });
+            write_operand(amount, out);
+            push(out, format_args!(" {}", unit_name(*unit)));
+        }
+        Expr::Extract { unit, expr } => call(out, "extract", |out| {
+            push(out, format_args!("{} from ", unit_name(*unit)));
+            write_expr(expr, out);
+        }),
+        Expr::TimestampDiff { unit, from, to } => call(out, "timestampdiff", |out| {
+            push(out, format_args!("{},", unit_name(*unit)));
+            write_expr(from, out);
+            out.push(',');
+            write_expr(to, out);
+        }),
+        Expr::Trim { side, what, expr } => call(out, "trim", |out| {
+            if let Some(what) = what {
+                out.push_str(match side {
+                    TrimSide::Both => "both ",
+                    TrimSide::Leading => "leading ",
+                    TrimSide::Trailing => "trailing ",
+                });
+                write_expr(what, out);
+                out.push_str(" from ");
+            } else if *side != TrimSide::Both {
+                out.push_str(if *side == TrimSide::Leading { "leading from " } else { "trailing from " });
+            }
+            write_expr(expr, out);
+        }),
+        Expr::CharFunction { args, charset } => call(out, "char", |out| {
+            write_items(args, out);
+            if let Some(charset) = charset {
+                push(out, format_args!(" using {charset}"));
+            }
+        }),
+        Expr::Function { name, args } => {
+            out.push_str(if name == "now" { "current_timestamp" } else { name });
+            write_list(args, out);
+        }
+        Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
+            out.push_str(if aggregate.distinct { "distinct " } else { "" });
+            if aggregate.args.is_empty() {
+                out.push('*');
+            }
+            write_items(&aggregate.args, out);
+            for (n, item) in aggregate.order_by.iter().enumerate() {
+                out.push_str(if n == 0 { " order by " } else { "," });
+                write_expr(&item.expr, out);
+                out.push_str(if item.descending { " desc" } else { "" });
+            }
+            if let Some(separator) = &aggregate.separator {
+                push(out, format_args!(" separator {}", quoted_text(separator)));
+            }
+        }),
+        Expr::Row(items) => write_list(items, out),
+        Expr::Default(None) => out.push_str("default"),
+        Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
+        Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
+        _ => unreachable!("the other printers took every other kind"),
+    }
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("writing to a String does not fail");
+}
+
+fn call(out: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
+    push(out, format_args!("{name}("));
+    inner(out);
+    out.push(')');
+}
+
+/// In parentheses if it is an operator.
+fn write_operand(expr: &Expr, out: &mut String) {
+    let operator = matches!(
+        expr,
+        Expr::Binary { .. }
+            | Expr::Is { .. }
+            | Expr::Between { .. }
+            | Expr::InList { .. }
+            | Expr::InQuery { .. }
+            | Expr::Like { .. }
+            | Expr::Regexp { .. }
+            | Expr::DateArith { .. }
+            | Expr::Collate { .. }
+            | Expr::Quantified { .. }
+    ) || matches!(expr, Expr::Unary { op: UnaryOp::Not | UnaryOp::Negate, .. });
+    if operator {
+        out.push('(');
+    }
+    write_expr(expr, out);
+    if operator {
+        out.push(')');
+    }
+}
+
+fn write_items(items: &[Expr], out: &mut String) {
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        write_expr(item, out);
+    }
+}
+
+fn write_list(items: &[Expr], out: &mut String) {
+    out.push('(');
+    write_items(items, out);
+    out.push(')');
+}
+
+fn write_column(column: &ColumnRef, out: &mut String) {
+    for part in [&column.db, &column.table].into_iter().flatten() {
+        push(out, format_args!("{}.", quoted_name(part)));
+    }
+    out.push_str(&quoted_name(&column.name));
+}
+
+fn write_literal(literal: &Literal, out: &mut String) {
+    match (&literal.value, literal.kind) {
+        (Value::Null, _) => out.push_str("NULL"),
+        (Value::Int(n), LiteralKind::Boolean) => out.push_str(if *n == 0 { "false" } else { "true" }),
+        (Value::Int(n), _) => push(out, format_args!("{n}")),
+        (Value::UInt(n), _) => push(out, format_args!("{n}")),
+        (Value::Decimal(n), _) => push(out, format_args!("{n}")),
+        (Value::Double(n), _) => push(out, format_args!("{n:e}")),
+        (Value::Str(text), LiteralKind::Hex | LiteralKind::Bit) => {
+            out.push_str("0x");
+            text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
+        }
+        (Value::Str(text), kind) => {
+            out.push_str(match kind {
+                LiteralKind::Date => "DATE",
+                LiteralKind::Time => "TIME",
+                LiteralKind::Timestamp => "TIMESTAMP",
+                _ => "",
+            });
+            out.push_str(&quoted_text(&String::from_utf8_lossy(&text.bytes)));
+        }
+        _ => unreachable!("a literal is a number, a string or NULL"),
+    }
+}
+
+fn not(negated: bool, word: &str) -> &str {
+    match (negated, word) {
+        (true, " between ") => " not between ",
+        (true, " in ") => " not in ",
+        (true, " like ") => " not like ",
+        (true, " regexp ") => " not regexp ",
+        (_, word) => word,
+    }
+}
+
+fn operator(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "or",
+        BinaryOp::Xor => "xor",
+        BinaryOp::And => "and",
+        BinaryOp::Equal => "=",
+        BinaryOp::NullSafeEqual => "<=>",
+        BinaryOp::NotEqual => "<>",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        BinaryOp::GreaterEqual => ">=",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::BitXor => "^",
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight => ">>",
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::IntDivide => "DIV",
+        BinaryOp::Modulo => "MOD",
+    }
+}
+
+fn aggregate_name(kind: AggregateKind) -> &'static str {
+    match kind {
+        AggregateKind::Count => "count",
+        AggregateKind::Sum => "sum",
+        AggregateKind::Avg => "avg",
+        AggregateKind::Min => "min",
+        AggregateKind::Max => "max",
+        AggregateKind::BitAnd => "bit_and",
+        AggregateKind::BitOr => "bit_or",
+        AggregateKind::BitXor => "bit_xor",
+        AggregateKind::StdDevPop => "std",
+        AggregateKind::StdDevSamp => "stddev_samp",
+        AggregateKind::VarPop => "variance",
+        AggregateKind::VarSamp => "var_samp",
+        AggregateKind::GroupConcat => "group_concat",
+        AggregateKind::JsonArrayAgg => "json_arrayagg",
+        AggregateKind::JsonObjectAgg => "json_objectagg",
+    }
+}
+
+/// `DAY_SECOND` as `day_second`.
+fn unit_name(unit: IntervalUnit) -> &'static str {
+    match unit {
+        IntervalUnit::Microsecond => "microsecond",
+        IntervalUnit::Second => "second",
+        IntervalUnit::Minute => "minute",
+        IntervalUnit::Hour => "hour",
+        IntervalUnit::Day => "day",
+        IntervalUnit::Week => "week",
+        IntervalUnit::Month => "month",
+        IntervalUnit::Quarter => "quarter",
+        IntervalUnit::Year => "year",
+        IntervalUnit::SecondMicrosecond => "second_microsecond",
+        IntervalUnit::MinuteMicrosecond => "minute_microsecond",
+        IntervalUnit::MinuteSecond => "minute_second",
+        IntervalUnit::HourMicrosecond => "hour_microsecond",
+        IntervalUnit::HourSecond => "hour_second",
+        IntervalUnit::HourMinute => "hour_minute",
+        IntervalUnit::DayMicrosecond => "day_microsecond",
+        IntervalUnit::DaySecond => "day_second",
+        IntervalUnit::DayMinute => "day_minute",
+        IntervalUnit::DayHour => "day_hour",
+        IntervalUnit::YearMonth => "year_month",
+    }
+}
+
+fn cast_type(to: &DataType) -> String {
+    use cohort_types::TypeKind;
+    let name = match to.kind {
+        DeclaredKind::Signed => "signed",
+        DeclaredKind::Unsigned => "unsigned",
+        DeclaredKind::Column(kind) => match kind {
+            TypeKind::Binary => "binary",
+            TypeKind::Char | TypeKind::VarChar => "char",
+            TypeKind::Date => "date",
+            TypeKind::Time => "time",
+            TypeKind::DateTime => "datetime",
+            TypeKind::Decimal => "decimal",
+            TypeKind::Float => "float",
+            _ => "double",
+        },
+    };
+    let mut out = name.to_string();
+    match (to.length, to.decimals) {
+        (Some(length), Some(decimals)) => push(&mut out, format_args!("({length},{decimals})")),
+        (Some(length), None) => push(&mut out, format_args!("({length})")),
+        _ => {}
+    }
+    if let Some(charset) = &to.charset {
+        push(&mut out, format_args!(" charset {charset}"));
+    }
+    out
+}
