@@ -171,6 +171,7 @@ errors! {
     JsonPathEos = 4040, "HY000";
     CantCreateTable = 1005, "HY000";
     ErrorOnRename = 1025, "HY000";
+    TooBigSet = 1097, "HY000";
     CheckRead = 1020, "HY000";
     ErrorOnWrite = 1026, "HY000";
     GetErrno = 1030, "HY000";
