@@ -1,10 +1,17 @@
 //! Aggregate functions: an [`Aggregate`] describes one, an [`AggregateState`] accumulates one group.
 
-use cohort_types::{SqlResult, Value};
+use std::collections::HashSet;
 
+use cohort_types::{Class, Decimal, ErrorCode, IntValue, SqlError, SqlResult, TypeKind, Value};
+
+use crate::arith::{precision_of, scale_of};
+use crate::compare::{append_group_key, compare_same};
 use crate::context::{EvalContext, SessionEnv};
+use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::ExprType;
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass};
+use crate::group_text::{self, TextState};
+use crate::typing::{joined_collation, string_of};
 
 /// Which aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +38,45 @@ pub enum AggregateKind {
 impl AggregateKind {
     /// The aggregate of a name in any case; `None` when the name is not one. COUNT is `Count`.
     pub fn of_name(name: &str) -> Option<AggregateKind> {
-        let _ = name;
-        todo!()
+        Some(match name.to_ascii_lowercase().as_str() {
+            "count" => AggregateKind::Count,
+            "sum" => AggregateKind::Sum,
+            "avg" => AggregateKind::Avg,
+            "min" => AggregateKind::Min,
+            "max" => AggregateKind::Max,
+            "bit_and" => AggregateKind::BitAnd,
+            "bit_or" => AggregateKind::BitOr,
+            "bit_xor" => AggregateKind::BitXor,
+            "std" | "stddev" | "stddev_pop" => AggregateKind::StdPop,
+            "stddev_samp" => AggregateKind::StdSamp,
+            "variance" | "var_pop" => AggregateKind::VarPop,
+            "var_samp" => AggregateKind::VarSamp,
+            "group_concat" => AggregateKind::GroupConcat,
+            "json_arrayagg" => AggregateKind::JsonArrayagg,
+            "json_objectagg" => AggregateKind::JsonObjectagg,
+            _ => return None,
+        })
+    }
+
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateKind::CountStar | AggregateKind::Count => "count",
+            AggregateKind::Sum => "sum",
+            AggregateKind::Avg => "avg",
+            AggregateKind::Min => "min",
+            AggregateKind::Max => "max",
+            AggregateKind::BitAnd => "bit_and",
+            AggregateKind::BitOr => "bit_or",
+            AggregateKind::BitXor => "bit_xor",
+            AggregateKind::StdPop => "std",
+            AggregateKind::StdSamp => "stddev_samp",
+            AggregateKind::VarPop => "variance",
+            AggregateKind::VarSamp => "var_samp",
+            AggregateKind::GroupConcat => "group_concat",
+            AggregateKind::JsonArrayagg => "json_arrayagg",
+            AggregateKind::JsonObjectagg => "json_objectagg",
+        }
     }
 }
 
@@ -73,7 +117,39 @@ pub struct Aggregate {
 
 /// The accumulator of one group.
 #[derive(Clone, Debug)]
-pub struct AggregateState {}
+pub struct AggregateState {
+    /// Keys of the arguments seen, when DISTINCT.
+    seen: Option<HashSet<Vec<u8>, ahash::RandomState>>,
+    sum: Accumulated,
+}
+
+/// What is known of the group so far.
+#[derive(Clone, Debug)]
+enum Accumulated {
+    Count(u64),
+    /// Sum and number of values, for SUM and AVG.
+    Total {
+        total: Total,
+        count: u64,
+    },
+    Extreme(Value),
+    Bits(u64),
+    /// Running mean and sum of squared distances from it.
+    Moments {
+        mean: f64,
+        squares: f64,
+        count: u64,
+    },
+    Text(TextState),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Total {
+    /// Integers; 2^64 values of 64 bits cannot overflow it.
+    Int(i128),
+    Decimal(Decimal),
+    Real(f64),
+}
 
 impl Aggregate {
     /// Checks the arguments and derives the type.
@@ -83,24 +159,277 @@ impl Aggregate {
         options: AggregateOptions,
         env: &SessionEnv,
     ) -> SqlResult<Aggregate> {
-        let _ = (kind, args, options, env);
-        todo!()
+        let expected = match kind {
+            AggregateKind::CountStar => 0..=0,
+            AggregateKind::JsonObjectagg => 2..=2,
+            AggregateKind::GroupConcat => 1..=usize::MAX,
+            AggregateKind::Count if options.quantifier == Quantifier::Distinct => 1..=usize::MAX,
+            _ => 1..=1,
+        };
+        if !expected.contains(&args.len()) {
+            let text = format!("Incorrect parameter count in the call to native function '{}'", kind.name());
+            return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+        }
+        if args.iter().any(|a| matches!(a, Expr::Row(_))) {
+            return Err(crate::control::wrong_columns(1));
+        }
+        let ty = result_type(kind, &args, env)?;
+        Ok(Aggregate { kind, args, options, ty })
     }
 
     /// An empty group.
     pub fn new_state(&self) -> AggregateState {
-        todo!()
+        let sum = match self.kind {
+            AggregateKind::CountStar | AggregateKind::Count => Accumulated::Count(0),
+            AggregateKind::Sum | AggregateKind::Avg => {
+                let total = match self.ty.class() {
+                    TypeClass::Real => Total::Real(0.0),
+                    _ => Total::Int(0),
+                };
+                Accumulated::Total { total, count: 0 }
+            }
+            AggregateKind::Min | AggregateKind::Max => Accumulated::Extreme(Value::Null),
+            AggregateKind::BitAnd => Accumulated::Bits(u64::MAX),
+            AggregateKind::BitOr | AggregateKind::BitXor => Accumulated::Bits(0),
+            AggregateKind::StdPop
+            | AggregateKind::StdSamp
+            | AggregateKind::VarPop
+            | AggregateKind::VarSamp => Accumulated::Moments { mean: 0.0, squares: 0.0, count: 0 },
+            AggregateKind::GroupConcat | AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
+                Accumulated::Text(TextState::default())
+            }
+        };
+        // The smallest of some values is the smallest of the distinct ones.
+        let idempotent = matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
+        let distinct = self.options.quantifier == Quantifier::Distinct && !idempotent;
+        AggregateState { seen: distinct.then(HashSet::default), sum }
     }
 
     /// Takes a row of the group in.
     pub fn add(&self, state: &mut AggregateState, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
-        let _ = (state, row, ctx);
-        todo!()
+        if let Some(seen) = &mut state.seen {
+            let Some(key) = self.distinct_key(row, ctx)? else { return Ok(()) };
+            if !seen.insert(key) {
+                return Ok(());
+            }
+        }
+        match &mut state.sum {
+            Accumulated::Count(count) => {
+                for arg in &self.args {
+                    if arg.eval(row, ctx)?.is_null() {
+                        return Ok(());
+                    }
+                }
+                *count += 1;
+                Ok(())
+            }
+            Accumulated::Text(text) => group_text::add(self, text, row, ctx),
+            sum => {
+                let value = self.args[0].eval(row, ctx)?;
+                if value.is_null() { Ok(()) } else { self.add_value(sum, &value, ctx) }
+            }
+        }
+    }
+
+    fn add_value(&self, sum: &mut Accumulated, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<()> {
+        match sum {
+            Accumulated::Total { total, count } => {
+                *total = total.plus(value, ctx)?;
+                *count += 1;
+            }
+            Accumulated::Extreme(best) => {
+                let order = self.order(value, best);
+                let better = match self.kind {
+                    AggregateKind::Min => order.is_lt(),
+                    _ => order.is_gt(),
+                };
+                if best.is_null() || better {
+                    *best = value.clone();
+                }
+            }
+            Accumulated::Bits(bits) => {
+                let next = convert::to_int(value, ctx)?.map_or(0, convert::bits_of);
+                match self.kind {
+                    AggregateKind::BitAnd => *bits &= next,
+                    AggregateKind::BitOr => *bits |= next,
+                    _ => *bits ^= next,
+                }
+            }
+            Accumulated::Moments { mean, squares, count } => {
+                let next = convert::to_f64(value, ctx)?.unwrap_or(0.0);
+                *count += 1;
+                let before = *mean;
+                *mean += (next - before) / *count as f64;
+                *squares += (next - before) * (next - *mean);
+            }
+            Accumulated::Count(_) | Accumulated::Text(_) => {}
+        }
+        Ok(())
+    }
+
+    /// MIN and MAX order ENUM and SET by their text.
+    fn order(&self, value: &Value, best: &Value) -> std::cmp::Ordering {
+        let collation = self.ty.collation;
+        match (value, best) {
+            (
+                Value::Enum { label: a, .. } | Value::Set { label: a, .. },
+                Value::Enum { label: b, .. } | Value::Set { label: b, .. },
+            ) => collation.compare(&a.bytes, &b.bytes),
+            _ => compare_same(value, best, collation),
+        }
+    }
+
+    /// The arguments as one key; `None` when one is NULL, which DISTINCT leaves out (but JSON_ARRAYAGG keeps).
+    fn distinct_key(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
+        let mut key = Vec::new();
+        for arg in &self.args {
+            let value = arg.eval(row, ctx)?;
+            if value.is_null() && self.kind != AggregateKind::JsonArrayagg {
+                return Ok(None);
+            }
+            append_group_key(&value, arg.ty_cow().collation, &mut key);
+        }
+        Ok(Some(key))
     }
 
     /// The group's answer.
     pub fn finish(&self, state: AggregateState, ctx: &EvalContext<'_>) -> SqlResult<Value> {
-        let _ = (state, ctx);
-        todo!()
+        Ok(match state.sum {
+            Accumulated::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
+            Accumulated::Total { count: 0, .. } => Value::Null,
+            Accumulated::Total { total, count } => {
+                if self.kind == AggregateKind::Avg {
+                    self.average(total, count, ctx)
+                } else {
+                    total.value()
+                }
+            }
+            Accumulated::Extreme(best) => best,
+            Accumulated::Bits(bits) => Value::UInt(bits),
+            Accumulated::Moments { squares, count, .. } => self.spread(squares, count),
+            Accumulated::Text(text) => return group_text::finish(self, text, ctx),
+        })
     }
+
+    fn average(&self, total: Total, count: u64, ctx: &EvalContext<'_>) -> Value {
+        let exact = match total {
+            Total::Real(sum) => return Value::Double(sum / count as f64),
+            Total::Int(sum) => Decimal::from_i128(sum, 0),
+            Total::Decimal(sum) => sum,
+        };
+        match exact.div(&Decimal::from_u64(count), ctx.env.div_precision_increment) {
+            Some(Ok(quotient)) => {
+                Value::Decimal(quotient.round(i32::from(self.ty.decimals)).unwrap_or(quotient))
+            }
+            _ => Value::Null,
+        }
+    }
+
+    fn spread(&self, squares: f64, count: u64) -> Value {
+        let sample = matches!(self.kind, AggregateKind::StdSamp | AggregateKind::VarSamp);
+        let divisor = if sample { count.saturating_sub(1) } else { count };
+        if divisor == 0 {
+            return Value::Null;
+        }
+        let variance = squares / divisor as f64;
+        let root = matches!(self.kind, AggregateKind::StdPop | AggregateKind::StdSamp);
+        Value::Double(if root { variance.sqrt() } else { variance })
+    }
+}
+
+impl Total {
+    fn plus(self, value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Total> {
+        if let (Total::Int(sum), Value::Int(v)) = (self, value) {
+            return Ok(Total::Int(sum + i128::from(*v)));
+        }
+        let overflow = |_| SqlError::new(ErrorCode::DataOutOfRange, "DECIMAL value is out of range in 'sum'");
+        Ok(match self {
+            Total::Real(sum) => Total::Real(sum + convert::to_f64(value, ctx)?.unwrap_or(0.0)),
+            Total::Int(sum) => match integer(value) {
+                Some(v) => Total::Int(sum + v),
+                None if matches!(value.class(), Class::Real | Class::Str) => {
+                    Total::Real(sum as f64 + convert::to_f64(value, ctx)?.unwrap_or(0.0))
+                }
+                None => {
+                    let next = convert::to_decimal(value, ctx)?.unwrap_or(Decimal::ZERO);
+                    Total::Decimal(Decimal::from_i128(sum, 0).add(&next).map_err(overflow)?)
+                }
+            },
+            Total::Decimal(sum) => {
+                let next = convert::to_decimal(value, ctx)?.unwrap_or(Decimal::ZERO);
+                Total::Decimal(sum.add(&next).map_err(overflow)?)
+            }
+        })
+    }
+
+    fn value(self) -> Value {
+        match self {
+            Total::Int(sum) => Value::Decimal(Decimal::from_i128(sum, 0)),
+            Total::Decimal(sum) => Value::Decimal(sum),
+            Total::Real(sum) => Value::Double(sum),
+        }
+    }
+}
+
+fn integer(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(v) => Some(IntValue::Signed(*v).wide()),
+        Value::UInt(v) => Some(IntValue::Unsigned(*v).wide()),
+        Value::Bit { bits, .. } => Some(i128::from(*bits)),
+        _ => None,
+    }
+}
+
+fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    let increment = u32::from(env.div_precision_increment);
+    Ok(match kind {
+        AggregateKind::CountStar | AggregateKind::Count => ExprType::bigint(21).with_nullable(false),
+        AggregateKind::Sum => match exact_digits(&args[0]) {
+            Some((precision, scale)) => ExprType::decimal((precision + 22).min(65), scale as u8, false),
+            None => real_type(&args[0], 0),
+        },
+        AggregateKind::Avg => match exact_digits(&args[0]) {
+            Some((precision, scale)) => {
+                let scale = (scale + increment).min(38);
+                ExprType::decimal((precision + increment).min(65).max(scale), scale as u8, false)
+            }
+            None => real_type(&args[0], increment),
+        },
+        AggregateKind::Min | AggregateKind::Max => args[0].ty().with_nullable(true),
+        AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => {
+            ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true).with_nullable(false)
+        }
+        AggregateKind::StdPop | AggregateKind::StdSamp | AggregateKind::VarPop | AggregateKind::VarSamp => {
+            match exact_digits(&args[0]) {
+                Some((_, scale)) => {
+                    let decimals = (scale + increment).min(30);
+                    ExprType::double_fixed(17 + decimals, decimals as u8)
+                }
+                None => real_type(&args[0], increment),
+            }
+        }
+        AggregateKind::GroupConcat => {
+            string_of(joined_collation(args, env, "group_concat")?, env.group_concat_max_len)
+        }
+        AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
+            string_of(joined_collation(args, env, "json_arrayagg")?, env.group_concat_max_len)
+        }
+    })
+}
+
+/// Precision and scale of an argument that is summed exactly.
+fn exact_digits(arg: &Expr) -> Option<(u32, u32)> {
+    match arg.ty_cow().class() {
+        TypeClass::Real | TypeClass::String => None,
+        _ => Some((precision_of(arg), scale_of(arg))),
+    }
+}
+
+fn real_type(arg: &Expr, more: u32) -> ExprType {
+    let ty = arg.ty_cow();
+    let decimals = u32::from(ty.decimals) + more;
+    if ty.class() == TypeClass::Real && decimals < u32::from(NOT_FIXED_DECIMALS) {
+        return ExprType::double_fixed(17 + decimals, decimals as u8);
+    }
+    ExprType::double()
 }

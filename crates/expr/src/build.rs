@@ -3,11 +3,19 @@
 //! All of them take the session's settings: some of them (collation, `div_precision_increment`, `sql_mode`)
 //! become part of the tree. A cached plan is keyed by those.
 
-use cohort_types::{Collation, SqlResult, Value};
+use std::sync::Arc;
 
+use cohort_types::{Collation, ErrorCode, IntervalUnit, SqlError, SqlMode, SqlResult, Value};
+
+use crate::arith::negated_literal;
+use crate::compare::{CompareHow, InSet};
 use crate::context::{SessionEnv, VariableScope};
-use crate::expr::{CastType, CompareOp, Expr, IntervalUnit};
-use crate::expr_type::ExprType;
+use crate::control::wrong_columns;
+use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
+use crate::expr_type::{Coercibility, ExprType, TypeClass, aggregate_collations};
+use crate::table::{Extra, Function, lookup};
+use crate::typing::joined_type;
+use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
 
 /// An operator with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,74 +71,280 @@ pub enum IntervalOp {
 
 /// The type of a literal.
 pub(crate) fn literal_type(value: &Value) -> ExprType {
-    let _ = value;
-    todo!()
+    let ty = match value {
+        Value::Null => return ExprType::null(),
+        Value::Int(v) => arith::int_type(printed_width(*v), false),
+        Value::UInt(v) => arith::int_type(v.to_string().len() as u32, true),
+        Value::Float(_) | Value::Double(_) => ExprType::double(),
+        Value::Decimal(d) => ExprType::decimal(u32::from(d.precision().max(d.scale())), d.scale(), false),
+        Value::Str(s) => {
+            let length = s.collation.char_len(&s.bytes) as u32;
+            let mut ty = ExprType::string(length, s.collation, Coercibility::Coercible);
+            ty.ascii = s.bytes.is_ascii();
+            ty
+        }
+        Value::Date(_) => ExprType::date(),
+        Value::Time(t) => ExprType::time(fraction_shown(t.microsecond())),
+        Value::DateTime(d) => ExprType::datetime(fraction_shown(d.micros)),
+        Value::Timestamp(_) => ExprType::datetime(6),
+        Value::Bit { width, .. } => {
+            ExprType::number(cohort_types::TypeKind::Bit, u32::from(*width), 0).with_unsigned(true)
+        }
+        Value::Enum { label, .. } | Value::Set { label, .. } => {
+            let length = label.collation.char_len(&label.bytes) as u32;
+            ExprType::string(length, label.collation, Coercibility::Coercible)
+        }
+    };
+    ty.with_nullable(false)
+}
+
+fn printed_width(v: i64) -> u32 {
+    v.to_string().len() as u32
+}
+
+/// Digits a fraction needs.
+fn fraction_shown(micros: u32) -> u8 {
+    let mut digits = 6;
+    let mut rest = micros;
+    while digits > 0 && rest % 10 == 0 {
+        rest /= 10;
+        digits -= 1;
+    }
+    digits
+}
+
+/// Makes a call of a function whose number of arguments is right.
+pub(crate) fn call(
+    function: &'static Function,
+    mut args: Vec<Expr>,
+    extra: Extra,
+    env: &SessionEnv,
+) -> SqlResult<Expr> {
+    if let Some(Expr::Row(_)) = args.iter().find(|a| matches!(a, Expr::Row(_))) {
+        return Err(wrong_columns(1));
+    }
+    let ty = (function.typing)(&mut args, env)?;
+    Ok(Expr::Call(Box::new(Call { function, args, extra, ty })))
 }
 
 /// A function by name (any case). Error 1305 when there is none, 1582 on a wrong number of arguments.
 pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (name, args, env);
-    todo!()
+    let lower = name.to_ascii_lowercase();
+    let Some(function) = lookup(&lower) else {
+        return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
+    };
+    if args.len() < function.args_min || args.len() > function.args_max {
+        let text = format!("Incorrect parameter count in the call to native function '{name}'");
+        return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+    }
+    call(function, args, Extra::None, env)
 }
 
 /// `left op right`.
 pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (op, left, right, env);
-    todo!()
+    let function = match op {
+        BinaryOp::Compare(op) => return compare_exprs(op, left, right),
+        BinaryOp::And => return Ok(and(vec![left, right])),
+        BinaryOp::Or => return Ok(or(vec![left, right])),
+        BinaryOp::Add => &arith::ADD,
+        BinaryOp::Sub => &arith::SUB,
+        BinaryOp::Mul => &arith::MUL,
+        BinaryOp::Div => &arith::DIV,
+        BinaryOp::IntDiv => &arith::INT_DIV,
+        BinaryOp::Mod => &arith::MOD,
+        BinaryOp::BitAnd => &bits::AND,
+        BinaryOp::BitOr => &bits::OR,
+        BinaryOp::BitXor => &bits::XOR,
+        BinaryOp::ShiftLeft => &bits::LEFT,
+        BinaryOp::ShiftRight => &bits::RIGHT,
+        BinaryOp::Xor => &control::XOR,
+    };
+    call(function, vec![left, right], Extra::None, env)
 }
 
 /// `op operand`.
 pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (op, operand, env);
-    todo!()
+    let function = match op {
+        UnaryOp::Not => return Ok(not(operand)),
+        UnaryOp::Plus => return Ok(operand),
+        UnaryOp::BitNot => &bits::NOT,
+        UnaryOp::Neg => {
+            if let Expr::Const(node) = &operand {
+                if let Some(value) = negated_literal(&node.value) {
+                    return Ok(Expr::constant(value));
+                }
+            }
+            &arith::NEG
+        }
+    };
+    call(function, vec![operand], Extra::None, env)
+}
+
+/// How two scalars compare under an operator; error 1267 when their collations do not mix.
+fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
+    let (l, r) = (left.ty_cow(), right.ty_cow());
+    let joined = aggregate_collations(operation, [l.as_ref(), r.as_ref()])?;
+    if joined.coercibility == Coercibility::NoCollation && l.collation != r.collation {
+        return Err(crate::expr_type::illegal_mix(operation, &[l.as_ref(), r.as_ref()]));
+    }
+    Ok(CompareHow::scalar(joined.collation))
+}
+
+/// How two operands compare: rows element by element.
+fn how_operands(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
+    match (left, right) {
+        (Expr::Row(l), Expr::Row(r)) if l.len() == r.len() => {
+            let hows: SqlResult<Vec<_>> =
+                l.iter().zip(r).map(|(a, b)| how_operands(operation, a, b)).collect();
+            hows.map(CompareHow::Row)
+        }
+        (Expr::Row(l), _) => Err(wrong_columns(l.len())),
+        (_, Expr::Row(_)) => Err(wrong_columns(1)),
+        _ => how_scalars(operation, left, right),
+    }
 }
 
 /// A comparison; rows compare element by element (error 1241 when their sizes differ).
 pub fn compare_exprs(op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
-    let _ = (op, left, right);
-    todo!()
+    let how = how_operands(op.symbol(), &left, &right)?;
+    Ok(Expr::Compare(Box::new(Compare { op, left, right, how })))
 }
 
 /// A conjunction; nested ones are flattened, none is TRUE.
 pub fn and(conditions: Vec<Expr>) -> Expr {
-    let _ = conditions;
-    todo!()
+    let mut flat = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match condition {
+            Expr::And(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    if flat.is_empty() { Expr::boolean(true) } else { Expr::And(flat) }
 }
 
 /// A disjunction; nested ones are flattened, none is FALSE.
 pub fn or(conditions: Vec<Expr>) -> Expr {
-    let _ = conditions;
-    todo!()
+    let mut flat = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match condition {
+            Expr::Or(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    if flat.is_empty() { Expr::boolean(false) } else { Expr::Or(flat) }
 }
 
 /// NOT; a negated comparison becomes the opposite one.
 pub fn not(operand: Expr) -> Expr {
-    let _ = operand;
-    todo!()
+    match operand {
+        Expr::Compare(mut node) if !matches!(node.how, CompareHow::Row(_)) => {
+            node.op = match node.op {
+                CompareOp::Eq => CompareOp::Ne,
+                CompareOp::Ne => CompareOp::Eq,
+                CompareOp::Lt => CompareOp::Ge,
+                CompareOp::Le => CompareOp::Gt,
+                CompareOp::Gt => CompareOp::Le,
+                CompareOp::Ge => CompareOp::Lt,
+                CompareOp::NullSafeEq => return Expr::Not(Box::new(Expr::Compare(node))),
+            };
+            Expr::Compare(node)
+        }
+        Expr::IsNull(mut node) => {
+            node.negated = !node.negated;
+            Expr::IsNull(node)
+        }
+        Expr::Between(mut node) => {
+            node.negated = !node.negated;
+            Expr::Between(node)
+        }
+        Expr::In(mut node) => {
+            node.negated = !node.negated;
+            Expr::In(node)
+        }
+        Expr::Like(mut node) => {
+            node.negated = !node.negated;
+            Expr::Like(node)
+        }
+        other => Expr::Not(Box::new(other)),
+    }
 }
 
 /// `operand IS [NOT] NULL`.
 pub fn is_null(operand: Expr, negated: bool) -> Expr {
-    let _ = (operand, negated);
-    todo!()
+    Expr::IsNull(Box::new(IsNull { operand, negated }))
 }
 
 /// `operand IS [NOT] TRUE | FALSE | UNKNOWN`.
 pub fn is_truth(operand: Expr, truth: Truth, negated: bool) -> Expr {
-    let _ = (operand, truth, negated);
-    todo!()
+    let function = match truth {
+        Truth::Unknown => return is_null(operand, negated),
+        Truth::True => &control::IS_TRUE,
+        Truth::False => &control::IS_FALSE,
+    };
+    let ty = ExprType::boolean().with_nullable(false);
+    let test = Expr::Call(Box::new(Call { function, args: vec![operand], extra: Extra::None, ty }));
+    if negated { not(test) } else { test }
+}
+
+/// The class BETWEEN forces on all three when strings and numbers meet: they compare as doubles.
+fn forced_class(parts: &[&Expr]) -> Option<TypeClass> {
+    let classes: Vec<TypeClass> =
+        parts.iter().filter(|e| !e.ty_cow().null_literal).map(|e| e.ty_cow().class()).collect();
+    let has = |c| classes.contains(&c);
+    if has(TypeClass::Date) || has(TypeClass::DateTime) {
+        return Some(TypeClass::DateTime);
+    }
+    let number = has(TypeClass::Int) || has(TypeClass::Decimal) || has(TypeClass::Real);
+    if !has(TypeClass::String) || !number {
+        return None;
+    }
+    let exact = has(TypeClass::Int) && !has(TypeClass::Decimal) && !has(TypeClass::Real);
+    Some(if exact { TypeClass::Decimal } else { TypeClass::Real })
 }
 
 /// `operand [NOT] BETWEEN low AND high`.
 pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult<Expr> {
-    let _ = (operand, low, high, negated);
-    todo!()
+    if let Some(Expr::Row(items)) = [&operand, &low, &high].into_iter().find(|e| matches!(e, Expr::Row(_))) {
+        let _ = items;
+        return Err(wrong_columns(1));
+    }
+    let types = [operand.ty(), low.ty(), high.ty()];
+    let joined = aggregate_collations("between", &types)?;
+    let class = forced_class(&[&operand, &low, &high]);
+    let how = CompareHow::Scalar { collation: joined.collation, class };
+    Ok(Expr::Between(Box::new(Between { operand, low, high, negated, how })))
 }
 
 /// `operand [NOT] IN (list)`.
 pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
-    let _ = (operand, list, negated);
-    todo!()
+    let how = match &operand {
+        Expr::Row(_) => {
+            let mut how = CompareHow::Row(Vec::new());
+            for item in &list {
+                how = how_operands("in", &operand, item)?;
+            }
+            how
+        }
+        _ => {
+            if list.iter().any(|e| matches!(e, Expr::Row(_))) {
+                return Err(wrong_columns(1));
+            }
+            let types: Vec<ExprType> = std::iter::once(&operand).chain(&list).map(Expr::ty).collect();
+            CompareHow::scalar(aggregate_collations("in", &types)?.collation)
+        }
+    };
+    let mut node = In { operand, list, negated, how, set: None };
+    node.find_set();
+    Ok(Expr::In(Box::new(node)))
+}
+
+impl In {
+    /// Makes the set of a list that is constant.
+    pub(crate) fn find_set(&mut self) {
+        if let CompareHow::Scalar { collation, .. } = &self.how {
+            self.set = InSet::of(&self.list, *collation).map(Arc::new);
+        }
+    }
 }
 
 /// `operand [NOT] LIKE pattern [ESCAPE escape]`; `escape` as written, `None` when it was not.
@@ -141,38 +355,80 @@ pub fn like(
     negated: bool,
     env: &SessionEnv,
 ) -> SqlResult<Expr> {
-    let _ = (operand, pattern, escape, negated, env);
-    todo!()
+    let escape = match escape {
+        None if env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => None,
+        None => Some('\\'),
+        Some(text) => {
+            let mut chars = text.chars();
+            let first = chars.next();
+            if chars.next().is_some() {
+                return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE"));
+            }
+            first
+        }
+    };
+    let (left, right) = (operand.ty(), pattern.ty());
+    let joined = aggregate_collations("like", [&left, &right])?;
+    let collation = if joined.coercibility >= Coercibility::Numeric {
+        env.collation_connection
+    } else {
+        joined.collation
+    };
+    Ok(Expr::Like(Box::new(Like { operand, pattern, escape, negated, collation })))
 }
 
 /// `operand [NOT] REGEXP pattern`.
 pub fn regexp(operand: Expr, pattern: Expr, negated: bool, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (operand, pattern, negated, env);
-    todo!()
+    let test = call(&regex::REGEXP, vec![operand, pattern], Extra::None, env)?;
+    Ok(if negated { not(test) } else { test })
 }
 
 /// `CASE [operand] WHEN .. THEN .. [ELSE ..] END`.
 pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> SqlResult<Expr> {
-    let _ = (operand, branches, otherwise);
-    todo!()
+    let results: Vec<&Expr> = branches.iter().map(|(_, then)| then).chain(&otherwise).collect();
+    let nullable = otherwise.is_none();
+    let ty = joined_type(&results, "case", None)?;
+    let ty = if nullable { ty.with_nullable(true) } else { ty };
+    let hows = match &operand {
+        None => Vec::new(),
+        Some(operand) => {
+            branches.iter().map(|(when, _)| how_operands("case", operand, when)).collect::<SqlResult<_>>()?
+        }
+    };
+    Ok(Expr::Case(Box::new(Case { operand, branches, otherwise, ty, hows })))
 }
 
 /// `CAST(operand AS to)`.
 pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (operand, to, env);
-    todo!()
+    if matches!(operand, Expr::Row(_)) {
+        return Err(wrong_columns(1));
+    }
+    let ty = crate::cast::type_of(&operand, to, env);
+    Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
 /// `operand COLLATE collation`.
 pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (operand, collation, env);
-    todo!()
+    let from = operand.ty();
+    let charset = if from.class() == TypeClass::String && !from.null_literal {
+        from.collation.charset()
+    } else {
+        env.collation_connection.charset()
+    };
+    if charset != collation.charset() {
+        let text =
+            format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());
+        return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
+    }
+    let to = CastType::Char { length: None, collation };
+    let mut ty = crate::cast::type_of(&operand, to, env);
+    ty.coercibility = Coercibility::Explicit;
+    Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
 /// `(a, b, ..)`; one element is that element.
-pub fn row(items: Vec<Expr>) -> Expr {
-    let _ = items;
-    todo!()
+pub fn row(mut items: Vec<Expr>) -> Expr {
+    if items.len() == 1 { items.remove(0) } else { Expr::Row(items) }
 }
 
 /// `operand +/- INTERVAL amount unit`, DATE_ADD, DATE_SUB.
@@ -183,14 +439,29 @@ pub fn date_arith(
     unit: IntervalUnit,
     env: &SessionEnv,
 ) -> SqlResult<Expr> {
-    let _ = (operand, op, amount, unit, env);
-    todo!()
+    let function = match op {
+        IntervalOp::Add => &date_calc::DATE_ADD,
+        IntervalOp::Sub => &date_calc::DATE_SUB,
+    };
+    let ty = date_calc::date_arith_type(&operand, &amount, unit, env);
+    let made = call(function, vec![operand, amount], Extra::Unit(unit), env)?;
+    Ok(with_type(made, ty))
+}
+
+/// The call with a type its special syntax decides about.
+fn with_type(made: Expr, ty: ExprType) -> Expr {
+    match made {
+        Expr::Call(mut node) => {
+            node.ty = ty;
+            Expr::Call(node)
+        }
+        other => other,
+    }
 }
 
 /// `EXTRACT(unit FROM operand)`.
 pub fn extract(unit: IntervalUnit, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (unit, operand, env);
-    todo!()
+    call(&date_part::EXTRACT, vec![operand], Extra::Unit(unit), env)
 }
 
 /// `TIMESTAMPADD(unit, amount, operand)`.
@@ -200,30 +471,53 @@ pub fn timestamp_add(unit: IntervalUnit, amount: Expr, operand: Expr, env: &Sess
 
 /// `TIMESTAMPDIFF(unit, from, to)`.
 pub fn timestamp_diff(unit: IntervalUnit, from: Expr, to: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (unit, from, to, env);
-    todo!()
+    call(&date_calc::TIMESTAMP_DIFF, vec![from, to], Extra::Unit(unit), env)
 }
 
 /// `TRIM([side] [remove] FROM operand)`.
 pub fn trim(side: TrimSide, remove: Option<Expr>, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (side, remove, operand, env);
-    todo!()
+    let args = std::iter::once(operand).chain(remove).collect();
+    call(&text_cut::TRIM, args, Extra::Side(side), env)
+}
+
+/// `CHAR(n, .. USING charset)`; without USING it is a binary string.
+pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEnv) -> SqlResult<Expr> {
+    let Some(collation) = collation else { return call(&text_build::CHAR, args, Extra::None, env) };
+    let ty = ExprType::string(args.len() as u32 * 4, collation, Coercibility::Implicit);
+    let made = call(&text_build::CHAR, args, Extra::Name(collation.charset().name().into()), env)?;
+    Ok(with_type(made, ty))
 }
 
 /// `@name`; `ty` is what the variable holds now (long text when unknown).
 pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr {
-    let _ = (name, ty, env);
-    todo!()
+    let ty =
+        ty.unwrap_or_else(|| ExprType::string(16 << 20, env.collation_connection, Coercibility::Implicit));
+    variable(&info::USER_VARIABLE, Extra::Name(name.to_lowercase().into()), ty.with_nullable(true))
+}
+
+fn variable(function: &'static Function, extra: Extra, ty: ExprType) -> Expr {
+    Expr::Call(Box::new(Call { function, args: Vec::new(), extra, ty }))
 }
 
 /// `@name := value`.
 pub fn user_variable_assign(name: &str, value: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    let _ = (name, value, env);
-    todo!()
+    let ty = value.ty();
+    let ty = if ty.is_temporal() {
+        ExprType::string(ty.length, env.collation_connection, Coercibility::Implicit)
+    } else {
+        ty
+    };
+    let made = call(&info::ASSIGN, vec![value], Extra::Name(name.to_lowercase().into()), env)?;
+    Ok(with_type(made, ty))
 }
 
 /// `@@name`; `current` is its value now, which gives the type.
 pub fn system_variable(scope: VariableScope, name: &str, current: &Value, env: &SessionEnv) -> Expr {
-    let _ = (scope, name, current, env);
-    todo!()
+    let _ = env;
+    let mut ty = literal_type(current);
+    ty.nullable = true;
+    if matches!(current, Value::Int(_) | Value::UInt(_)) {
+        ty = ExprType::bigint(21).with_unsigned(ty.unsigned);
+    }
+    variable(&info::SYSTEM_VARIABLE, Extra::Variable(scope, name.to_lowercase().into()), ty)
 }

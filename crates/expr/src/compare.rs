@@ -1,10 +1,26 @@
 //! Comparison of values by MariaDB's pairing rules, sort keys and grouping keys.
+//!
+//! | one side | other side | compared as |
+//! |---|---|---|
+//! | integer, BIT | integer, BIT | integers, signed against unsigned exactly |
+//! | integer | string | exact numbers |
+//! | decimal | integer, decimal | exact numbers |
+//! | double, float | any number | doubles |
+//! | decimal, double | string | doubles |
+//! | string, ENUM, SET | string, ENUM, SET | strings, by the joined collation |
+//! | DATE, DATETIME | anything but TIME | the other side read as DATETIME |
+//! | TIME | TIME, string, number | the other side read as TIME |
+//! | TIME | DATE, DATETIME | the TIME added to the current date |
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Class, Collation, DateTime, Decimal, SqlResult, Time, Value};
 
 use crate::context::EvalContext;
+use crate::convert;
+use crate::expr::Expr;
 use crate::expr_type::TypeClass;
 
 /// How two expressions compare, decided when the tree is built. Values of one class compare as such; of two,
@@ -29,6 +45,98 @@ impl CompareHow {
     }
 }
 
+/// Compares two scalars; `None` when one is NULL.
+pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {
+    let CompareHow::Scalar { collation, class } = how else { return Ok(None) };
+    match (a, b) {
+        (Value::Null, _) | (_, Value::Null) => return Ok(None),
+        (Value::Int(x), Value::Int(y)) => return Ok(Some(x.cmp(y))),
+        _ => {}
+    }
+    if let (Some(x), Some(y)) = (bytes_of(a), bytes_of(b)) {
+        if matches!(class, None | Some(TypeClass::String)) {
+            return Ok(Some(collation.compare(x, y)));
+        }
+    }
+    let class = class.unwrap_or_else(|| common_class(a.class(), b.class()));
+    compare_as(class, a, b, *collation, ctx)
+}
+
+/// The class two values are compared as.
+fn common_class(a: Class, b: Class) -> TypeClass {
+    let has = |class| a == class || b == class;
+    if has(Class::Time) {
+        return if has(Class::DateTime) { TypeClass::DateTime } else { TypeClass::Time };
+    }
+    if has(Class::DateTime) {
+        return TypeClass::DateTime;
+    }
+    if has(Class::Str) {
+        return match (a, b) {
+            (Class::Str, Class::Str) => TypeClass::String,
+            _ if has(Class::Int) => TypeClass::Decimal,
+            _ => TypeClass::Real,
+        };
+    }
+    if has(Class::Real) {
+        return TypeClass::Real;
+    }
+    if has(Class::Decimal) { TypeClass::Decimal } else { TypeClass::Int }
+}
+
+fn compare_as(
+    class: TypeClass,
+    a: &Value,
+    b: &Value,
+    collation: Collation,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Ordering>> {
+    Ok(match class {
+        TypeClass::Int => {
+            both(convert::to_int(a, ctx)?, convert::to_int(b, ctx)?, |x, y| x.wide().cmp(&y.wide()))
+        }
+        TypeClass::Decimal => {
+            both(convert::to_decimal(a, ctx)?, convert::to_decimal(b, ctx)?, |x, y| x.cmp(&y))
+        }
+        TypeClass::Real => both(convert::to_f64(a, ctx)?, convert::to_f64(b, ctx)?, |x, y| {
+            x.partial_cmp(&y).unwrap_or(Ordering::Equal)
+        }),
+        TypeClass::Date | TypeClass::DateTime => {
+            Some(datetime_or_zero(a, ctx)?.cmp(&datetime_or_zero(b, ctx)?))
+        }
+        TypeClass::Time => Some(time_or_zero(a, ctx)?.cmp(&time_or_zero(b, ctx)?)),
+        TypeClass::String => {
+            let (x, y) = (printed(a), printed(b));
+            Some(collation.compare(&x, &y))
+        }
+    })
+}
+
+fn both<T>(a: Option<T>, b: Option<T>, order: impl FnOnce(T, T) -> Ordering) -> Option<Ordering> {
+    Some(order(a?, b?))
+}
+
+fn bytes_of(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::Str(s) => Some(&s.bytes),
+        Value::Enum { label, .. } | Value::Set { label, .. } => Some(&label.bytes),
+        _ => None,
+    }
+}
+
+fn printed(value: &Value) -> Cow<'_, [u8]> {
+    convert::text_of(value, cohort_types::DECIMALS_NOT_FIXED).unwrap_or_default()
+}
+
+/// What is no date compares as the zero date.
+fn datetime_or_zero(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<DateTime> {
+    Ok(convert::to_datetime_for_comparison(value, ctx)?.unwrap_or_default())
+}
+
+fn time_or_zero(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Time> {
+    Ok(convert::to_time_for_comparison(value, ctx)?.unwrap_or_default())
+}
+
 /// One key of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
@@ -36,25 +144,163 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// A constant IN list as a set.
-#[derive(Debug)]
-pub(crate) struct InSet {}
-
-/// Compares two scalars; `None` when one is NULL.
-pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {
-    let _ = (a, b, how, ctx);
-    todo!()
-}
-
 /// Compares two sort keys of the same types, NULL first; element n of both goes with `keys[n]`.
 pub fn compare_rows(a: &[Value], b: &[Value], keys: &[SortKey]) -> Ordering {
-    let _ = (a, b, keys);
-    todo!()
+    for ((x, y), key) in a.iter().zip(b).zip(keys) {
+        let order = compare_same(x, y, key.collation);
+        if order.is_ne() {
+            return if key.descending { order.reverse() } else { order };
+        }
+    }
+    Ordering::Equal
+}
+
+/// Total order of two values of one column, NULL first. ENUM and SET sort by number.
+pub(crate) fn compare_same(a: &Value, b: &Value, collation: Collation) -> Ordering {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x.cmp(y),
+        (Value::Str(x), Value::Str(y)) => collation.compare(&x.bytes, &y.bytes),
+        _ if a.class() == b.class() || a.is_null() || b.is_null() => a.compare(b),
+        _ => compare_mixed(a, b),
+    }
+}
+
+/// Values of one expression that came out in different number classes.
+fn compare_mixed(a: &Value, b: &Value) -> Ordering {
+    let mut sink = cohort_types::NoWarnings;
+    match common_class(a.class(), b.class()) {
+        TypeClass::Decimal | TypeClass::Int => a.to_decimal(&mut sink).cmp(&b.to_decimal(&mut sink)),
+        TypeClass::Real => {
+            let (x, y) = (a.to_f64(&mut sink), b.to_f64(&mut sink));
+            x.partial_cmp(&y).unwrap_or(Ordering::Equal)
+        }
+        _ => a.compare(b),
+    }
 }
 
 /// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for the
 /// same; for hash tables of grouping, DISTINCT and hash joins.
 pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
-    let _ = (value, collation, out);
-    todo!()
+    match value {
+        Value::Null => out.push(0),
+        Value::Int(v) => number_key(i128::from(*v), out),
+        Value::UInt(v) => number_key(i128::from(*v), out),
+        Value::Bit { bits, .. } => number_key(i128::from(*bits), out),
+        Value::Enum { index, .. } => number_key(i128::from(*index), out),
+        Value::Set { bits, .. } => number_key(i128::from(*bits), out),
+        Value::Float(v) => real_key(f64::from(*v), out),
+        Value::Double(v) => real_key(*v, out),
+        Value::Decimal(v) => decimal_key(v, out),
+        Value::Str(s) => {
+            out.push(4);
+            collation.sort_key(&s.bytes, out);
+        }
+        Value::Date(d) => datetime_key(&d.at_midnight(), out),
+        Value::DateTime(d) => datetime_key(d, out),
+        Value::Time(t) => {
+            out.push(6);
+            out.extend_from_slice(&t.micros.to_be_bytes());
+        }
+        Value::Timestamp(t) => {
+            out.push(7);
+            out.extend_from_slice(&t.to_be_bytes());
+        }
+    }
+}
+
+fn number_key(v: i128, out: &mut Vec<u8>) {
+    out.push(1);
+    out.extend_from_slice(&(v as i64).to_be_bytes());
+    // Tells 2^64 - 1 from -1.
+    out.push(u8::from(v > i128::from(i64::MAX)));
+}
+
+fn real_key(v: f64, out: &mut Vec<u8>) {
+    out.push(2);
+    let v = if v == 0.0 { 0.0 } else { v };
+    out.extend_from_slice(&v.to_bits().to_be_bytes());
+}
+
+/// Digits without what equal numbers may differ in: zeros at the end of the fraction.
+fn decimal_key(v: &Decimal, out: &mut Vec<u8>) {
+    out.push(3);
+    let start = out.len();
+    v.write_text(out);
+    if out[start..].contains(&b'.') {
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
+        if out.last() == Some(&b'.') {
+            out.pop();
+        }
+    }
+    out.push(0);
+}
+
+fn datetime_key(v: &DateTime, out: &mut Vec<u8>) {
+    out.push(5);
+    out.extend_from_slice(&v.date.to_packed().to_be_bytes());
+    out.extend_from_slice(&v.micros_of_day().to_be_bytes());
+}
+
+/// A constant IN list as a set.
+#[derive(Debug)]
+pub(crate) struct InSet {
+    items: InItems,
+    has_null: bool,
+}
+
+#[derive(Debug)]
+enum InItems {
+    Integers(HashSet<i128, ahash::RandomState>),
+    Strings(Collation, HashSet<Vec<u8>, ahash::RandomState>),
+}
+
+/// Lists shorter than this are searched one by one.
+const IN_SET_MIN: usize = 5;
+
+impl InSet {
+    /// The set of a list of integer or of string constants; `None` when the list is short or of another kind.
+    pub(crate) fn of(list: &[Expr], collation: Collation) -> Option<InSet> {
+        if list.len() < IN_SET_MIN {
+            return None;
+        }
+        let values: Option<Vec<&Value>> =
+            list.iter().map(|e| if let Expr::Const(c) = e { Some(&c.value) } else { None }).collect();
+        let values = values?;
+        let has_null = values.iter().any(|v| v.is_null());
+        let present = values.into_iter().filter(|v| !v.is_null());
+        let items = if let Some(set) = present.clone().map(integer_of).collect::<Option<HashSet<_, _>>>() {
+            InItems::Integers(set)
+        } else {
+            InItems::Strings(
+                collation,
+                present.map(|v| Some(string_key(v, collation)?)).collect::<Option<_>>()?,
+            )
+        };
+        Some(InSet { items, has_null })
+    }
+
+    /// `None` when the value is of another class than the set; else the answer of IN.
+    pub(crate) fn lookup(&self, value: &Value) -> Option<Option<bool>> {
+        let found = match &self.items {
+            InItems::Integers(set) => set.contains(&integer_of(value)?),
+            InItems::Strings(collation, set) => set.contains(&string_key(value, *collation)?),
+        };
+        Some(if !found && self.has_null { None } else { Some(found) })
+    }
+}
+
+fn integer_of(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(v) => Some(i128::from(*v)),
+        Value::UInt(v) => Some(i128::from(*v)),
+        _ => None,
+    }
+}
+
+fn string_key(value: &Value, collation: Collation) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    collation.sort_key(bytes_of(value)?, &mut key);
+    Some(key)
 }

@@ -4,40 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
-
-/// The bits of `sql_mode` that change what expressions mean; the numbers are MariaDB's (they are in the binlog).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SqlMode(pub u64);
-
-impl SqlMode {
-    pub const REAL_AS_FLOAT: u64 = 1;
-    pub const PIPES_AS_CONCAT: u64 = 2;
-    pub const ANSI_QUOTES: u64 = 4;
-    pub const IGNORE_SPACE: u64 = 8;
-    pub const ONLY_FULL_GROUP_BY: u64 = 32;
-    pub const NO_UNSIGNED_SUBTRACTION: u64 = 64;
-    pub const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
-    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
-    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
-    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
-    pub const NO_ZERO_DATE: u64 = 1 << 24;
-    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
-    pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
-    pub const HIGH_NOT_PRECEDENCE: u64 = 1 << 29;
-    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
-    pub const EMPTY_STRING_IS_NULL: u64 = 1 << 32;
-    pub const TIME_ROUND_FRACTIONAL: u64 = 1 << 34;
-
-    /// MariaDB's default.
-    pub const DEFAULT: SqlMode =
-        SqlMode(SqlMode::STRICT_TRANS_TABLES | SqlMode::ERROR_FOR_DIVISION_BY_ZERO | (1 << 28) | (1 << 30));
-
-    /// Whether a bit is set.
-    pub fn has(self, bit: u64) -> bool {
-        self.0 & bit != 0
-    }
-}
+use cohort_types::{
+    Collation, Date, DateTime, ErrorCode, FixedOffset, Level, LocalToUtc, SqlError, SqlMode, SqlResult,
+    Value, Warning, WarningSink,
+};
 
 /// The session's time zone.
 #[derive(Clone, Debug)]
@@ -48,6 +18,74 @@ pub enum TimeZone {
     Offset(i32),
     /// From the time zone database.
     Named(jiff::tz::TimeZone),
+}
+
+impl TimeZone {
+    /// By the name `SET time_zone` takes: `SYSTEM`, `+02:00`, or a name of the time zone database.
+    pub fn parse(name: &str) -> Option<TimeZone> {
+        if name.eq_ignore_ascii_case("SYSTEM") {
+            return Some(TimeZone::System(jiff::tz::TimeZone::system()));
+        }
+        if let Some(seconds) = parse_offset(name) {
+            return Some(TimeZone::Offset(seconds));
+        }
+        jiff::tz::TimeZone::get(name).ok().map(TimeZone::Named)
+    }
+
+    /// Seconds east of UTC at an instant.
+    fn offset_seconds(&self, utc_micros: i64) -> i32 {
+        match self {
+            TimeZone::Offset(seconds) => *seconds,
+            TimeZone::System(zone) | TimeZone::Named(zone) => {
+                let instant =
+                    jiff::Timestamp::from_microsecond(utc_micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+                zone.to_offset(instant).seconds()
+            }
+        }
+    }
+}
+
+/// Seconds of `+hh:mm` from -12:59 to +14:00.
+fn parse_offset(name: &str) -> Option<i32> {
+    let (sign, rest) = match name.as_bytes().first()? {
+        b'+' => (1, &name[1..]),
+        b'-' => (-1, &name[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let digits = |t: &str| !t.is_empty() && t.len() <= 2 && t.bytes().all(|b| b.is_ascii_digit());
+    if !digits(hours) || !digits(minutes) {
+        return None;
+    }
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let seconds = sign * (hours * 3600 + minutes * 60);
+    (minutes < 60 && (-46_740..=50_400).contains(&seconds)).then_some(seconds)
+}
+
+impl cohort_types::TimeZone for TimeZone {
+    fn to_utc(&self, local: &DateTime) -> LocalToUtc {
+        if let TimeZone::Offset(seconds) = self {
+            return FixedOffset { seconds: *seconds }.to_utc(local);
+        }
+        let LocalToUtc::Exact(as_utc) = FixedOffset::UTC.to_utc(local) else { return LocalToUtc::OutOfRange };
+        // The offset before a change is the one of a day earlier, the one after it of a day later.
+        let day = 86_400_000_000;
+        let before = i64::from(self.offset_seconds(as_utc - day)) * 1_000_000;
+        let after = i64::from(self.offset_seconds(as_utc + day)) * 1_000_000;
+        for offset in [before, after] {
+            if i64::from(self.offset_seconds(as_utc - offset)) * 1_000_000 == offset {
+                return LocalToUtc::Exact(as_utc - offset);
+            }
+        }
+        LocalToUtc::Gap(as_utc - before)
+    }
+
+    fn to_local(&self, utc_micros: i64) -> DateTime {
+        if utc_micros == 0 {
+            return Date::ZERO.at_midnight();
+        }
+        FixedOffset { seconds: self.offset_seconds(utc_micros) }.to_local(utc_micros)
+    }
 }
 
 /// The settings and facts of a session that expressions depend on; fixed while a statement runs.
@@ -234,6 +272,21 @@ impl<'s> EvalContext<'s> {
         self.warnings.borrow_mut().push(warning);
     }
 
+    /// Runs a conversion that warns; its first warning is the error in a strict data change.
+    pub(crate) fn converting<T>(&self, convert: impl FnOnce(&mut dyn WarningSink) -> T) -> SqlResult<T> {
+        let mut sink = Sink { ctx: self, failed: None };
+        let converted = convert(&mut sink);
+        match sink.failed {
+            None => Ok(converted),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// NOW() in the session's time zone.
+    pub(crate) fn now(&self) -> DateTime {
+        cohort_types::TimeZone::to_local(&self.env.time_zone, self.env.now_micros)
+    }
+
     /// Takes the warnings noted so far.
     pub fn take_warnings(&self) -> Warnings {
         self.warnings.take()
@@ -242,5 +295,21 @@ impl<'s> EvalContext<'s> {
     /// How many warnings were noted so far.
     pub fn warning_count(&self) -> u64 {
         self.warnings.borrow().total()
+    }
+}
+
+/// Leads warnings of conversions into a context.
+struct Sink<'c, 's> {
+    ctx: &'c EvalContext<'s>,
+    failed: Option<SqlError>,
+}
+
+impl WarningSink for Sink<'_, '_> {
+    fn warn(&mut self, warning: Warning) {
+        if warning.level == Level::Warning && self.ctx.abort_on_warning.get() {
+            self.failed.get_or_insert(warning.error);
+        } else {
+            self.ctx.push_warning(warning);
+        }
     }
 }

@@ -1,28 +1,296 @@
 //! Evaluation of the nodes.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{Decimal, SqlResult, Str, TimeZone as _, Value};
 
+use crate::args::Args;
+use crate::compare::{CompareHow, compare};
 use crate::context::EvalContext;
-use crate::expr::Expr;
+use crate::convert;
+use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
+use crate::expr_type::{NOT_FIXED_DECIMALS, TypeClass};
+
+static NULL: Value = Value::Null;
+
+fn truth<'a>(answer: Option<bool>) -> Cow<'a, Value> {
+    Cow::Owned(match answer {
+        Some(v) => Value::Int(i64::from(v)),
+        None => Value::Null,
+    })
+}
 
 impl Expr {
     /// The expression's value for a row. Columns, constants and parameters come back borrowed. A TIMESTAMP column
-    /// comes back as DATETIME in the session's time zone.
+    /// comes back as DATETIME in the session's time zone. A quotient may carry more digits than its type has: what
+    /// leaves the expression goes through [`Expr::eval_output`].
     pub fn eval<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
-        let _ = (row, ctx);
-        todo!()
+        match self {
+            Expr::Const(node) => Ok(Cow::Borrowed(&node.value)),
+            Expr::Param(node) => Ok(Cow::Borrowed(ctx.params.get(node.index).unwrap_or(&NULL))),
+            Expr::Column(node) => match &row[node.ordinal] {
+                Value::Timestamp(t) => Ok(Cow::Owned(Value::DateTime(ctx.env.time_zone.to_local(*t)))),
+                value => Ok(Cow::Borrowed(value)),
+            },
+            Expr::Call(call) => call.eval(row, ctx).map(Cow::Owned),
+            Expr::Case(node) => eval_case(node, row, ctx),
+            Expr::Cast(node) => crate::cast::eval(node, row, ctx),
+            Expr::Row(items) => items.first().map_or(Ok(Cow::Borrowed(&NULL)), |first| first.eval(row, ctx)),
+            condition => condition.eval_bool(row, ctx).map(truth),
+        }
+    }
+
+    /// The value as a result set, a temporary table or a variable gets it: with the digits of its type.
+    pub fn eval_output<'a>(
+        &'a self,
+        row: &'a [Value],
+        ctx: &'a EvalContext<'_>,
+    ) -> SqlResult<Cow<'a, Value>> {
+        let value = self.eval(row, ctx)?;
+        let Some(ty) = self.type_ref() else { return Ok(value) };
+        match value.as_ref() {
+            Value::Decimal(d) if ty.class() == TypeClass::Decimal && d.scale() != ty.decimals => {
+                let decimals = ty.decimals.min(Decimal::MAX_SCALE);
+                Ok(Cow::Owned(Value::Decimal(d.round(i32::from(decimals)).unwrap_or(*d))))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// The value as text; `None` for NULL.
+    pub fn eval_text<'a>(
+        &'a self,
+        row: &'a [Value],
+        ctx: &'a EvalContext<'_>,
+    ) -> SqlResult<Option<Cow<'a, [u8]>>> {
+        let value = self.eval(row, ctx)?;
+        let decimals = self.type_ref().map_or(0, |ty| ty.decimals);
+        let value = match (self, value) {
+            // The value bound decides about a parameter's digits.
+            (Expr::Param(_), v) => return Ok(convert::text_of_cow(v, NOT_FIXED_DECIMALS)),
+            (_, v) => v,
+        };
+        Ok(convert::text_of_cow(value, decimals))
     }
 
     /// The expression as a condition: `None` is UNKNOWN.
     pub fn eval_bool(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-        let _ = (row, ctx);
-        todo!()
+        match self {
+            Expr::Compare(node) => eval_compare(node, row, ctx),
+            Expr::And(items) => eval_and(items, row, ctx),
+            Expr::Or(items) => eval_or(items, row, ctx),
+            Expr::Not(operand) => Ok(operand.eval_bool(row, ctx)?.map(|v| !v)),
+            Expr::IsNull(node) => Ok(Some(node.operand.eval(row, ctx)?.is_null() != node.negated)),
+            Expr::Between(node) => eval_between(node, row, ctx),
+            Expr::In(node) => eval_in(node, row, ctx),
+            Expr::Like(node) => eval_like(node, row, ctx),
+            other => {
+                let value = other.eval(row, ctx)?;
+                convert::to_bool(&value, ctx)
+            }
+        }
     }
 
     /// Whether a row passes the condition: UNKNOWN does not.
     pub fn passes(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<bool> {
         Ok(self.eval_bool(row, ctx)? == Some(true))
     }
+}
+
+impl Call {
+    fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        (self.function.eval)(Args { call: self, row, ctx })
+    }
+}
+
+impl CompareOp {
+    /// What the operator says of an order.
+    fn accepts(self, order: Ordering) -> bool {
+        match self {
+            CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
+            CompareOp::Ne => order.is_ne(),
+            CompareOp::Lt => order.is_lt(),
+            CompareOp::Le => order.is_le(),
+            CompareOp::Gt => order.is_gt(),
+            CompareOp::Ge => order.is_ge(),
+        }
+    }
+}
+
+fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    if let (Expr::Row(left), Expr::Row(right), CompareHow::Row(hows)) = (&node.left, &node.right, &node.how) {
+        return compare_row_exprs(node.op, left, right, hows, row, ctx);
+    }
+    let left = node.left.eval(row, ctx)?;
+    if left.is_null() && node.op != CompareOp::NullSafeEq {
+        return Ok(None);
+    }
+    let right = node.right.eval(row, ctx)?;
+    if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
+        return Ok(Some(left.is_null() && right.is_null()));
+    }
+    if let (Value::Int(a), Value::Int(b)) = (left.as_ref(), right.as_ref()) {
+        return Ok(Some(node.op.accepts(a.cmp(b))));
+    }
+    Ok(compare(&left, &right, &node.how, ctx)?.map(|order| node.op.accepts(order)))
+}
+
+/// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is UNKNOWN.
+fn compare_row_exprs(
+    op: CompareOp,
+    left: &[Expr],
+    right: &[Expr],
+    hows: &[CompareHow],
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<bool>> {
+    let mut unknown = false;
+    for ((l, r), how) in left.iter().zip(right).zip(hows) {
+        let (a, b) = (l.eval(row, ctx)?, r.eval(row, ctx)?);
+        let order = match compare(&a, &b, how, ctx)? {
+            Some(order) => order,
+            None if op == CompareOp::NullSafeEq && a.is_null() == b.is_null() => Ordering::Equal,
+            None if op == CompareOp::NullSafeEq => Ordering::Less,
+            None if matches!(op, CompareOp::Eq | CompareOp::Ne) => {
+                unknown = true;
+                continue;
+            }
+            None => return Ok(None),
+        };
+        if order.is_ne() {
+            return Ok(Some(op.accepts(order)));
+        }
+    }
+    Ok(if unknown { None } else { Some(op.accepts(Ordering::Equal)) })
+}
+
+fn eval_and(items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let mut answer = Some(true);
+    for item in items {
+        match item.eval_bool(row, ctx)? {
+            Some(true) => {}
+            Some(false) => return Ok(Some(false)),
+            None => answer = None,
+        }
+    }
+    Ok(answer)
+}
+
+fn eval_or(items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let mut answer = Some(false);
+    for item in items {
+        match item.eval_bool(row, ctx)? {
+            Some(false) => {}
+            Some(true) => return Ok(Some(true)),
+            None => answer = None,
+        }
+    }
+    Ok(answer)
+}
+
+fn eval_between(node: &Between, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let value = node.operand.eval(row, ctx)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let low = node.low.eval(row, ctx)?;
+    let high = node.high.eval(row, ctx)?;
+    let above = compare(&value, &low, &node.how, ctx)?.map(Ordering::is_ge);
+    let below = compare(&value, &high, &node.how, ctx)?.map(Ordering::is_le);
+    let inside = match (above, below) {
+        (Some(true), Some(true)) => Some(true),
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        _ => None,
+    };
+    Ok(inside.map(|v| v != node.negated))
+}
+
+fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    if let Expr::Row(items) = &node.operand {
+        return eval_row_in(node, items, row, ctx);
+    }
+    let value = node.operand.eval(row, ctx)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    if let Some(found) = node.set.as_ref().and_then(|set| set.lookup(&value)) {
+        return Ok(found.map(|v| v != node.negated));
+    }
+    let mut found = Some(false);
+    for item in &node.list {
+        let candidate = item.eval(row, ctx)?;
+        match compare(&value, &candidate, &node.how, ctx)? {
+            Some(Ordering::Equal) => return Ok(Some(!node.negated)),
+            Some(_) => {}
+            None => found = None,
+        }
+    }
+    Ok(found.map(|v| v != node.negated))
+}
+
+fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let mut found = Some(false);
+    for candidate in &node.list {
+        let (Expr::Row(parts), CompareHow::Row(hows)) = (candidate, &node.how) else { return Ok(None) };
+        match compare_row_exprs(CompareOp::Eq, items, parts, hows, row, ctx)? {
+            Some(true) => return Ok(Some(!node.negated)),
+            Some(false) => {}
+            None => found = None,
+        }
+    }
+    Ok(found.map(|v| v != node.negated))
+}
+
+fn eval_like(node: &Like, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(None) };
+    let Some(pattern) = node.pattern.eval_text(row, ctx)? else { return Ok(None) };
+    Ok(Some(node.collation.like(&text, &pattern, node.escape) != node.negated))
+}
+
+fn eval_case<'a>(node: &'a Case, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
+    let chosen = match &node.operand {
+        None => choose_by_condition(node, row, ctx)?,
+        Some(operand) => {
+            let value = operand.eval(row, ctx)?;
+            choose_by_value(node, &value, row, ctx)?
+        }
+    };
+    let Some(branch) = chosen.or(node.otherwise.as_ref()) else { return Ok(Cow::Borrowed(&NULL)) };
+    let value = branch.eval(row, ctx)?;
+    let own = branch.ty_cow();
+    convert::to_class(value, &own, &node.ty, ctx)
+}
+
+fn choose_by_condition<'a>(
+    node: &'a Case,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<&'a Expr>> {
+    for (when, then) in &node.branches {
+        if when.passes(row, ctx)? {
+            return Ok(Some(then));
+        }
+    }
+    Ok(None)
+}
+
+fn choose_by_value<'a>(
+    node: &'a Case,
+    value: &Value,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<&'a Expr>> {
+    for ((when, then), how) in node.branches.iter().zip(&node.hows) {
+        let candidate = when.eval(row, ctx)?;
+        if compare(value, &candidate, how, ctx)? == Some(Ordering::Equal) {
+            return Ok(Some(then));
+        }
+    }
+    Ok(None)
+}
+
+/// A string value.
+pub(crate) fn string_value(bytes: Vec<u8>, collation: cohort_types::Collation) -> Value {
+    Value::Str(Str { bytes, collation })
 }

@@ -1,11 +1,12 @@
 //! The expression tree. Predicates that planners look into are nodes of their own; everything else is a `Call`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_types::{Collation, Value};
 
 use crate::compare::{CompareHow, InSet};
-use crate::expr_type::ExprType;
+use crate::expr_type::{Coercibility, ExprType};
 use crate::table::{Extra, Function};
 
 /// A bound expression. Every node knows its static type.
@@ -201,31 +202,6 @@ pub enum CastType {
     Json,
 }
 
-/// The unit of an INTERVAL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntervalUnit {
-    Microsecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    SecondMicrosecond,
-    MinuteMicrosecond,
-    MinuteSecond,
-    HourMicrosecond,
-    HourSecond,
-    HourMinute,
-    DayMicrosecond,
-    DaySecond,
-    DayMinute,
-    DayHour,
-    YearMonth,
-}
-
 /// A function applied to arguments.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -257,6 +233,20 @@ impl Expr {
     /// A constant of a given type.
     pub fn typed_constant(value: Value, ty: ExprType) -> Expr {
         Expr::Const(Box::new(Constant { value, ty }))
+    }
+
+    /// `0x41`, `x'41'`, `b'1000001'`: a binary string that counts as a big-endian number in arithmetic.
+    pub fn hex_literal(bytes: Vec<u8>) -> Expr {
+        let mut ty = ExprType::string(bytes.len() as u32, Collation::BINARY, Coercibility::Coercible);
+        ty.unsigned = true;
+        ty.nullable = false;
+        ty.decimals = 0;
+        Expr::typed_constant(Value::binary(bytes), ty)
+    }
+
+    /// TRUE or FALSE.
+    pub fn boolean(value: bool) -> Expr {
+        Expr::typed_constant(Value::Int(i64::from(value)), ExprType::literal_boolean())
     }
 
     /// NULL.
@@ -293,6 +283,11 @@ impl Expr {
             | Expr::In(_)
             | Expr::Like(_) => ExprType::boolean(),
         }
+    }
+
+    /// Its type, without a copy where the node keeps one.
+    pub(crate) fn ty_cow(&self) -> Cow<'_, ExprType> {
+        self.type_ref().map_or_else(|| Cow::Owned(self.ty()), Cow::Borrowed)
     }
 
     /// Its type without a copy, where the node keeps one.

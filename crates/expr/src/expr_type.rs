@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
-/// `decimals` of a DOUBLE (or of a string) whose number of fraction digits is open.
-pub const NOT_FIXED_DECIMALS: u8 = 39;
+/// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
+pub const NOT_FIXED_DECIMALS: u8 = 31;
+
+/// `decimals` of strings in result metadata.
+const STRING_DECIMALS: u8 = 39;
 
 /// How strongly an expression insists on its collation; the lower one wins. The numbers are what
 /// `COERCIBILITY()` answers.
@@ -98,6 +101,11 @@ impl ExprType {
         ExprType::number(TypeKind::Int, 1, 0)
     }
 
+    /// What the words TRUE and FALSE are.
+    pub fn literal_boolean() -> ExprType {
+        ExprType::number(TypeKind::Int, 5, 0).with_nullable(false)
+    }
+
     /// DOUBLE with an open number of decimals.
     pub fn double() -> ExprType {
         ExprType::number(TypeKind::Double, 23, NOT_FIXED_DECIMALS)
@@ -133,7 +141,7 @@ impl ExprType {
 
     /// A string of at most `length` characters; long ones become TEXT kinds as in result sets.
     pub fn string(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
-        let mut ty = ExprType::number(TypeKind::VarChar, length, NOT_FIXED_DECIMALS);
+        let mut ty = ExprType::number(TypeKind::VarChar, length, STRING_DECIMALS);
         ty.collation = collation;
         ty.coercibility = coercibility;
         ty.ascii = false;
@@ -261,29 +269,10 @@ fn string_kind(length: u32, collation: Collation) -> TypeKind {
     let binary = collation == Collation::BINARY;
     let pick = |text, blob| if binary { blob } else { text };
     // A string that no longer fits VARCHAR is sent as the smallest TEXT that holds it.
-    match u64::from(length) * u64::from(max_bytes_per_char(collation)) {
+    match u64::from(length) * u64::from(collation.charset().mbmaxlen()) {
         0..=65_535 => pick(TypeKind::VarChar, TypeKind::VarBinary),
         65_536..=16_777_215 => pick(TypeKind::MediumText, TypeKind::MediumBlob),
         _ => pick(TypeKind::LongText, TypeKind::LongBlob),
-    }
-}
-
-/// Bytes the widest character of a collation's set takes.
-pub(crate) fn max_bytes_per_char(collation: Collation) -> u32 {
-    match charset_of(collation) {
-        Charset::Utf8mb4 => 4,
-        Charset::Utf8mb3 => 3,
-        _ => 1,
-    }
-}
-
-fn charset_of(collation: Collation) -> Charset {
-    match collation.0 {
-        63 => Charset::Binary,
-        33 | 83 => Charset::Utf8mb3,
-        8 | 47 => Charset::Latin1,
-        11 | 65 => Charset::Ascii,
-        _ => Charset::Utf8mb4,
     }
 }
 
@@ -345,13 +334,13 @@ impl Derived {
     }
 
     fn is_unicode(self) -> bool {
-        matches!(charset_of(self.collation), Charset::Utf8mb4 | Charset::Utf8mb3)
+        matches!(self.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
     }
 
     /// Whether every character of `other` exists in this one's set and this one may be forced on it.
     fn is_superset_of(self, other: Derived) -> bool {
         if self.is_unicode() {
-            let wider = max_bytes_per_char(self.collation) > max_bytes_per_char(other.collation);
+            let wider = self.collation.charset().mbmaxlen() > other.collation.charset().mbmaxlen();
             let equal = self.coercibility == other.coercibility;
             if self.coercibility < other.coercibility || (equal && (!other.is_unicode() || wider)) {
                 return true;
@@ -365,7 +354,7 @@ impl Derived {
 
 /// Joins two collations by MariaDB's coercibility rules; `None` is an illegal mix.
 pub(crate) fn join_collations(left: Derived, right: Derived) -> Option<Derived> {
-    if charset_of(left.collation) != charset_of(right.collation) {
+    if left.collation.charset() != right.collation.charset() {
         return join_charsets(left, right);
     }
     if left.coercibility != right.coercibility {
@@ -377,15 +366,15 @@ pub(crate) fn join_collations(left: Derived, right: Derived) -> Option<Derived> 
     if left.coercibility == Coercibility::Explicit {
         return None;
     }
-    if is_binary_sort(left.collation) {
+    if left.collation.is_bin() {
         return Some(left);
     }
-    if is_binary_sort(right.collation) {
+    if right.collation.is_bin() {
         return Some(right);
     }
     Some(Derived {
         coercibility: Coercibility::NoCollation,
-        collation: binary_sort_of(left.collation),
+        collation: left.collation.charset().bin_collation(),
         ascii: false,
     })
 }
@@ -412,31 +401,18 @@ fn join_charsets(left: Derived, right: Derived) -> Option<Derived> {
     None
 }
 
-fn is_binary_sort(collation: Collation) -> bool {
-    matches!(collation.0, 46 | 47 | 63 | 65 | 83)
-}
-
-fn binary_sort_of(collation: Collation) -> Collation {
-    Collation(match charset_of(collation) {
-        Charset::Utf8mb4 => 46,
-        Charset::Utf8mb3 => 83,
-        Charset::Latin1 => 47,
-        Charset::Ascii => 65,
-        Charset::Binary => 63,
-    })
-}
-
-/// Joins the collations of all string arguments; error 1267 when they do not mix.
+/// Joins the collations of all string arguments; errors 1267, 1270 or 1271 when they do not mix.
 pub(crate) fn aggregate_collations<'t>(
     operation: &str,
     types: impl IntoIterator<Item = &'t ExprType>,
 ) -> SqlResult<Derived> {
+    let types: Vec<&ExprType> = types.into_iter().collect();
     let mut joined: Option<Derived> = None;
-    for ty in types {
+    for ty in &types {
         let next = Derived::of(ty);
         joined = Some(match joined {
             None => next,
-            Some(before) => join_collations(before, next).ok_or_else(|| illegal_mix(operation))?,
+            Some(before) => join_collations(before, next).ok_or_else(|| illegal_mix(operation, &types))?,
         });
     }
     Ok(joined.unwrap_or(Derived {
@@ -446,6 +422,31 @@ pub(crate) fn aggregate_collations<'t>(
     }))
 }
 
-fn illegal_mix(operation: &str) -> SqlError {
-    SqlError::new(ErrorCode::UnknownError, format!("Illegal mix of collations for operation '{operation}'"))
+/// The error of collations that do not mix, which names up to three of them.
+pub(crate) fn illegal_mix(operation: &str, types: &[&ExprType]) -> SqlError {
+    let strength = |ty: &ExprType| match ty.coercibility {
+        Coercibility::Explicit => "EXPLICIT",
+        Coercibility::NoCollation => "NONE",
+        Coercibility::Implicit => "IMPLICIT",
+        Coercibility::SystemConstant => "SYSCONST",
+        Coercibility::Coercible => "COERCIBLE",
+        Coercibility::Numeric => "NUMERIC",
+        Coercibility::Ignorable => "IGNORABLE",
+    };
+    let named: Vec<String> =
+        types.iter().map(|ty| format!("({},{})", ty.collation.name(), strength(ty))).collect();
+    match named.len() {
+        2 => SqlError::new(
+            ErrorCode::CantAggregate2Collations,
+            format!("Illegal mix of collations {} and {} for operation '{operation}'", named[0], named[1]),
+        ),
+        3 => SqlError::new(
+            ErrorCode::CantAggregate3Collations,
+            format!("Illegal mix of collations {} for operation '{operation}'", named.join(", ")),
+        ),
+        _ => SqlError::new(
+            ErrorCode::CantAggregateNCollations,
+            format!("Illegal mix of collations for operation '{operation}'"),
+        ),
+    }
 }

@@ -20,15 +20,39 @@
 //! | the rest | one family of functions each |
 
 mod aggregate;
+mod args;
+mod arith;
+mod bits;
 mod build;
+mod cast;
 mod compare;
 mod context;
+mod control;
 mod convert;
+mod date_calc;
+mod date_format;
+mod date_now;
+mod date_parse;
+mod date_part;
 mod display;
 mod eval;
 mod expr;
 mod expr_type;
+mod group_text;
+mod hash;
+mod info;
+mod json;
+mod json_path;
+mod json_read;
+mod json_write;
+mod math;
+mod regex;
 mod table;
+mod text_build;
+mod text_code;
+mod text_cut;
+mod text_size;
+mod typing;
 mod walk;
 
 pub use aggregate::{Aggregate, AggregateKind, AggregateOptions, AggregateState, OrderKey, Quantifier};
@@ -38,6 +62,6 @@ pub use build::{
     regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
-pub use context::{EvalContext, SessionEnv, SessionHooks, SqlMode, TimeZone, VariableScope, Warnings};
-pub use expr::{CastType, CompareOp, Expr, IntervalUnit};
+pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
+pub use expr::{CastType, CompareOp, Expr};
 pub use expr_type::{Coercibility, ExprType, NOT_FIXED_DECIMALS, TypeClass};

@@ -1,16 +1,18 @@
 //! The function table: what each function is called, how many arguments it takes, its type, its evaluation.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{IntervalUnit, SqlResult, Value};
 
+use crate::args::Args;
 use crate::build::TrimSide;
-use crate::context::{EvalContext, SessionEnv, VariableScope};
-use crate::expr::{Call, Expr, IntervalUnit};
+use crate::context::{SessionEnv, VariableScope};
+use crate::expr::Expr;
 use crate::expr_type::ExprType;
 
 /// Computes a call for a row.
-pub(crate) type EvalFn = fn(&Call, &[Value], &EvalContext<'_>) -> SqlResult<Value>;
+pub(crate) type EvalFn = for<'a> fn(Args<'a>) -> SqlResult<Value>;
 
 /// Derives a call's type; may rewrite the arguments.
 pub(crate) type TypeFn = fn(&mut Vec<Expr>, &SessionEnv) -> SqlResult<ExprType>;
@@ -26,6 +28,15 @@ pub(crate) enum Stability {
     Volatile,
 }
 
+/// How a call is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// `name(a, b)`.
+    Call,
+    /// `a name b`, or `name a` with one argument.
+    Operator,
+}
+
 /// One function.
 pub(crate) struct Function {
     pub name: &'static str,
@@ -34,6 +45,58 @@ pub(crate) struct Function {
     pub typing: TypeFn,
     pub eval: EvalFn,
     pub stability: Stability,
+    pub notation: Notation,
+}
+
+/// `args_max` of functions with open ends.
+pub(crate) const ANY: usize = usize::MAX;
+
+impl Function {
+    /// A function of its arguments alone.
+    pub const fn pure(
+        name: &'static str,
+        args_min: usize,
+        args_max: usize,
+        typing: TypeFn,
+        eval: EvalFn,
+    ) -> Function {
+        Function {
+            name,
+            args_min,
+            args_max,
+            typing,
+            eval,
+            stability: Stability::Pure,
+            notation: Notation::Call,
+        }
+    }
+
+    /// A function that is fixed while a statement runs.
+    pub const fn of_statement(
+        name: &'static str,
+        args_min: usize,
+        args_max: usize,
+        typing: TypeFn,
+        eval: EvalFn,
+    ) -> Function {
+        Function { stability: Stability::Statement, ..Function::pure(name, args_min, args_max, typing, eval) }
+    }
+
+    /// A function that answers anew each time, or has an effect.
+    pub const fn volatile(
+        name: &'static str,
+        args_min: usize,
+        args_max: usize,
+        typing: TypeFn,
+        eval: EvalFn,
+    ) -> Function {
+        Function { stability: Stability::Volatile, ..Function::pure(name, args_min, args_max, typing, eval) }
+    }
+
+    /// An operator; its number of arguments is the parser's business.
+    pub const fn operator(name: &'static str, typing: TypeFn, eval: EvalFn) -> Function {
+        Function { notation: Notation::Operator, ..Function::pure(name, 1, 2, typing, eval) }
+    }
 }
 
 impl std::fmt::Debug for Function {
@@ -51,4 +114,34 @@ pub(crate) enum Extra {
     Side(TrimSide),
     Name(Arc<str>),
     Variable(VariableScope, Arc<str>),
+}
+
+/// The families.
+static FAMILIES: &[&[Function]] = &[
+    crate::arith::FUNCTIONS,
+    crate::bits::FUNCTIONS,
+    crate::control::FUNCTIONS,
+    crate::math::FUNCTIONS,
+    crate::text_size::FUNCTIONS,
+    crate::text_cut::FUNCTIONS,
+    crate::text_build::FUNCTIONS,
+    crate::text_code::FUNCTIONS,
+    crate::regex::FUNCTIONS,
+    crate::hash::FUNCTIONS,
+    crate::info::FUNCTIONS,
+    crate::date_now::FUNCTIONS,
+    crate::date_part::FUNCTIONS,
+    crate::date_calc::FUNCTIONS,
+    crate::date_format::FUNCTIONS,
+    crate::date_parse::FUNCTIONS,
+    crate::json_read::FUNCTIONS,
+    crate::json_write::FUNCTIONS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
+    LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect());
+
+/// The function of a name in lower case.
+pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
+    BY_NAME.get(name).copied()
 }

@@ -4,53 +4,190 @@ use cohort_types::SqlResult;
 
 use crate::context::EvalContext;
 use crate::expr::Expr;
+use crate::table::Stability;
 
 impl Expr {
-    /// Calls `visit` for this node and, when it answers true, for those below.
-    pub fn walk(&self, visit: &mut dyn FnMut(&Expr) -> bool) {
-        let _ = visit;
-        todo!()
+    /// The operands of this node.
+    pub fn children(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) => Vec::new(),
+            Expr::Compare(node) => vec![&node.left, &node.right],
+            Expr::And(items) | Expr::Or(items) | Expr::Row(items) => items.iter().collect(),
+            Expr::Not(operand) => vec![operand],
+            Expr::IsNull(node) => vec![&node.operand],
+            Expr::Between(node) => vec![&node.operand, &node.low, &node.high],
+            Expr::In(node) => std::iter::once(&node.operand).chain(&node.list).collect(),
+            Expr::Like(node) => vec![&node.operand, &node.pattern],
+            Expr::Case(node) => {
+                let branches = node.branches.iter().flat_map(|(when, then)| [when, then]);
+                node.operand.iter().chain(branches).chain(&node.otherwise).collect()
+            }
+            Expr::Cast(node) => vec![&node.operand],
+            Expr::Call(node) => node.args.iter().collect(),
+        }
     }
 
-    /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten.
-    pub fn transform(self, rewrite: &mut dyn FnMut(Expr) -> SqlResult<Expr>) -> SqlResult<Expr> {
-        let _ = rewrite;
-        todo!()
+    /// The same, to change them in place.
+    fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) => Vec::new(),
+            Expr::Compare(node) => vec![&mut node.left, &mut node.right],
+            Expr::And(items) | Expr::Or(items) | Expr::Row(items) => items.iter_mut().collect(),
+            Expr::Not(operand) => vec![operand],
+            Expr::IsNull(node) => vec![&mut node.operand],
+            Expr::Between(node) => vec![&mut node.operand, &mut node.low, &mut node.high],
+            Expr::In(node) => {
+                let node = node.as_mut();
+                std::iter::once(&mut node.operand).chain(&mut node.list).collect()
+            }
+            Expr::Like(node) => vec![&mut node.operand, &mut node.pattern],
+            Expr::Case(node) => {
+                let node = node.as_mut();
+                let branches = node.branches.iter_mut().flat_map(|(when, then)| [when, then]);
+                node.operand.iter_mut().chain(branches).chain(&mut node.otherwise).collect()
+            }
+            Expr::Cast(node) => vec![&mut node.operand],
+            Expr::Call(node) => node.args.iter_mut().collect(),
+        }
+    }
+
+    /// Calls `visit` for this node and, when it answers true, for those below.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Expr) -> bool) {
+        if visit(self) {
+            for child in self.children() {
+                child.walk(visit);
+            }
+        }
+    }
+
+    /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten. Types are kept.
+    pub fn transform(mut self, rewrite: &mut dyn FnMut(Expr) -> SqlResult<Expr>) -> SqlResult<Expr> {
+        for child in self.children_mut() {
+            let taken = std::mem::replace(child, Expr::Row(Vec::new()));
+            *child = taken.transform(rewrite)?;
+        }
+        rewrite(self)
     }
 
     /// Ordinals of the columns used, each once, ascending.
     pub fn columns(&self) -> Vec<usize> {
-        todo!()
+        let mut ordinals = Vec::new();
+        self.walk(&mut |node| {
+            if let Expr::Column(column) = node {
+                ordinals.push(column.ordinal);
+            }
+            true
+        });
+        ordinals.sort_unstable();
+        ordinals.dedup();
+        ordinals
     }
 
     /// Gives every column a new ordinal.
-    pub fn map_columns(self, ordinal: &mut dyn FnMut(usize) -> usize) -> Expr {
-        let _ = ordinal;
-        todo!()
+    pub fn map_columns(mut self, ordinal: &mut dyn FnMut(usize) -> usize) -> Expr {
+        self.renumber(ordinal);
+        self
+    }
+
+    fn renumber(&mut self, ordinal: &mut dyn FnMut(usize) -> usize) {
+        if let Expr::Column(column) = self {
+            column.ordinal = ordinal(column.ordinal);
+        }
+        for child in self.children_mut() {
+            child.renumber(ordinal);
+        }
+    }
+
+    /// The least stable thing in the tree; `None` when a column is in it.
+    fn stability(&self) -> Option<Stability> {
+        let own = match self {
+            Expr::Column(_) => return None,
+            Expr::Param(_) => Stability::Statement,
+            Expr::Call(node) => node.function.stability,
+            // Time zone and sql_mode decide what a text becomes.
+            Expr::Cast(_) => Stability::Statement,
+            _ => Stability::Pure,
+        };
+        let mut worst = own;
+        for child in self.children() {
+            match child.stability()? {
+                Stability::Volatile => worst = Stability::Volatile,
+                Stability::Statement if worst == Stability::Pure => worst = Stability::Statement,
+                _ => {}
+            }
+        }
+        Some(worst)
     }
 
     /// Whether the value is known without a row and without a session: literals and pure functions of them.
     pub fn is_const(&self) -> bool {
-        todo!()
+        self.stability() == Some(Stability::Pure)
     }
 
     /// Whether the value is the same for all rows of one execution: no columns, nothing volatile. Parameters and
     /// NOW() qualify.
     pub fn is_const_per_execution(&self) -> bool {
-        todo!()
+        matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
-    /// Evaluates the constant parts once; parts that fail stay as they are and fail when their row comes.
+    /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their row
+    /// comes.
     pub fn fold(self, ctx: &EvalContext<'_>) -> Expr {
-        let _ = ctx;
-        todo!()
+        if matches!(self, Expr::Const(_) | Expr::Row(_)) && self.children().is_empty() {
+            return self;
+        }
+        if self.is_const() && !matches!(self, Expr::Row(_)) {
+            let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
+            let value = self.eval(&[], &quiet).map(std::borrow::Cow::into_owned);
+            if let (Ok(value), 0) = (value, quiet.warning_count()) {
+                let ty = self.ty();
+                return Expr::typed_constant(value, ty);
+            }
+            return self;
+        }
+        let mut folded = self;
+        for child in folded.children_mut() {
+            let taken = std::mem::replace(child, Expr::Row(Vec::new()));
+            *child = taken.fold(ctx);
+        }
+        if let Expr::In(node) = &mut folded {
+            node.find_set();
+        }
+        folded
     }
 }
 
 impl PartialEq for Expr {
     /// Structural equality, as GROUP BY and ORDER BY match select items. A volatile call equals nothing.
     fn eq(&self, other: &Expr) -> bool {
-        let _ = other;
-        todo!()
+        let same_node = match (self, other) {
+            (Expr::Const(a), Expr::Const(b)) => a.value == b.value && a.ty.kind == b.ty.kind,
+            (Expr::Param(a), Expr::Param(b)) => a.index == b.index,
+            (Expr::Column(a), Expr::Column(b)) => a.ordinal == b.ordinal,
+            (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.how == b.how,
+            (Expr::And(a), Expr::And(b)) | (Expr::Or(a), Expr::Or(b)) | (Expr::Row(a), Expr::Row(b)) => {
+                a.len() == b.len()
+            }
+            (Expr::Not(_), Expr::Not(_)) => true,
+            (Expr::IsNull(a), Expr::IsNull(b)) => a.negated == b.negated,
+            (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated && a.how == b.how,
+            (Expr::In(a), Expr::In(b)) => a.negated == b.negated && a.how == b.how,
+            (Expr::Like(a), Expr::Like(b)) => {
+                (a.escape, a.negated, a.collation) == (b.escape, b.negated, b.collation)
+            }
+            (Expr::Case(a), Expr::Case(b)) => {
+                a.operand.is_some() == b.operand.is_some()
+                    && a.branches.len() == b.branches.len()
+                    && a.otherwise.is_some() == b.otherwise.is_some()
+            }
+            (Expr::Cast(a), Expr::Cast(b)) => a.to == b.to && a.ty == b.ty,
+            (Expr::Call(a), Expr::Call(b)) => {
+                std::ptr::eq(a.function, b.function)
+                    && a.extra == b.extra
+                    && a.function.stability != Stability::Volatile
+            }
+            _ => false,
+        };
+        same_node && self.children() == other.children()
     }
 }

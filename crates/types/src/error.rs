@@ -150,7 +150,6 @@ errors! {
     UnsupportedPs = 1295, "HY000";
     GtidStrictOutOfOrder = 1950, "HY000";
     AutoincRange = 167, "22003";
-    Base64DecodeError = 1575, "HY000";
     NoBinlogCoordinate = 1220, "HY000";
     OperandColumns = 1241, "21000";
     CantAggregate2Collations = 1267, "HY000";
@@ -167,11 +166,12 @@ errors! {
     JsonNotJsonChr = 4036, "HY000";
     JsonEos = 4037, "HY000";
     JsonSyntax = 4038, "HY000";
-    JsonPathSyntax = 4041, "HY000";
-    JsonPathEos = 4040, "HY000";
+    JsonDepth = 4040, "HY000";
+    JsonPathEos = 4041, "HY000";
+    JsonPathSyntax = 4042, "HY000";
+    JsonOneOrAll = 4046, "HY000";
     CantCreateTable = 1005, "HY000";
     ErrorOnRename = 1025, "HY000";
-    TooBigSet = 1097, "HY000";
     CheckRead = 1020, "HY000";
     ErrorOnWrite = 1026, "HY000";
     GetErrno = 1030, "HY000";

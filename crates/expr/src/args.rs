@@ -1,0 +1,111 @@
+//! The arguments of a call while it is evaluated.
+
+use std::borrow::Cow;
+
+use cohort_types::{Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value};
+
+use crate::context::EvalContext;
+use crate::convert;
+use crate::expr::{Call, Expr};
+
+/// A call, the row, and the statement: what an evaluation function gets.
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a> {
+    pub call: &'a Call,
+    pub row: &'a [Value],
+    pub ctx: &'a EvalContext<'a>,
+}
+
+/// Unwraps an argument; NULL makes the call NULL.
+macro_rules! or_null {
+    ($argument:expr) => {
+        match $argument? {
+            Some(value) => value,
+            None => return Ok(cohort_types::Value::Null),
+        }
+    };
+}
+pub(crate) use or_null;
+
+impl<'a> Args<'a> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.call.args.len()
+    }
+
+    pub fn expr(&self, n: usize) -> &'a Expr {
+        &self.call.args[n]
+    }
+
+    pub fn value(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
+        self.call.args[n].eval(self.row, self.ctx)
+    }
+
+    pub fn text(&self, n: usize) -> SqlResult<Option<Cow<'a, [u8]>>> {
+        self.call.args[n].eval_text(self.row, self.ctx)
+    }
+
+    /// An integer of either type.
+    pub fn integer(&self, n: usize) -> SqlResult<Option<IntValue>> {
+        let value = self.value(n)?;
+        convert::to_int(&value, self.ctx)
+    }
+
+    /// An integer, the limit when it is beyond BIGINT.
+    pub fn int(&self, n: usize) -> SqlResult<Option<i64>> {
+        Ok(self.integer(n)?.map(convert::clamp_signed))
+    }
+
+    pub fn real(&self, n: usize) -> SqlResult<Option<f64>> {
+        let value = self.value(n)?;
+        convert::to_f64(&value, self.ctx)
+    }
+
+    pub fn decimal(&self, n: usize) -> SqlResult<Option<Decimal>> {
+        let value = self.value(n)?;
+        convert::to_decimal(&value, self.ctx)
+    }
+
+    pub fn datetime(&self, n: usize) -> SqlResult<Option<DateTime>> {
+        let value = self.value(n)?;
+        convert::to_datetime(&value, self.ctx)
+    }
+
+    pub fn date(&self, n: usize) -> SqlResult<Option<Date>> {
+        Ok(self.datetime(n)?.map(|d| d.date))
+    }
+
+    pub fn time(&self, n: usize) -> SqlResult<Option<Time>> {
+        let value = self.value(n)?;
+        convert::to_time(&value, self.ctx)
+    }
+
+    /// Wraps the bytes as a string of the call's collation.
+    pub fn string(&self, bytes: impl Into<Vec<u8>>) -> SqlResult<Value> {
+        Ok(Value::Str(Str { bytes: bytes.into(), collation: self.call.ty.collation }))
+    }
+
+    /// Whether a result of so many bytes may exist; otherwise the caller answers NULL.
+    pub fn fits_packet(&self, bytes: u64) -> SqlResult<bool> {
+        let limit = self.ctx.env.max_allowed_packet;
+        if bytes <= limit {
+            return Ok(true);
+        }
+        let name = self.call.function.name;
+        let text = format!("Result of {name}() was larger than max_allowed_packet ({limit}) - truncated");
+        self.ctx.warn(ErrorCode::WarnAllowedPacketOverflowed, text)?;
+        Ok(false)
+    }
+
+    /// Error 1690 for a number of a type (`BIGINT`, `DOUBLE`, ..) that has no room for the result.
+    pub fn out_of_range(&self, type_name: &str) -> SqlError {
+        let text = format!("{type_name} value is out of range in '{}'", crate::display::CallText(self.call));
+        SqlError::new(ErrorCode::DataOutOfRange, text)
+    }
+
+    /// Notes a division by zero.
+    pub fn division_by_zero(&self) -> SqlResult<Value> {
+        convert::division_by_zero(self.ctx)?;
+        Ok(Value::Null)
+    }
+}

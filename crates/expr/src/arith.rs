@@ -1,0 +1,359 @@
+//! Arithmetic operators. The class of the values decides: integers are exact in both 64 bit types, decimals
+//! exact up to 65 digits, everything else is double.
+
+use cohort_types::{Class, Decimal, IntValue, SqlMode, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
+use crate::table::Function;
+
+pub(crate) static ADD: Function = Function::operator("+", type_add, add);
+pub(crate) static SUB: Function = Function::operator("-", type_sub, sub);
+pub(crate) static MUL: Function = Function::operator("*", type_mul, mul);
+pub(crate) static DIV: Function = Function::operator("/", type_div, div);
+pub(crate) static INT_DIV: Function = Function::operator("DIV", type_int_div, int_div);
+pub(crate) static MOD: Function = Function::operator("MOD", type_mod, rem);
+pub(crate) static NEG: Function = Function::operator("neg", type_neg, neg);
+
+pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem)];
+
+/// The arithmetic two static types meet in.
+pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
+    let mut joined = TypeClass::Int;
+    for arg in args {
+        let ty = arg.ty_cow();
+        match ty.class() {
+            TypeClass::Real => return TypeClass::Real,
+            TypeClass::String if !ty.null_literal => return TypeClass::Real,
+            TypeClass::Decimal => joined = TypeClass::Decimal,
+            TypeClass::Time | TypeClass::DateTime if ty.decimals > 0 => joined = TypeClass::Decimal,
+            _ => {}
+        }
+    }
+    joined
+}
+
+/// INT or BIGINT, by the digits printed.
+pub(crate) fn int_type(length: u32, unsigned: bool) -> ExprType {
+    let kind = if length >= 11 { TypeKind::BigInt } else { TypeKind::Int };
+    ExprType::number(kind, length, 0).with_unsigned(unsigned)
+}
+
+/// Digits of an argument taken as DECIMAL.
+pub(crate) fn precision_of(arg: &Expr) -> u32 {
+    let ty = arg.ty_cow();
+    match (arg, ty.class()) {
+        (Expr::Const(c), TypeClass::Int) => {
+            let negative = matches!(c.value, Value::Int(v) if v < 0);
+            ty.length.saturating_sub(u32::from(negative)).max(1)
+        }
+        (_, TypeClass::Date) => 8,
+        (_, TypeClass::DateTime) => 14 + u32::from(ty.decimals),
+        (_, TypeClass::Time) => 7 + u32::from(ty.decimals),
+        _ => ty.precision(),
+    }
+}
+
+/// Fraction digits of an argument taken as DECIMAL.
+pub(crate) fn scale_of(arg: &Expr) -> u32 {
+    let ty = arg.ty_cow();
+    match ty.class() {
+        TypeClass::Int | TypeClass::Date | TypeClass::String => 0,
+        _ => u32::from(ty.decimals.min(38)),
+    }
+}
+
+/// `0x41` counts as a number in arithmetic.
+pub(crate) fn hex_as_number(args: &mut [Expr]) {
+    for arg in args {
+        if let Expr::Const(c) = arg {
+            if let (true, Value::Str(s)) = (c.ty.unsigned, &c.value) {
+                if s.bytes.len() <= 8 {
+                    let number = s.bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
+                    *arg = Expr::constant(Value::UInt(number));
+                }
+            }
+        }
+    }
+}
+
+fn nullable(args: &[Expr]) -> bool {
+    args.iter().any(|a| a.ty_cow().nullable)
+}
+
+fn double_with(decimals: u32) -> ExprType {
+    if decimals >= u32::from(NOT_FIXED_DECIMALS) {
+        return ExprType::double();
+    }
+    ExprType::double_fixed(17 + decimals, decimals as u8)
+}
+
+fn real_decimals(arg: &Expr) -> u32 {
+    let ty = arg.ty_cow();
+    match ty.class() {
+        TypeClass::String => u32::from(NOT_FIXED_DECIMALS),
+        TypeClass::Int | TypeClass::Date => 0,
+        _ => u32::from(ty.decimals),
+    }
+}
+
+fn additive(args: &mut [Expr], mode: SqlMode, is_sub: bool) -> ExprType {
+    hex_as_number(args);
+    let scale = scale_of(&args[0]).max(scale_of(&args[1]));
+    let whole = (precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0])))
+        .max(precision_of(&args[1]) - scale_of(&args[1]).min(precision_of(&args[1])));
+    let precision = (whole + scale + 1).min(65);
+    let (u0, u1) = (args[0].ty_cow().unsigned, args[1].ty_cow().unsigned);
+    let ty = match class_of_types(args) {
+        TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
+        TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
+        _ => {
+            let unsigned = (u0 || u1) && !(is_sub && mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION));
+            int_type(decimal_width(precision, 0, unsigned), unsigned)
+        }
+    };
+    ty.with_nullable(nullable(args))
+}
+
+fn type_add(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(additive(args, env.sql_mode, false))
+}
+
+fn type_sub(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(additive(args, env.sql_mode, true))
+}
+
+fn type_mul(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let scale = (scale_of(&args[0]) + scale_of(&args[1])).min(38);
+    let precision = (precision_of(&args[0]) + precision_of(&args[1])).min(65);
+    let (u0, u1) = (args[0].ty_cow().unsigned, args[1].ty_cow().unsigned);
+    let ty = match class_of_types(args) {
+        TypeClass::Real => double_with(real_decimals(&args[0]) + real_decimals(&args[1])),
+        TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
+        _ => int_type(decimal_width(precision, 0, u0 || u1), u0 || u1),
+    };
+    Ok(ty.with_nullable(nullable(args)))
+}
+
+fn type_div(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let increment = u32::from(env.div_precision_increment);
+    if class_of_types(args) == TypeClass::Real {
+        let decimals = real_decimals(&args[0]).max(real_decimals(&args[1])) + increment;
+        return Ok(double_with(decimals));
+    }
+    let scale = (scale_of(&args[0]) + increment).min(38);
+    let precision = (precision_of(&args[0]) + scale_of(&args[1]) + increment).min(65);
+    let unsigned = args[0].ty_cow().unsigned && args[1].ty_cow().unsigned;
+    Ok(ExprType::decimal(precision.max(scale), scale as u8, unsigned))
+}
+
+fn type_int_div(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let digits = match args[0].ty_cow().class() {
+        TypeClass::Int | TypeClass::Decimal => {
+            precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0]))
+        }
+        _ => 21,
+    };
+    let unsigned = args[0].ty_cow().unsigned || args[1].ty_cow().unsigned;
+    Ok(int_type(digits.clamp(1, 21), unsigned))
+}
+
+fn type_mod(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let scale = scale_of(&args[0]).max(scale_of(&args[1]));
+    let precision = precision_of(&args[0]).max(precision_of(&args[1]));
+    let unsigned = args[0].ty_cow().unsigned;
+    Ok(match class_of_types(args) {
+        TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
+        TypeClass::Decimal => ExprType::decimal(precision, scale as u8, unsigned),
+        _ => int_type(decimal_width(precision, 0, unsigned), unsigned),
+    })
+}
+
+fn type_neg(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let ty = args[0].ty();
+    Ok(match class_of_types(args) {
+        TypeClass::Real => double_with(real_decimals(&args[0])),
+        TypeClass::Decimal => ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, false),
+        _ => int_type(precision_of(&args[0]) + 1, false),
+    }
+    .with_nullable(ty.nullable))
+}
+
+/// Two operands in the arithmetic they share.
+enum Pair {
+    Int(IntValue, IntValue),
+    Decimal(Decimal, Decimal),
+    Real(f64, f64),
+}
+
+/// The class a value counts in: a temporal with a fraction is a decimal.
+fn class_of_value(value: &Value) -> TypeClass {
+    match value {
+        Value::DateTime(d) if d.micros != 0 => TypeClass::Decimal,
+        Value::Time(t) if t.microsecond() != 0 => TypeClass::Decimal,
+        other => match other.class() {
+            Class::Decimal => TypeClass::Decimal,
+            Class::Real | Class::Str => TypeClass::Real,
+            _ => TypeClass::Int,
+        },
+    }
+}
+
+fn pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
+    let (left, right) = (a.value(0)?, a.value(1)?);
+    if let (Value::Int(x), Value::Int(y)) = (left.as_ref(), right.as_ref()) {
+        return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
+    }
+    if left.is_null() || right.is_null() {
+        return Ok(None);
+    }
+    let (c0, c1) = (class_of_value(&left), class_of_value(&right));
+    let ctx = a.ctx;
+    if c0 == TypeClass::Real || c1 == TypeClass::Real {
+        let (x, y) = (convert::to_f64(&left, ctx)?, convert::to_f64(&right, ctx)?);
+        return Ok(x.zip(y).map(|(x, y)| Pair::Real(x, y)));
+    }
+    if c0 == TypeClass::Decimal || c1 == TypeClass::Decimal {
+        let (x, y) = (convert::to_decimal(&left, ctx)?, convert::to_decimal(&right, ctx)?);
+        return Ok(x.zip(y).map(|(x, y)| Pair::Decimal(x, y)));
+    }
+    let (x, y) = (convert::to_int(&left, ctx)?, convert::to_int(&right, ctx)?);
+    Ok(x.zip(y).map(|(x, y)| Pair::Int(x, y)))
+}
+
+fn is_unsigned(v: IntValue) -> bool {
+    matches!(v, IntValue::Unsigned(_))
+}
+
+/// An exact integer result as BIGINT [UNSIGNED]; error 1690 when there is no room.
+fn int_result(a: &Args<'_>, exact: Option<i128>, unsigned: bool) -> SqlResult<Value> {
+    let fitting = exact.and_then(|v| {
+        if unsigned { u64::try_from(v).ok().map(Value::UInt) } else { i64::try_from(v).ok().map(Value::Int) }
+    });
+    fitting.ok_or_else(|| a.out_of_range(if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" }))
+}
+
+fn real_result(a: &Args<'_>, v: f64) -> SqlResult<Value> {
+    if v.is_finite() { Ok(Value::Double(v)) } else { Err(a.out_of_range("DOUBLE")) }
+}
+
+fn decimal_result<E>(a: &Args<'_>, v: Result<Decimal, E>) -> SqlResult<Value> {
+    v.map(Value::Decimal).map_err(|_| a.out_of_range("DECIMAL"))
+}
+
+fn add(a: Args<'_>) -> SqlResult<Value> {
+    match or_null!(pair(&a)) {
+        Pair::Int(x, y) => int_result(&a, Some(x.wide() + y.wide()), is_unsigned(x) || is_unsigned(y)),
+        Pair::Decimal(x, y) => decimal_result(&a, x.add(&y)),
+        Pair::Real(x, y) => real_result(&a, x + y),
+    }
+}
+
+fn sub(a: Args<'_>) -> SqlResult<Value> {
+    match or_null!(pair(&a)) {
+        Pair::Int(x, y) => {
+            let unsigned = (is_unsigned(x) || is_unsigned(y))
+                && !a.ctx.env.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION);
+            int_result(&a, Some(x.wide() - y.wide()), unsigned)
+        }
+        Pair::Decimal(x, y) => decimal_result(&a, x.sub(&y)),
+        Pair::Real(x, y) => real_result(&a, x - y),
+    }
+}
+
+fn mul(a: Args<'_>) -> SqlResult<Value> {
+    match or_null!(pair(&a)) {
+        Pair::Int(x, y) => int_result(&a, x.wide().checked_mul(y.wide()), is_unsigned(x) || is_unsigned(y)),
+        Pair::Decimal(x, y) => decimal_result(&a, x.mul(&y)),
+        Pair::Real(x, y) => real_result(&a, x * y),
+    }
+}
+
+fn div(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = match or_null!(pair(&a)) {
+        Pair::Real(_, 0.0) => return a.division_by_zero(),
+        Pair::Real(x, y) => return real_result(&a, x / y),
+        Pair::Decimal(x, y) => (x, y),
+        Pair::Int(x, y) => (decimal_of(x), decimal_of(y)),
+    };
+    match x.div(&y, a.ctx.env.div_precision_increment) {
+        None => a.division_by_zero(),
+        Some(quotient) => decimal_result(&a, quotient),
+    }
+}
+
+fn decimal_of(v: IntValue) -> Decimal {
+    match v {
+        IntValue::Signed(v) => Decimal::from_i64(v),
+        IntValue::Unsigned(v) => Decimal::from_u64(v),
+    }
+}
+
+/// DIV: the quotient cut to an integer. Doubles and strings go through DECIMAL.
+fn int_div(a: Args<'_>) -> SqlResult<Value> {
+    let unsigned_type = a.call.ty.unsigned;
+    let (x, y) = match or_null!(pair(&a)) {
+        Pair::Int(_, y) if y.wide() == 0 => return a.division_by_zero(),
+        Pair::Int(x, y) => {
+            return int_result(&a, Some(x.wide() / y.wide()), is_unsigned(x) || is_unsigned(y));
+        }
+        Pair::Decimal(x, y) => (x, y),
+        Pair::Real(x, y) => (Decimal::from_f64(x).0, Decimal::from_f64(y).0),
+    };
+    let quotient = match x.div_int(&y) {
+        None => return a.division_by_zero(),
+        Some(quotient) => quotient.map_err(|_| a.out_of_range("DECIMAL"))?,
+    };
+    let mut digits = Vec::new();
+    quotient.write_text(&mut digits);
+    let exact = std::str::from_utf8(&digits).ok().and_then(|t| t.split('.').next()?.parse::<i128>().ok());
+    int_result(&a, exact, unsigned_type)
+}
+
+fn rem(a: Args<'_>) -> SqlResult<Value> {
+    match or_null!(pair(&a)) {
+        Pair::Int(_, y) if y.wide() == 0 => a.division_by_zero(),
+        Pair::Int(x, y) => int_result(&a, Some(x.wide() % y.wide()), is_unsigned(x)),
+        Pair::Decimal(x, y) => match x.rem(&y) {
+            None => a.division_by_zero(),
+            Some(rest) => Ok(Value::Decimal(rest)),
+        },
+        Pair::Real(_, 0.0) => a.division_by_zero(),
+        Pair::Real(x, y) => real_result(&a, x % y),
+    }
+}
+
+fn neg(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.value(0)?;
+    negated(&value, &a)
+}
+
+fn negated(value: &Value, a: &Args<'_>) -> SqlResult<Value> {
+    match class_of_value(value) {
+        _ if value.is_null() => Ok(Value::Null),
+        TypeClass::Decimal => Ok(Value::Decimal(or_null!(convert::to_decimal(value, a.ctx)).neg())),
+        TypeClass::Real => Ok(Value::Double(-or_null!(convert::to_f64(value, a.ctx)))),
+        _ => int_result(a, Some(-or_null!(convert::to_int(value, a.ctx)).wide()), false),
+    }
+}
+
+/// A literal with a minus sign before it.
+pub(crate) fn negated_literal(value: &Value) -> Option<Value> {
+    const MIN_MAGNITUDE: u64 = 1 << 63;
+    match value {
+        Value::Int(v) => Some(v.checked_neg().map_or(Value::UInt(MIN_MAGNITUDE), Value::Int)),
+        Value::UInt(v) if *v <= MIN_MAGNITUDE => Some(Value::Int((*v as i64).wrapping_neg())),
+        Value::UInt(v) => Some(Value::Decimal(Decimal::from_u64(*v).neg())),
+        Value::Decimal(d) => Some(Value::Decimal(d.neg())),
+        Value::Double(d) => Some(Value::Double(-d)),
+        _ => None,
+    }
+}

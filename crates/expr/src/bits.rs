@@ -1,0 +1,65 @@
+//! Bit operators and functions: on 64 unsigned bits.
+
+use cohort_types::{SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::arith::hex_as_number;
+use crate::context::SessionEnv;
+use crate::convert::bits_of;
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::table::Function;
+
+pub(crate) static AND: Function = Function::operator("&", type_bits, and);
+pub(crate) static OR: Function = Function::operator("|", type_bits, or);
+pub(crate) static XOR: Function = Function::operator("^", type_bits, xor);
+pub(crate) static LEFT: Function = Function::operator("<<", type_bits, shift_left);
+pub(crate) static RIGHT: Function = Function::operator(">>", type_bits, shift_right);
+pub(crate) static NOT: Function = Function::operator("~", type_bits, not);
+
+pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("bit_count", 1, 1, type_count, count)];
+
+fn type_bits(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let nullable = args.iter().any(|a| a.ty_cow().nullable);
+    Ok(ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true).with_nullable(nullable))
+}
+
+fn type_count(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { length: 2, kind: TypeKind::Int, unsigned: false, ..type_bits(args, env)? })
+}
+
+/// Both operands as bits, put through an operation.
+fn both(a: Args<'_>, operation: fn(u64, u64) -> u64) -> SqlResult<Value> {
+    let x = or_null!(a.integer(0));
+    let y = or_null!(a.integer(1));
+    Ok(Value::UInt(operation(bits_of(x), bits_of(y))))
+}
+
+fn and(a: Args<'_>) -> SqlResult<Value> {
+    both(a, |x, y| x & y)
+}
+
+fn or(a: Args<'_>) -> SqlResult<Value> {
+    both(a, |x, y| x | y)
+}
+
+fn xor(a: Args<'_>) -> SqlResult<Value> {
+    both(a, |x, y| x ^ y)
+}
+
+fn shift_left(a: Args<'_>) -> SqlResult<Value> {
+    both(a, |x, y| if y < 64 { x << y } else { 0 })
+}
+
+fn shift_right(a: Args<'_>) -> SqlResult<Value> {
+    both(a, |x, y| if y < 64 { x >> y } else { 0 })
+}
+
+fn not(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::UInt(!bits_of(or_null!(a.integer(0)))))
+}
+
+fn count(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(i64::from(bits_of(or_null!(a.integer(0))).count_ones())))
+}

@@ -1,0 +1,231 @@
+//! CAST and CONVERT.
+
+use std::borrow::Cow;
+
+use cohort_types::{Charset, Collation, Decimal, ErrorCode, IntValue, SqlMode, SqlResult, TypeKind, Value};
+
+use crate::arith::{int_type, precision_of};
+use crate::context::{EvalContext, SessionEnv};
+use crate::convert;
+use crate::eval::string_value;
+use crate::expr::{Cast, CastType, Expr};
+use crate::expr_type::{Coercibility, ExprType, TypeClass};
+use crate::typing::width;
+
+/// The static type of a cast.
+pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType {
+    let nullable = operand.ty_cow().nullable;
+    let text = |length: Option<u32>, collation: Collation| {
+        let natural = u32::try_from(width(operand)).unwrap_or(u32::MAX);
+        let mut ty = ExprType::string(length.unwrap_or(natural), collation, Coercibility::Implicit);
+        ty.ascii = operand.ty_cow().ascii;
+        ty
+    };
+    let ty = match to {
+        CastType::Signed | CastType::Unsigned => {
+            let unsigned = to == CastType::Unsigned;
+            let digits = if operand.ty_cow().class() == TypeClass::Int {
+                precision_of(operand) + u32::from(!unsigned)
+            } else {
+                21
+            };
+            return int_type(digits, unsigned).with_nullable(nullable);
+        }
+        CastType::Double => return ExprType::double().with_nullable(nullable),
+        CastType::Float => return ExprType::number(TypeKind::Float, 12, 31).with_nullable(nullable),
+        CastType::Decimal { precision, decimals } => {
+            return ExprType::decimal(u32::from(precision), decimals, false).with_nullable(nullable);
+        }
+        CastType::Char { length, collation } => text(length, collation),
+        CastType::Binary { length } => text(length, Collation::BINARY),
+        CastType::Date => ExprType::date(),
+        CastType::Time { decimals } => ExprType::time(decimals),
+        CastType::DateTime { decimals } => ExprType::datetime(decimals),
+        CastType::Year => ExprType::number(TypeKind::Year, 4, 0).with_unsigned(true),
+        CastType::Json => {
+            let mut ty = text(None, Collation::UTF8MB4_BIN);
+            ty.kind = TypeKind::Json;
+            ty
+        }
+    };
+    let keeps_null = matches!(to, CastType::Char { .. } | CastType::Binary { .. });
+    ty.with_nullable(nullable || !keeps_null)
+}
+
+/// Evaluates a cast.
+pub(crate) fn eval<'a>(
+    node: &'a Cast,
+    row: &'a [Value],
+    ctx: &'a EvalContext<'_>,
+) -> SqlResult<Cow<'a, Value>> {
+    if let CastType::Char { length, collation } = node.to {
+        return to_char(node, length, collation, row, ctx).map(Cow::Owned);
+    }
+    if let CastType::Binary { length } = node.to {
+        return to_binary(node, length, row, ctx).map(Cow::Owned);
+    }
+    let value = node.operand.eval(row, ctx)?;
+    if value.is_null() {
+        return Ok(value);
+    }
+    let cast = match node.to {
+        CastType::Signed => to_signed(&value, ctx)?,
+        CastType::Unsigned => to_unsigned(&value, ctx)?,
+        CastType::Double => convert::to_f64(&value, ctx)?.map(Value::Double),
+        CastType::Float => convert::to_f64(&value, ctx)?.map(|v| Value::Float(v as f32)),
+        CastType::Decimal { precision, decimals } => to_decimal(node, &value, precision, decimals, ctx)?,
+        CastType::Date => convert::to_datetime(&value, ctx)?.map(|d| Value::Date(d.date)),
+        CastType::DateTime { decimals } => {
+            let mode = rounding(ctx);
+            convert::to_datetime(&value, ctx)?
+                .and_then(|d| d.with_decimals(decimals, mode))
+                .map(Value::DateTime)
+        }
+        CastType::Time { decimals } => {
+            convert::to_time(&value, ctx)?.map(|t| Value::Time(t.with_decimals(decimals, rounding(ctx))))
+        }
+        CastType::Year => convert::to_int(&value, ctx)?.map(|v| Value::UInt(convert::bits_of(v))),
+        CastType::Json | CastType::Char { .. } | CastType::Binary { .. } => {
+            let bytes = convert::text_of(&value, node.operand.ty_cow().decimals).map(Cow::into_owned);
+            bytes.map(|bytes| string_value(bytes, node.ty.collation))
+        }
+    };
+    Ok(Cow::Owned(cast.unwrap_or(Value::Null)))
+}
+
+fn rounding(ctx: &EvalContext<'_>) -> SqlMode {
+    ctx.env.sql_mode
+}
+
+/// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads it.
+fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
+    if let Value::Double(v) = value {
+        return Ok(Some(Value::Int(double_to_signed(*v, ctx)?)));
+    }
+    Ok(convert::to_int(value, ctx)?.map(|v| match (v, value) {
+        (IntValue::Signed(v), _) => Value::Int(v),
+        (IntValue::Unsigned(v), Value::Decimal(_)) => Value::Int(i64::try_from(v).unwrap_or(i64::MAX)),
+        (IntValue::Unsigned(v), _) => Value::Int(v as i64),
+    }))
+}
+
+fn double_to_signed(v: f64, ctx: &EvalContext<'_>) -> SqlResult<i64> {
+    let rounded = v.round_ties_even();
+    if rounded >= -9_223_372_036_854_775_808.0 && rounded < 9_223_372_036_854_775_808.0 {
+        return Ok(rounded as i64);
+    }
+    overflow_note(v, "SIGNED BIGINT", ctx);
+    Ok(if v < 0.0 { i64::MIN } else { i64::MAX })
+}
+
+fn overflow_note(v: f64, to: &str, ctx: &EvalContext<'_>) {
+    let text = Value::Double(v).to_text();
+    ctx.note(ErrorCode::BadData, format!("Got overflow when converting '{text}' to {to}. Value truncated"));
+}
+
+/// Unsigned: negative integers keep their bits (with a note), negative decimals and doubles become 0.
+fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
+    if let Value::Double(v) = value {
+        let rounded = v.round_ties_even();
+        if (0.0..18_446_744_073_709_551_616.0).contains(&rounded) {
+            return Ok(Some(Value::UInt(rounded as u64)));
+        }
+        overflow_note(*v, "UNSIGNED BIGINT", ctx);
+        return Ok(Some(Value::UInt(if *v < 0.0 { 0 } else { u64::MAX })));
+    }
+    if let Value::Decimal(d) = value {
+        let (whole, lost) = d.to_u64();
+        if lost == cohort_types::Lost::Range {
+            let text = value.to_text();
+            let message = format!("Got overflow when converting '{text}' to UNSIGNED INT. Value truncated");
+            ctx.warn(ErrorCode::BadData, message)?;
+        }
+        return Ok(Some(Value::UInt(whole)));
+    }
+    Ok(convert::to_int(value, ctx)?.map(|v| {
+        if matches!(v, IntValue::Signed(n) if n < 0) {
+            ctx.note(
+                ErrorCode::UnknownError,
+                "Cast to unsigned converted negative integer to it's positive complement",
+            );
+        }
+        Value::UInt(convert::bits_of(v))
+    }))
+}
+
+fn to_decimal(
+    node: &Cast,
+    value: &Value,
+    precision: u8,
+    decimals: u8,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Value>> {
+    let Some(number) = convert::to_decimal(value, ctx)? else { return Ok(None) };
+    let limit = Decimal::max_of(precision, decimals);
+    let rounded = number.round(i32::from(decimals));
+    if let Ok(fitting) = rounded {
+        if fitting.abs() <= limit {
+            return Ok(Some(Value::Decimal(fitting)));
+        }
+    }
+    let shown = Expr::Cast(Box::new(node.clone()));
+    ctx.warn(ErrorCode::WarnDataOutOfRange, format!("Out of range value for column '{shown}' at row 0"))?;
+    Ok(Some(Value::Decimal(if number.is_negative() { limit.neg() } else { limit })))
+}
+
+fn to_char(
+    node: &Cast,
+    length: Option<u32>,
+    collation: Collation,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Value> {
+    let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(Value::Null) };
+    let mut bytes = match (node.operand.ty_cow().collation.charset(), collation.charset()) {
+        (Charset::Binary, Charset::Binary) => text.into_owned(),
+        // Bytes become text: those of a character set are decoded.
+        (Charset::Binary, to) if node.operand.ty_cow().class() == TypeClass::String => {
+            let mut out = Vec::with_capacity(text.len());
+            if to.decode(&text, &mut out).is_err() {
+                out.extend_from_slice(String::from_utf8_lossy(&text).as_bytes());
+            }
+            out
+        }
+        (_, to @ (Charset::Latin1 | Charset::Ascii)) => {
+            let (mut coded, mut out) = (Vec::new(), Vec::new());
+            to.encode(&text, &mut coded);
+            match to.decode(&coded, &mut out) {
+                Ok(()) => out,
+                Err(_) => text.into_owned(),
+            }
+        }
+        _ => text.into_owned(),
+    };
+    if let Some(length) = length {
+        let end = collation.prefix_len(&bytes, length as usize);
+        warn_cut(node, &bytes, end, &format!("CHAR({length})"), ctx)?;
+        bytes.truncate(end);
+    }
+    Ok(string_value(bytes, collation))
+}
+
+fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(Value::Null) };
+    let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
+    if let Some(length) = length {
+        let end = bytes.len().min(length as usize);
+        warn_cut(node, &bytes, end, &format!("BINARY({length})"), ctx)?;
+        bytes.resize(length as usize, 0);
+    }
+    Ok(string_value(bytes, Collation::BINARY))
+}
+
+/// Text that was cut warns; numbers that were cut do too.
+fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
+    if end == bytes.len() {
+        return Ok(());
+    }
+    let _ = node;
+    let shown = String::from_utf8_lossy(bytes);
+    ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {to} value: '{shown}'"))
+}

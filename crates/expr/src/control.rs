@@ -1,0 +1,228 @@
+//! Functions that choose among their arguments.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::compare::{CompareHow, compare};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::table::{ANY, Function};
+use crate::typing::{any_nullable, joined_collation, joined_type, string_of, width};
+
+pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true);
+pub(crate) static IS_FALSE: Function = Function::pure("isfalse", 1, 1, type_flag, is_false);
+pub(crate) static XOR: Function = Function::operator("xor", type_truth, xor);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("if", 3, 3, type_if, eval_if),
+    Function::pure("ifnull", 2, 2, type_coalesce, coalesce),
+    Function::pure("nvl", 2, 2, type_coalesce, coalesce),
+    Function::pure("nvl2", 3, 3, type_nvl2, nvl2),
+    Function::pure("nullif", 2, 2, type_nullif, nullif),
+    Function::pure("coalesce", 1, ANY, type_coalesce, coalesce),
+    Function::pure("isnull", 1, 1, type_flag, isnull),
+    Function::pure("greatest", 2, ANY, type_extreme, greatest),
+    Function::pure("least", 2, ANY, type_extreme, least),
+    Function::pure("interval", 2, ANY, type_index, interval),
+    Function::pure("elt", 2, ANY, type_elt, elt),
+    Function::pure("field", 2, ANY, type_index, field),
+];
+
+fn type_flag(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean().with_nullable(false))
+}
+
+fn type_truth(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean())
+}
+
+fn type_if(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    joined_type(&[&args[1], &args[2]], "if", Some(env))
+}
+
+fn type_nvl2(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    joined_type(&[&args[1], &args[2]], "nvl2", Some(env))
+}
+
+fn type_nullif(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(args[0].ty().with_nullable(true))
+}
+
+fn type_coalesce(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let nullable = args.iter().all(|a| a.ty_cow().nullable);
+    let branches: Vec<&Expr> = args.iter().collect();
+    Ok(joined_type(&branches, "coalesce", Some(env))?.with_nullable(nullable))
+}
+
+fn type_extreme(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let branches: Vec<&Expr> = args.iter().collect();
+    let types: Vec<ExprType> = args.iter().map(Expr::ty).filter(|t| !t.null_literal).collect();
+    // A temporal among strings makes the strings temporal.
+    let temporal = types.iter().find(|t| t.is_temporal());
+    if let (Some(temporal), true) = (temporal, types.iter().any(|t| t.class() == TypeClass::String)) {
+        return Ok(ExprType { nullable: true, ..temporal.clone() });
+    }
+    // Numbers among strings make the strings numbers.
+    let strings = types.iter().filter(|t| t.class() == TypeClass::String).count();
+    if strings > 0 && strings < types.len() {
+        return Ok(ExprType::double());
+    }
+    Ok(joined_type(&branches, "greatest", Some(env))?.with_nullable(any_nullable(args)))
+}
+
+fn type_index(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 3, 0).with_nullable(false))
+}
+
+fn type_elt(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let derived = joined_collation(&args[1..], env, "elt")?;
+    Ok(string_of(derived, args[1..].iter().map(width).max().unwrap_or(0)))
+}
+
+fn is_true(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::bool(a.expr(0).eval_bool(a.row, a.ctx)? == Some(true)))
+}
+
+fn is_false(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::bool(a.expr(0).eval_bool(a.row, a.ctx)? == Some(false)))
+}
+
+fn xor(a: Args<'_>) -> SqlResult<Value> {
+    let x = or_null!(a.expr(0).eval_bool(a.row, a.ctx));
+    let y = or_null!(a.expr(1).eval_bool(a.row, a.ctx));
+    Ok(Value::bool(x != y))
+}
+
+/// Argument n, converted to the call's type.
+fn branch(a: &Args<'_>, n: usize) -> SqlResult<Value> {
+    let value = a.value(n)?;
+    let own = a.expr(n).ty_cow();
+    Ok(convert::to_class(value, &own, &a.call.ty, a.ctx)?.into_owned())
+}
+
+fn eval_if(a: Args<'_>) -> SqlResult<Value> {
+    branch(&a, if a.expr(0).passes(a.row, a.ctx)? { 1 } else { 2 })
+}
+
+fn nvl2(a: Args<'_>) -> SqlResult<Value> {
+    branch(&a, if a.value(0)?.is_null() { 2 } else { 1 })
+}
+
+fn coalesce(a: Args<'_>) -> SqlResult<Value> {
+    for n in 0..a.count() {
+        let found = branch(&a, n)?;
+        if !found.is_null() {
+            return Ok(found);
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// How arguments compare with each other.
+fn how(a: &Args<'_>) -> CompareHow {
+    let collation = if a.call.ty.class() == TypeClass::String {
+        a.call.ty.collation
+    } else {
+        a.expr(0).ty_cow().collation
+    };
+    CompareHow::scalar(collation)
+}
+
+fn nullif(a: Args<'_>) -> SqlResult<Value> {
+    let (value, other) = (a.value(0)?, a.value(1)?);
+    let equal = compare(&value, &other, &how(&a), a.ctx)? == Some(Ordering::Equal);
+    Ok(if equal { Value::Null } else { value.into_owned() })
+}
+
+fn isnull(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::bool(a.value(0)?.is_null()))
+}
+
+fn greatest(a: Args<'_>) -> SqlResult<Value> {
+    extreme(a, Ordering::Greater)
+}
+
+fn least(a: Args<'_>) -> SqlResult<Value> {
+    extreme(a, Ordering::Less)
+}
+
+fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
+    let how = how(&a);
+    let mut best = branch(&a, 0)?;
+    for n in 1..a.count() {
+        let next = branch(&a, n)?;
+        match compare(&next, &best, &how, a.ctx)? {
+            None => return Ok(Value::Null),
+            Some(order) if order == wanted => best = next,
+            Some(_) => {}
+        }
+    }
+    Ok(best)
+}
+
+/// INTERVAL(n, a, b, ..): how many of the ascending a, b, .. are not above n; -1 for NULL.
+fn interval(a: Args<'_>) -> SqlResult<Value> {
+    let wanted = a.value(0)?;
+    if wanted.is_null() {
+        return Ok(Value::Int(-1));
+    }
+    let how = CompareHow::Scalar { collation: cohort_types::Collation::BINARY, class: Some(TypeClass::Real) };
+    let mut found = a.count() - 1;
+    for n in 1..a.count() {
+        let bound = a.value(n)?;
+        if compare(&wanted, &bound, &how, a.ctx)? == Some(Ordering::Less) {
+            found = n - 1;
+            break;
+        }
+    }
+    Ok(Value::Int(found as i64))
+}
+
+fn elt(a: Args<'_>) -> SqlResult<Value> {
+    let n = or_null!(a.int(0));
+    if n < 1 || n as u64 >= a.count() as u64 {
+        return Ok(Value::Null);
+    }
+    let text = or_null!(a.text(n as usize));
+    a.string(text)
+}
+
+/// FIELD(x, a, b, ..): which of a, b, .. equals x; 0 for none. Strings when all are, else numbers.
+fn field(a: Args<'_>) -> SqlResult<Value> {
+    let wanted = a.value(0)?;
+    if wanted.is_null() {
+        return Ok(Value::Int(0));
+    }
+    let classes: Vec<TypeClass> = a.call.args.iter().map(|e| e.ty_cow().class()).collect();
+    let class = if classes.iter().all(|c| *c == TypeClass::String) {
+        TypeClass::String
+    } else if classes.iter().all(|c| *c == TypeClass::Int) {
+        TypeClass::Int
+    } else {
+        TypeClass::Real
+    };
+    let collation = collation_of_strings(&a.call.args)?;
+    let how = CompareHow::Scalar { collation, class: Some(class) };
+    for n in 1..a.count() {
+        let candidate = a.value(n)?;
+        if compare(&wanted, &candidate, &how, a.ctx)? == Some(Ordering::Equal) {
+            return Ok(Value::Int(n as i64));
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+fn collation_of_strings(args: &[Expr]) -> SqlResult<cohort_types::Collation> {
+    let types: Vec<Cow<'_, ExprType>> = args.iter().map(Expr::ty_cow).collect();
+    Ok(crate::expr_type::aggregate_collations("field", types.iter().map(AsRef::as_ref))?.collation)
+}
+
+/// Error 1241 for a row of another size than wanted.
+pub(crate) fn wrong_columns(wanted: usize) -> SqlError {
+    SqlError::new(ErrorCode::OperandColumns, format!("Operand should contain {wanted} column(s)"))
+}

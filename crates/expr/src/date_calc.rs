@@ -1,0 +1,454 @@
+//! Calculation with dates and times.
+
+use cohort_types::{
+    Date, DateTime, Decimal, ErrorCode, IntValue, Interval, IntervalUnit, SqlResult, Time, TypeKind, Value,
+};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::date_now::temporal_decimals;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::table::{Extra, Function};
+use crate::typing::ascii_string;
+
+pub(crate) static DATE_ADD: Function = Function::of_statement("date_add", 2, 2, type_date_arith, date_add);
+pub(crate) static DATE_SUB: Function = Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub);
+pub(crate) static TIMESTAMP_DIFF: Function =
+    Function::of_statement("timestampdiff", 2, 2, type_bigint, timestamp_diff);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::of_statement("addtime", 2, 2, type_add_time, add_time),
+    Function::of_statement("subtime", 2, 2, type_add_time, sub_time),
+    Function::of_statement("timediff", 2, 2, type_time_diff, time_diff),
+    Function::of_statement("datediff", 2, 2, type_days, date_diff),
+    Function::pure("makedate", 2, 2, type_date, make_date),
+    Function::pure("maketime", 3, 3, type_make_time, make_time),
+    Function::pure("sec_to_time", 1, 1, type_sec_to_time, sec_to_time),
+    Function::pure("period_add", 2, 2, type_period, period_add),
+    Function::pure("period_diff", 2, 2, type_period, period_diff),
+    Function::of_statement("date", 1, 1, type_date, date),
+    Function::of_statement("time", 1, 1, type_time, time),
+    Function::of_statement("timestamp", 1, 2, type_timestamp, timestamp),
+];
+
+/// Sets the fraction digits and the class of `date +/- INTERVAL`: a DATE stays one unless the unit is below a
+/// day; a string stays a string. The unit comes with the call, so `build` refines this type.
+fn type_date_arith(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(date_arith_type(&args[0], &args[1], IntervalUnit::Day, env))
+}
+
+/// The type of `operand +/- INTERVAL amount unit`.
+pub(crate) fn date_arith_type(
+    operand: &Expr,
+    amount: &Expr,
+    unit: IntervalUnit,
+    env: &SessionEnv,
+) -> ExprType {
+    let amount_decimals = match unit {
+        _ if unit.has_micros() => 6,
+        IntervalUnit::Second => match (amount, amount.ty_cow().class()) {
+            (_, TypeClass::Int) => 0,
+            (_, TypeClass::String) => 6,
+            _ => amount.ty_cow().decimals.min(6),
+        },
+        _ => 0,
+    };
+    let decimals = temporal_decimals(operand).max(amount_decimals);
+    match operand.ty_cow().class() {
+        TypeClass::DateTime => ExprType::datetime(decimals),
+        TypeClass::Time => ExprType::time(decimals),
+        TypeClass::Date if unit.has_time() => ExprType::datetime(amount_decimals),
+        TypeClass::Date => ExprType::date(),
+        _ => ascii_string(env, 19),
+    }
+}
+
+fn type_bigint(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(21))
+}
+
+fn type_days(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 7, 0))
+}
+
+fn type_period(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 6, 0))
+}
+
+fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::date())
+}
+
+fn type_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::time(temporal_decimals(&args[0])))
+}
+
+fn type_timestamp(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(args.iter().map(temporal_decimals).max().unwrap_or(0)))
+}
+
+fn type_add_time(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let decimals = temporal_decimals(&args[0]).max(temporal_decimals(&args[1]));
+    Ok(match args[0].ty_cow().class() {
+        TypeClass::DateTime | TypeClass::Date => ExprType::datetime(decimals),
+        TypeClass::Time => ExprType::time(decimals),
+        _ => ascii_string(env, 26),
+    })
+}
+
+fn type_time_diff(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::time(temporal_decimals(&args[0]).max(temporal_decimals(&args[1]))))
+}
+
+fn type_make_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    let ty = args[2].ty_cow();
+    Ok(ExprType::time(match ty.class() {
+        TypeClass::Int => 0,
+        TypeClass::String => 6,
+        _ => ty.decimals.min(6),
+    }))
+}
+
+fn type_sec_to_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    let ty = args[0].ty_cow();
+    Ok(ExprType::time(match ty.class() {
+        TypeClass::Int => 0,
+        TypeClass::String => 6,
+        _ => ty.decimals.min(6),
+    }))
+}
+
+fn date_add(a: Args<'_>) -> SqlResult<Value> {
+    date_arith(a, |interval| interval)
+}
+
+fn date_sub(a: Args<'_>) -> SqlResult<Value> {
+    date_arith(a, Interval::neg)
+}
+
+/// NULL with warning 1441.
+fn overflow(a: &Args<'_>, field: &str) -> SqlResult<Value> {
+    a.ctx.warn(ErrorCode::DatetimeFunctionOverflow, format!("Datetime function: {field} field overflow"))?;
+    Ok(Value::Null)
+}
+
+fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
+    let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
+    let operand = a.value(0)?;
+    if operand.is_null() {
+        return Ok(Value::Null);
+    }
+    let Some(interval) = interval_of(&a, unit)? else { return Ok(Value::Null) };
+    let interval = turn(interval);
+    if let Value::Time(t) = operand.as_ref() {
+        let micros = interval.days.checked_mul(86_400_000_000).and_then(|d| d.checked_add(interval.micros));
+        let sum = micros.filter(|_| interval.months == 0).and_then(|m| m.checked_add(t.micros));
+        return match sum.filter(|m| m.abs() <= Time::MAX.micros) {
+            Some(micros) => Ok(Value::Time(Time { micros })),
+            None => overflow(&a, "time"),
+        };
+    }
+    let moment = or_null!(convert::to_datetime(&operand, a.ctx));
+    let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
+    date_arith_result(&a, &operand, unit, sum)
+}
+
+/// The sum in the class the operand had; a string without a time stays without one.
+fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: DateTime) -> SqlResult<Value> {
+    match a.call.ty.class() {
+        TypeClass::Date => return Ok(Value::Date(sum.date)),
+        TypeClass::DateTime => return Ok(Value::DateTime(sum)),
+        _ => {}
+    }
+    let had_time = match operand {
+        Value::Str(s) => DateTime::parse(&s.bytes, a.ctx.env.sql_mode).has_time,
+        Value::Date(_) => false,
+        Value::DateTime(_) => true,
+        other => convert::to_decimal(other, a.ctx)?.is_some_and(|d| d.int_digits() > 8),
+    };
+    let mut out = Vec::new();
+    if had_time || unit.has_time() {
+        sum.write_text(if sum.micros != 0 { 6 } else { 0 }, &mut out);
+    } else {
+        sum.date.write_text(&mut out);
+    }
+    a.string(out)
+}
+
+/// The interval of argument 1: integers count the unit, anything else is read as text under it.
+fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> {
+    let value = a.value(1)?;
+    let interval = match value.as_ref() {
+        Value::Null => return Ok(None),
+        Value::Int(v) => Interval::from_int(*v, unit),
+        Value::UInt(v) => i64::try_from(*v).ok().and_then(|v| Interval::from_int(v, unit)),
+        Value::Decimal(_) | Value::Double(_) | Value::Float(_) if unit == IntervalUnit::Second => {
+            let seconds = convert::to_decimal(&value, a.ctx)?.unwrap_or(Decimal::ZERO);
+            let micros = seconds.mul(&Decimal::from_i64(1_000_000)).unwrap_or(Decimal::ZERO).truncate(0);
+            Some(Interval { months: 0, days: 0, micros: micros.to_i64().0 })
+        }
+        other if is_simple(unit) && !matches!(other, Value::Str(_)) => {
+            convert::to_int(other, a.ctx)?.and_then(|v| Interval::from_int(convert::clamp_signed(v), unit))
+        }
+        Value::Str(_) if is_simple(unit) && unit != IntervalUnit::Second => {
+            convert::to_int(&value, a.ctx)?.and_then(|v| Interval::from_int(convert::clamp_signed(v), unit))
+        }
+        _ => a.text(1)?.and_then(|text| Interval::parse(&text, unit)),
+    };
+    if interval.is_none() {
+        overflow(a, "datetime")?;
+    }
+    Ok(interval)
+}
+
+fn is_simple(unit: IntervalUnit) -> bool {
+    use IntervalUnit::*;
+    matches!(unit, Year | Quarter | Month | Week | Day | Hour | Minute | Second | Microsecond)
+}
+
+/// TIMESTAMPDIFF: whole units from the first to the second.
+fn timestamp_diff(a: Args<'_>) -> SqlResult<Value> {
+    let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
+    let from = or_null!(a.datetime(0));
+    let to = or_null!(a.datetime(1));
+    if convert::not_zero(from.date).is_none() || convert::not_zero(to.date).is_none() {
+        return Ok(Value::Null);
+    }
+    let micros = absolute_micros(&to) - absolute_micros(&from);
+    let second = 1_000_000;
+    let count = match unit {
+        IntervalUnit::Year => months_between(&from, &to) / 12,
+        IntervalUnit::Quarter => months_between(&from, &to) / 3,
+        IntervalUnit::Month => months_between(&from, &to),
+        IntervalUnit::Week => micros / (7 * 86_400 * second),
+        IntervalUnit::Day => micros / (86_400 * second),
+        IntervalUnit::Hour => micros / (3_600 * second),
+        IntervalUnit::Minute => micros / (60 * second),
+        IntervalUnit::Second => micros / second,
+        _ => micros,
+    };
+    Ok(Value::Int(count))
+}
+
+fn absolute_micros(moment: &DateTime) -> i64 {
+    i64::from(moment.date.day_number()) * 86_400_000_000 + moment.micros_of_day()
+}
+
+/// Whole months, negative when `to` is earlier.
+fn months_between(from: &DateTime, to: &DateTime) -> i64 {
+    if to < from {
+        return -months_between(to, from);
+    }
+    let months = |d: &Date| i64::from(d.year) * 12 + i64::from(d.month);
+    let whole = months(&to.date) - months(&from.date);
+    let begun = (to.date.day, to.micros_of_day()) < (from.date.day, from.micros_of_day());
+    whole - i64::from(begun)
+}
+
+fn add_time(a: Args<'_>) -> SqlResult<Value> {
+    shifted(a, 1)
+}
+
+fn sub_time(a: Args<'_>) -> SqlResult<Value> {
+    shifted(a, -1)
+}
+
+/// ADDTIME and SUBTIME: a datetime or a time, later by a time.
+fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
+    let operand = a.value(0)?;
+    if operand.is_null() {
+        return Ok(Value::Null);
+    }
+    let amount = a.value(1)?;
+    // A whole datetime cannot be added.
+    if matches!(*amount, Value::DateTime(_) | Value::Date(_)) {
+        return Ok(Value::Null);
+    }
+    let shift = or_null!(convert::to_time(&amount, a.ctx)).micros * sign;
+    let as_moment = match operand.as_ref() {
+        Value::Str(s) => looks_like_datetime(&s.bytes),
+        Value::DateTime(_) | Value::Date(_) => true,
+        _ => false,
+    };
+    if as_moment {
+        let moment = or_null!(convert::to_datetime(&operand, a.ctx));
+        let interval = Interval { months: 0, days: 0, micros: shift };
+        let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
+        if a.call.ty.class() == TypeClass::DateTime {
+            return Ok(Value::DateTime(sum));
+        }
+        let mut out = Vec::new();
+        sum.write_text(if sum.micros != 0 { 6 } else { 0 }, &mut out);
+        return a.string(out);
+    }
+    let sum = or_null!(convert::to_time(&operand, a.ctx)).micros + shift;
+    let time = Time { micros: sum.clamp(-Time::MAX.micros, Time::MAX.micros) };
+    if a.call.ty.class() == TypeClass::Time {
+        return Ok(Value::Time(time));
+    }
+    let mut out = Vec::new();
+    time.write_text(if time.microsecond() != 0 { 6 } else { 0 }, &mut out);
+    a.string(out)
+}
+
+/// A date part: dashes, or the digits of a full datetime.
+fn looks_like_datetime(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let dashes = text.iter().skip(1).filter(|b| **b == b'-').count();
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    dashes >= 2 || digits >= 12
+}
+
+/// TIMEDIFF: both arguments times, or both datetimes.
+fn time_diff(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = (a.value(0)?, a.value(1)?);
+    if x.is_null() || y.is_null() {
+        return Ok(Value::Null);
+    }
+    let is_moment = |v: &Value| match v {
+        Value::Str(s) => looks_like_datetime(&s.bytes),
+        Value::DateTime(_) | Value::Date(_) => true,
+        _ => false,
+    };
+    let difference = match (is_moment(&x), is_moment(&y)) {
+        (true, true) => {
+            let (x, y) =
+                (or_null!(convert::to_datetime(&x, a.ctx)), or_null!(convert::to_datetime(&y, a.ctx)));
+            absolute_micros(&x) - absolute_micros(&y)
+        }
+        (false, false) => {
+            or_null!(convert::to_time(&x, a.ctx)).micros - or_null!(convert::to_time(&y, a.ctx)).micros
+        }
+        _ => return Ok(Value::Null),
+    };
+    let clamped = difference.clamp(-Time::MAX.micros, Time::MAX.micros);
+    if clamped != difference {
+        let hours = difference.abs() / 3_600_000_000;
+        let rest = Time { micros: difference.abs() % 3_600_000_000 };
+        let sign = if difference < 0 { "-" } else { "" };
+        let shown = format!("{sign}{hours:02}:{:02}:{:02}", rest.minute(), rest.second());
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect time value: '{shown}'"))?;
+    }
+    Ok(Value::Time(Time { micros: clamped }))
+}
+
+fn date_diff(a: Args<'_>) -> SqlResult<Value> {
+    let x = or_null!(a.date(0));
+    let y = or_null!(a.date(1));
+    if convert::not_zero(x).is_none() || convert::not_zero(y).is_none() {
+        return Ok(Value::Null);
+    }
+    Ok(Value::Int(i64::from(x.day_number()) - i64::from(y.day_number())))
+}
+
+/// MAKEDATE(year, day of year).
+fn make_date(a: Args<'_>) -> SqlResult<Value> {
+    let year = or_null!(a.int(0));
+    let day = or_null!(a.int(1));
+    if !(0..=9999).contains(&year) || day <= 0 {
+        return Ok(Value::Null);
+    }
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    let start = Date::new(year as u16, 1, 1).day_number();
+    let wanted = u32::try_from(day - 1).ok().and_then(|d| start.checked_add(d));
+    Ok(wanted.and_then(Date::from_day_number).map_or(Value::Null, Value::Date))
+}
+
+/// MAKETIME(hour, minute, second with fraction).
+fn make_time(a: Args<'_>) -> SqlResult<Value> {
+    let hour = or_null!(a.integer(0));
+    let minute = or_null!(a.int(1));
+    let second = or_null!(a.decimal(2));
+    let micros = second.mul(&Decimal::from_i64(1_000_000)).unwrap_or(Decimal::ZERO).truncate(0).to_i64().0;
+    if !(0..60).contains(&minute) || !(0..60_000_000).contains(&micros) {
+        return Ok(Value::Null);
+    }
+    let negative = matches!(hour, IntValue::Signed(v) if v < 0);
+    let hours = hour.wide().unsigned_abs();
+    if hours > 838 {
+        let shown = format!("{}:{minute:02}:{:02}", hour.wide(), micros / 1_000_000);
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect time value: '{shown}'"))?;
+        let limit = 3_020_399_000_000;
+        return Ok(Value::Time(Time { micros: if negative { -limit } else { limit } }));
+    }
+    let magnitude = (hours as i64 * 3600 + minute * 60) * 1_000_000 + micros;
+    Ok(Value::Time(Time { micros: if negative { -magnitude } else { magnitude } }))
+}
+
+fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
+    let seconds = or_null!(a.decimal(0));
+    let micros = seconds.mul(&Decimal::from_i64(1_000_000)).map_or(i64::MAX, |d| d.truncate(0).to_i64().0);
+    // The largest value has as many nines as its type shows.
+    let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
+    let limit = Time::MAX.micros / places * places;
+    if micros.abs() > limit {
+        let shown = a.value(0)?.to_text();
+        a.ctx
+            .warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect seconds value: '{shown}'"))?;
+    }
+    Ok(Value::Time(Time { micros: micros.clamp(-limit, limit) }))
+}
+
+/// Months since year 0 of a period YYMM or YYYYMM.
+fn period_months(period: i64) -> Option<i64> {
+    let (year, month) = (period / 100, period % 100);
+    if period <= 0 || !(1..=12).contains(&month) {
+        return None;
+    }
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    Some(year * 12 + month - 1)
+}
+
+fn bad_period(a: &Args<'_>) -> cohort_types::SqlError {
+    cohort_types::SqlError::new(
+        ErrorCode::WrongArguments,
+        format!("Incorrect arguments to {}", a.call.name()),
+    )
+}
+
+fn period_add(a: Args<'_>) -> SqlResult<Value> {
+    let period = or_null!(a.int(0));
+    let add = or_null!(a.int(1));
+    let months = period_months(period).ok_or_else(|| bad_period(&a))?.saturating_add(add).max(0);
+    Ok(Value::Int(months / 12 * 100 + months % 12 + 1))
+}
+
+fn period_diff(a: Args<'_>) -> SqlResult<Value> {
+    let x = or_null!(a.int(0));
+    let y = or_null!(a.int(1));
+    let (x, y) =
+        (period_months(x).ok_or_else(|| bad_period(&a))?, period_months(y).ok_or_else(|| bad_period(&a))?);
+    Ok(Value::Int(x - y))
+}
+
+fn date(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Date(or_null!(a.date(0))))
+}
+
+fn time(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Time(or_null!(a.time(0))))
+}
+
+/// TIMESTAMP(datetime [, time]).
+fn timestamp(a: Args<'_>) -> SqlResult<Value> {
+    let moment = or_null!(a.datetime(0));
+    if a.count() == 1 {
+        return Ok(Value::DateTime(moment));
+    }
+    let time = or_null!(a.time(1));
+    let interval = Interval { months: 0, days: 0, micros: time.micros };
+    match moment.add_interval(&interval) {
+        Some(sum) => Ok(Value::DateTime(sum)),
+        None => overflow(&a, "datetime"),
+    }
+}

@@ -1,0 +1,210 @@
+//! DATE_FORMAT, TIME_FORMAT, GET_FORMAT.
+
+use std::io::Write as _;
+
+use cohort_types::{DateTime, SqlResult, Time, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::date_part::{DAY_NAMES, MONTH_NAMES};
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::table::Function;
+use crate::typing::{ascii_string, width};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::of_statement("date_format", 2, 3, type_formatted, date_format),
+    Function::of_statement("time_format", 2, 2, type_formatted, time_format),
+    Function::pure("get_format", 2, 2, type_get_format, get_format),
+];
+
+/// Ten characters for each of the format is what the longest part takes.
+pub(crate) fn type_formatted(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, width(&args[1]).saturating_mul(10).min(16_383)))
+}
+
+fn type_get_format(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 17))
+}
+
+fn date_format(a: Args<'_>) -> SqlResult<Value> {
+    let moment = or_null!(a.datetime(0));
+    let format = or_null!(a.text(1));
+    if format.is_empty() {
+        return Ok(Value::Null);
+    }
+    match format_datetime(&moment, &format) {
+        Some(text) => a.string(text),
+        None => Ok(Value::Null),
+    }
+}
+
+fn time_format(a: Args<'_>) -> SqlResult<Value> {
+    let time = or_null!(a.time(0));
+    let format = or_null!(a.text(1));
+    if format.is_empty() {
+        return Ok(Value::Null);
+    }
+    let fields = Fields { moment: DateTime::default(), time };
+    match fields.write(&format) {
+        Some(text) => a.string(text),
+        None => Ok(Value::Null),
+    }
+}
+
+/// A datetime by a format; `None` when the format needs what the date lacks (a day name of a zero date).
+pub(crate) fn format_datetime(moment: &DateTime, format: &[u8]) -> Option<Vec<u8>> {
+    Fields { moment: *moment, time: moment.time() }.write(format)
+}
+
+/// What the letters of a format stand for.
+struct Fields {
+    moment: DateTime,
+    time: Time,
+}
+
+impl Fields {
+    fn write(&self, format: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(format.len() * 2);
+        if self.time.micros < 0 {
+            out.push(b'-');
+        }
+        let mut letters = format.iter();
+        while let Some(b) = letters.next() {
+            match (b, letters.as_slice().first()) {
+                (b'%', Some(letter)) => {
+                    letters.next();
+                    self.write_part(*letter, &mut out)?;
+                }
+                _ => out.push(*b),
+            }
+        }
+        Some(out)
+    }
+
+    fn write_part(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
+        match letter {
+            b'M' | b'b' | b'm' | b'c' | b'Y' | b'y' | b'd' | b'e' | b'D' | b'j' => {
+                self.write_date(letter, out)
+            }
+            b'W' | b'a' | b'w' | b'U' | b'u' | b'V' | b'v' | b'X' | b'x' => self.write_week(letter, out),
+            b'H' | b'k' | b'h' | b'I' | b'l' | b'i' | b'S' | b's' | b'f' | b'p' | b'r' | b'T' => {
+                self.write_time(letter, out);
+                Some(())
+            }
+            other => {
+                out.push(other);
+                Some(())
+            }
+        }
+    }
+
+    fn write_date(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
+        let date = self.moment.date;
+        match letter {
+            b'M' => out.extend_from_slice(month_name(date.month)?.as_bytes()),
+            b'b' => out.extend_from_slice(&month_name(date.month)?.as_bytes()[..3]),
+            b'm' => put(out, date.month, 2),
+            b'c' => put(out, date.month, 1),
+            b'Y' => put(out, date.year, 4),
+            b'y' => put(out, date.year % 100, 2),
+            b'd' => put(out, date.day, 2),
+            b'e' => put(out, date.day, 1),
+            b'j' => put(out, crate::convert::not_zero(date).map(|d| d.day_of_year())?, 3),
+            _ => {
+                put(out, date.day, 1);
+                out.extend_from_slice(ordinal_suffix(date.day).as_bytes());
+            }
+        }
+        Some(())
+    }
+
+    fn write_week(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
+        let date = crate::convert::not_zero(self.moment.date)?;
+        match letter {
+            b'W' => out.extend_from_slice(DAY_NAMES[usize::from(date.weekday())].as_bytes()),
+            b'a' => out.extend_from_slice(&DAY_NAMES[usize::from(date.weekday())].as_bytes()[..3]),
+            b'w' => put(out, (date.weekday() + 1) % 7, 1),
+            b'U' => put(out, date.week(0).1, 2),
+            b'u' => put(out, date.week(1).1, 2),
+            b'V' => put(out, date.week(2).1, 2),
+            b'v' => put(out, date.week(3).1, 2),
+            b'X' => put(out, date.week(2).0, 4),
+            _ => put(out, date.week(3).0, 4),
+        }
+        Some(())
+    }
+
+    fn write_time(&self, letter: u8, out: &mut Vec<u8>) {
+        let (hour, minute, second) = (self.time.hour(), self.time.minute(), self.time.second());
+        let twelve = (hour % 24 + 11) % 12 + 1;
+        match letter {
+            b'H' => put(out, hour, 2),
+            b'k' => put(out, hour, 1),
+            b'h' | b'I' => put(out, twelve, 2),
+            b'l' => put(out, twelve, 1),
+            b'i' => put(out, minute, 2),
+            b'f' => put(out, self.time.microsecond(), 6),
+            b'p' => out.extend_from_slice(half_of_day(hour).as_bytes()),
+            b'r' => {
+                self.write_clock(twelve, out);
+                out.push(b' ');
+                out.extend_from_slice(half_of_day(hour).as_bytes());
+            }
+            b'T' => self.write_clock(hour, out),
+            _ => put(out, second, 2),
+        }
+    }
+
+    fn write_clock(&self, hour: u32, out: &mut Vec<u8>) {
+        put(out, hour, 2);
+        out.push(b':');
+        put(out, self.time.minute(), 2);
+        out.push(b':');
+        put(out, self.time.second(), 2);
+    }
+}
+
+fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {
+    let number: u32 = number.into();
+    write!(out, "{number:0width$}").expect("writing to memory does not fail");
+}
+
+fn month_name(month: u8) -> Option<&'static str> {
+    MONTH_NAMES.get(usize::from(month).checked_sub(1)?).copied()
+}
+
+fn half_of_day(hour: u32) -> &'static str {
+    if hour % 24 < 12 { "AM" } else { "PM" }
+}
+
+fn ordinal_suffix(day: u8) -> &'static str {
+    match (day / 10, day % 10) {
+        (1, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
+}
+
+/// GET_FORMAT(DATE | TIME | DATETIME | TIMESTAMP, place); the parser gives the first word as text.
+fn get_format(a: Args<'_>) -> SqlResult<Value> {
+    let kind = or_null!(a.text(0)).to_ascii_uppercase();
+    let place = or_null!(a.text(1)).to_ascii_uppercase();
+    let format = match (&kind[..], &place[..]) {
+        (b"DATE", b"USA") => "%m.%d.%Y",
+        (b"DATE", b"JIS" | b"ISO") => "%Y-%m-%d",
+        (b"DATE", b"EUR") => "%d.%m.%Y",
+        (b"DATE", b"INTERNAL") => "%Y%m%d",
+        (b"TIME", b"USA") => "%h:%i:%s %p",
+        (b"TIME", b"JIS" | b"ISO") => "%H:%i:%s",
+        (b"TIME", b"EUR") => "%H.%i.%s",
+        (b"TIME", b"INTERNAL") => "%H%i%s",
+        (b"DATETIME" | b"TIMESTAMP", b"USA" | b"EUR") => "%Y-%m-%d %H.%i.%s",
+        (b"DATETIME" | b"TIMESTAMP", b"JIS" | b"ISO") => "%Y-%m-%d %H:%i:%s",
+        (b"DATETIME" | b"TIMESTAMP", b"INTERNAL") => "%Y%m%d%H%i%s",
+        _ => return Ok(Value::Null),
+    };
+    a.string(format)
+}

@@ -1,0 +1,206 @@
+//! The current date and time. All but SYSDATE stand still while a statement runs.
+
+use cohort_types::{DateTime, FixedOffset, SqlMode, SqlResult, TimeZone as _, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::table::Function;
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::of_statement("now", 0, 1, type_datetime, now),
+    Function::of_statement("current_timestamp", 0, 1, type_datetime, now),
+    Function::of_statement("localtime", 0, 1, type_datetime, now),
+    Function::of_statement("localtimestamp", 0, 1, type_datetime, now),
+    Function::of_statement("utc_timestamp", 0, 1, type_datetime, utc_timestamp),
+    Function::volatile("sysdate", 0, 1, type_datetime, sysdate),
+    Function::of_statement("curdate", 0, 0, type_date, curdate),
+    Function::of_statement("current_date", 0, 0, type_date, curdate),
+    Function::of_statement("utc_date", 0, 0, type_date, utc_date),
+    Function::of_statement("curtime", 0, 1, type_time, curtime),
+    Function::of_statement("current_time", 0, 1, type_time, curtime),
+    Function::of_statement("utc_time", 0, 1, type_time, utc_time),
+    Function::of_statement("unix_timestamp", 0, 1, type_unix, unix_timestamp),
+    Function::of_statement("from_unixtime", 1, 2, type_from_unix, from_unixtime),
+    Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz),
+];
+
+/// The constant number of fraction digits written in the parentheses.
+pub(crate) fn fraction_digits(arg: Option<&Expr>) -> u8 {
+    match arg {
+        Some(Expr::Const(c)) => match c.value {
+            Value::Int(v) => v.clamp(0, 6) as u8,
+            Value::UInt(v) => v.min(6) as u8,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+fn type_datetime(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(fraction_digits(args.first())).with_nullable(false))
+}
+
+fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::date().with_nullable(false))
+}
+
+fn type_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::time(fraction_digits(args.first())).with_nullable(false))
+}
+
+/// Fraction digits a temporal function sees in its argument.
+pub(crate) fn temporal_decimals(arg: &Expr) -> u8 {
+    let ty = arg.ty_cow();
+    match (arg, ty.class()) {
+        (_, TypeClass::Int | TypeClass::Date) => 0,
+        (Expr::Const(c), TypeClass::String) => match &c.value {
+            Value::Str(s) => digits_after_point(&s.bytes),
+            _ => 0,
+        },
+        _ => ty.decimals.min(6),
+    }
+}
+
+/// Digits after the last point of a text, at most six.
+fn digits_after_point(text: &[u8]) -> u8 {
+    match text.iter().rposition(|b| *b == b'.') {
+        None => 0,
+        Some(at) => text[at + 1..].iter().take(6).take_while(|b| b.is_ascii_digit()).count() as u8,
+    }
+}
+
+fn type_unix(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    let Some(arg) = args.first() else { return Ok(ExprType::bigint(17).with_nullable(false)) };
+    let decimals = temporal_decimals(arg);
+    Ok(if decimals == 0 {
+        ExprType::bigint(17)
+    } else {
+        ExprType::decimal(15 + u32::from(decimals), decimals, false)
+    })
+}
+
+fn type_from_unix(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    if args.len() == 2 {
+        return crate::date_format::type_formatted(args, env);
+    }
+    Ok(ExprType::datetime(temporal_decimals(&args[0])))
+}
+
+fn type_convert_tz(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(temporal_decimals(&args[0])))
+}
+
+/// Cut to the digits of the call's type.
+fn cut(a: &Args<'_>, value: DateTime) -> DateTime {
+    value.with_decimals(a.call.ty.decimals, SqlMode::NONE).unwrap_or(value)
+}
+
+fn now(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::DateTime(cut(&a, a.ctx.now())))
+}
+
+fn utc(a: &Args<'_>) -> DateTime {
+    FixedOffset::UTC.to_local(a.ctx.env.now_micros)
+}
+
+fn utc_timestamp(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::DateTime(cut(&a, utc(&a))))
+}
+
+fn sysdate(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::DateTime(cut(&a, a.ctx.env.time_zone.to_local(a.ctx.hooks.clock_micros()))))
+}
+
+fn curdate(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Date(a.ctx.now().date))
+}
+
+fn utc_date(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Date(utc(&a).date))
+}
+
+fn curtime(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Time(cut(&a, a.ctx.now()).time()))
+}
+
+fn utc_time(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Time(cut(&a, utc(&a)).time()))
+}
+
+/// UNIX_TIMESTAMP([datetime]): 0 outside the range of TIMESTAMP.
+fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
+    if a.count() == 0 {
+        return Ok(Value::Int(a.ctx.env.now_micros.div_euclid(1_000_000)));
+    }
+    let local = or_null!(a.datetime(0));
+    if local.date.is_zero() {
+        return seconds(&a, 0);
+    }
+    if !local.date.is_real() {
+        return Ok(Value::Null);
+    }
+    match a.ctx.env.time_zone.to_utc(&local) {
+        cohort_types::LocalToUtc::Exact(micros) => seconds(&a, micros),
+        // The clock jumped over it: the moment of the jump.
+        cohort_types::LocalToUtc::Gap(micros) => {
+            seconds(&a, micros.div_euclid(3_600_000_000) * 3_600_000_000)
+        }
+        cohort_types::LocalToUtc::OutOfRange => Ok(Value::Null),
+    }
+}
+
+fn seconds(a: &Args<'_>, micros: i64) -> SqlResult<Value> {
+    if a.call.ty.class() == TypeClass::Int {
+        return Ok(Value::Int(micros.div_euclid(1_000_000)));
+    }
+    let exact = cohort_types::Decimal::from_i128(i128::from(micros), 6);
+    Ok(Value::Decimal(exact.truncate(i32::from(a.call.ty.decimals))))
+}
+
+/// FROM_UNIXTIME(seconds [, format]).
+fn from_unixtime(a: Args<'_>) -> SqlResult<Value> {
+    let number = or_null!(a.decimal(0));
+    let micros = number
+        .mul(&cohort_types::Decimal::from_i64(1_000_000))
+        .ok()
+        .map(|d| d.round(0).unwrap_or(d).to_i64().0);
+    let Some(micros) = micros.filter(|m| (0..=cohort_types::TIMESTAMP_MICROS_MAX).contains(m)) else {
+        return Ok(Value::Null);
+    };
+    let local = if micros == 0 {
+        // The zero timestamp is no instant; the epoch is.
+        let offset_epoch = a.ctx.env.time_zone.to_local(1);
+        DateTime { micros: 0, ..offset_epoch }
+    } else {
+        a.ctx.env.time_zone.to_local(micros)
+    };
+    if a.count() == 2 {
+        let format = or_null!(a.text(1));
+        return match crate::date_format::format_datetime(&local, &format) {
+            Some(text) => a.string(text),
+            None => Ok(Value::Null),
+        };
+    }
+    Ok(Value::DateTime(cut(&a, local)))
+}
+
+/// CONVERT_TZ(datetime, from, to): NULL for unknown zones; outside the range of TIMESTAMP nothing changes.
+fn convert_tz(a: Args<'_>) -> SqlResult<Value> {
+    let local = or_null!(a.datetime(0));
+    let from = or_null!(a.text(1));
+    let to = or_null!(a.text(2));
+    let zone = |name: &[u8]| std::str::from_utf8(name).ok().and_then(crate::context::TimeZone::parse);
+    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
+    if convert::not_zero(local.date).is_none() {
+        return Ok(Value::Null);
+    }
+    Ok(Value::DateTime(match from.to_utc(&local) {
+        cohort_types::LocalToUtc::Exact(micros) | cohort_types::LocalToUtc::Gap(micros) => {
+            to.to_local(micros)
+        }
+        cohort_types::LocalToUtc::OutOfRange => local,
+    }))
+}

@@ -1,0 +1,318 @@
+//! Parts of dates and times.
+
+use cohort_types::{Date, DateTime, IntervalUnit, SqlResult, Time, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert::not_zero;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::table::{Extra, Function};
+use crate::typing::ascii_string;
+
+pub(crate) static EXTRACT: Function = Function::pure("extract", 1, 1, type_extract, extract);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::of_statement("year", 1, 1, type_4, year),
+    Function::of_statement("month", 1, 1, type_2, month),
+    Function::of_statement("day", 1, 1, type_2, day),
+    Function::of_statement("dayofmonth", 1, 1, type_2, day),
+    Function::of_statement("quarter", 1, 1, type_2, quarter),
+    Function::of_statement("dayofweek", 1, 1, type_1, day_of_week),
+    Function::of_statement("weekday", 1, 1, type_1, weekday),
+    Function::of_statement("dayofyear", 1, 1, type_3, day_of_year),
+    Function::of_statement("week", 1, 2, type_2, week),
+    Function::of_statement("weekofyear", 1, 1, type_2, week_of_year),
+    Function::of_statement("yearweek", 1, 2, type_6, yearweek),
+    Function::pure("hour", 1, 1, type_2, hour),
+    Function::pure("minute", 1, 1, type_2, minute),
+    Function::pure("second", 1, 1, type_2, second),
+    Function::pure("microsecond", 1, 1, type_6, microsecond),
+    Function::of_statement("dayname", 1, 1, type_name, day_name),
+    Function::of_statement("monthname", 1, 1, type_name, month_name),
+    Function::of_statement("last_day", 1, 1, type_date, last_day),
+    Function::of_statement("to_days", 1, 1, type_6, to_days),
+    Function::of_statement("to_seconds", 1, 1, type_seconds, to_seconds),
+    Function::pure("from_days", 1, 1, type_date, from_days),
+    Function::pure("time_to_sec", 1, 1, type_time_to_sec, time_to_sec),
+];
+
+fn int(length: u32) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, length, 0))
+}
+
+fn type_1(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    int(1)
+}
+
+fn type_2(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    int(2)
+}
+
+fn type_3(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    int(3)
+}
+
+fn type_4(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    int(4)
+}
+
+fn type_6(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    int(6)
+}
+
+fn type_seconds(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(12))
+}
+
+fn type_time_to_sec(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    let decimals = crate::date_now::temporal_decimals(&args[0]);
+    Ok(if decimals > 0 {
+        ExprType::decimal(10 + u32::from(decimals), decimals, false)
+    } else {
+        ExprType::bigint(17)
+    })
+}
+
+fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 9))
+}
+
+fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::date())
+}
+
+fn type_extract(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(21))
+}
+
+fn number(v: impl Into<i64>) -> SqlResult<Value> {
+    Ok(Value::Int(v.into()))
+}
+
+/// The argument as a date without zero parts.
+fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
+    Ok(a.date(0)?.and_then(not_zero))
+}
+
+fn year(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(a.date(0)).year)
+}
+
+fn month(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(a.date(0)).month)
+}
+
+fn day(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(a.date(0)).day)
+}
+
+fn quarter(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(a.date(0)).month.div_ceil(3))
+}
+
+/// 1 is Sunday.
+fn day_of_week(a: Args<'_>) -> SqlResult<Value> {
+    number((or_null!(real_date(&a)).weekday() + 1) % 7 + 1)
+}
+
+/// 0 is Monday.
+fn weekday(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(real_date(&a)).weekday())
+}
+
+fn day_of_year(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(real_date(&a)).day_of_year())
+}
+
+fn week_mode(a: &Args<'_>) -> SqlResult<Option<u8>> {
+    if a.count() < 2 {
+        return Ok(Some(a.ctx.env.default_week_format));
+    }
+    Ok(a.int(1)?.map(|mode| (mode & 7) as u8))
+}
+
+fn week(a: Args<'_>) -> SqlResult<Value> {
+    let date = or_null!(real_date(&a));
+    let mode = or_null!(week_mode(&a));
+    number(date.week(mode).1)
+}
+
+fn week_of_year(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(real_date(&a)).week(3).1)
+}
+
+/// YEARWEEK: the week always belongs to a year, so week 0 does not exist.
+fn yearweek(a: Args<'_>) -> SqlResult<Value> {
+    let date = or_null!(real_date(&a));
+    let mode = if a.count() < 2 { 0 } else { or_null!(week_mode(&a)) };
+    let (year, week) = date.week(mode | 2);
+    number(i64::from(year) * 100 + i64::from(week))
+}
+
+/// Time parts look at a datetime's time of day.
+fn time_of(a: &Args<'_>) -> SqlResult<Option<Time>> {
+    a.time(0)
+}
+
+fn hour(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(time_of(&a)).hour())
+}
+
+fn minute(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(time_of(&a)).minute())
+}
+
+fn second(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(time_of(&a)).second())
+}
+
+fn microsecond(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(time_of(&a)).microsecond())
+}
+
+pub(crate) const DAY_NAMES: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+pub(crate) const MONTH_NAMES: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+fn day_name(a: Args<'_>) -> SqlResult<Value> {
+    a.string(DAY_NAMES[usize::from(or_null!(real_date(&a)).weekday())])
+}
+
+fn month_name(a: Args<'_>) -> SqlResult<Value> {
+    let month = or_null!(a.date(0)).month;
+    if month == 0 {
+        return Ok(Value::Null);
+    }
+    a.string(MONTH_NAMES[usize::from(month - 1)])
+}
+
+fn last_day(a: Args<'_>) -> SqlResult<Value> {
+    let date = or_null!(a.date(0));
+    if date.month == 0 {
+        return Ok(Value::Null);
+    }
+    Ok(Value::Date(Date { day: Date::days_in_month(date.year, date.month), ..date }))
+}
+
+fn to_days(a: Args<'_>) -> SqlResult<Value> {
+    number(or_null!(real_date(&a)).day_number())
+}
+
+fn to_seconds(a: Args<'_>) -> SqlResult<Value> {
+    let moment = or_null!(a.datetime(0));
+    if not_zero(moment.date).is_none() {
+        return Ok(Value::Null);
+    }
+    number(i64::from(moment.date.day_number()) * 86_400 + moment.micros_of_day() / 1_000_000)
+}
+
+fn from_days(a: Args<'_>) -> SqlResult<Value> {
+    let days = or_null!(a.int(0));
+    let date = u32::try_from(days).map_or(Some(Date::ZERO), Date::from_day_number);
+    Ok(date.map_or(Value::Null, Value::Date))
+}
+
+fn time_to_sec(a: Args<'_>) -> SqlResult<Value> {
+    let time = or_null!(a.time(0));
+    if a.call.ty.class() == TypeClass::Decimal {
+        let exact = cohort_types::Decimal::from_i128(i128::from(time.micros), 6);
+        return Ok(Value::Decimal(exact.truncate(i32::from(a.call.ty.decimals))));
+    }
+    number(time.micros / 1_000_000)
+}
+
+/// EXTRACT(unit FROM x).
+fn extract(a: Args<'_>) -> SqlResult<Value> {
+    let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
+    if is_date_unit(unit) {
+        let date = or_null!(a.date(0));
+        return match date_part(unit, date, a.ctx.env.default_week_format) {
+            Some(part) => number(part),
+            None => Ok(Value::Null),
+        };
+    }
+    let days = matches!(
+        unit,
+        IntervalUnit::DayHour
+            | IntervalUnit::DayMinute
+            | IntervalUnit::DaySecond
+            | IntervalUnit::DayMicrosecond
+    );
+    if days {
+        let value = a.value(0)?;
+        if let Value::DateTime(_) | Value::Date(_) | Value::Str(_) = value.as_ref() {
+            return number(time_part(unit, or_null!(a.datetime(0))));
+        }
+    }
+    let time = or_null!(a.time(0));
+    number(interval_part(unit, time))
+}
+
+fn is_date_unit(unit: IntervalUnit) -> bool {
+    use IntervalUnit::*;
+    matches!(unit, Year | Quarter | Month | Week | Day | YearMonth)
+}
+
+fn date_part(unit: IntervalUnit, date: Date, week_format: u8) -> Option<i64> {
+    let (year, month) = (i64::from(date.year), i64::from(date.month));
+    Some(match unit {
+        IntervalUnit::Year => year,
+        IntervalUnit::Quarter => (month + 2) / 3,
+        IntervalUnit::Month => month,
+        IntervalUnit::Week => i64::from(not_zero(date)?.week(week_format).1),
+        IntervalUnit::YearMonth => year * 100 + month,
+        _ => i64::from(date.day),
+    })
+}
+
+/// Units that start at the day, of a datetime: the day of the month is the first part.
+fn time_part(unit: IntervalUnit, moment: DateTime) -> i64 {
+    let time = moment.time();
+    let day = i64::from(moment.date.day);
+    day * scale_above_hours(unit) + interval_part(unit, time)
+}
+
+/// What a day counts in the number EXTRACT makes.
+fn scale_above_hours(unit: IntervalUnit) -> i64 {
+    match unit {
+        IntervalUnit::DayHour => 100,
+        IntervalUnit::DayMinute => 10_000,
+        IntervalUnit::DaySecond => 1_000_000,
+        _ => 1_000_000_000_000,
+    }
+}
+
+fn interval_part(unit: IntervalUnit, time: Time) -> i64 {
+    use IntervalUnit::*;
+    let (h, m, s) = (i64::from(time.hour()), i64::from(time.minute()), i64::from(time.second()));
+    let micros = i64::from(time.microsecond());
+    let magnitude = match unit {
+        Hour | DayHour => h,
+        Minute => m,
+        Second => s,
+        Microsecond => micros,
+        HourMinute | DayMinute => h * 100 + m,
+        HourSecond | DaySecond => h * 10_000 + m * 100 + s,
+        MinuteSecond => m * 100 + s,
+        HourMicrosecond | DayMicrosecond => (h * 10_000 + m * 100 + s) * 1_000_000 + micros,
+        MinuteMicrosecond => (m * 100 + s) * 1_000_000 + micros,
+        SecondMicrosecond => s * 1_000_000 + micros,
+        _ => 0,
+    };
+    if time.micros < 0 { -magnitude } else { magnitude }
+}

@@ -1,0 +1,110 @@
+//! Aggregates that make one text of a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG.
+
+use std::cmp::Ordering;
+
+use cohort_types::{ErrorCode, SqlResult, Value};
+
+use crate::aggregate::{Aggregate, AggregateKind};
+use crate::compare::compare_same;
+use crate::context::EvalContext;
+use crate::eval::string_value;
+use crate::json_write::append_json;
+
+/// The parts gathered so far, with what orders them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TextState {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    keys: Vec<Value>,
+    text: Vec<u8>,
+}
+
+/// Takes a row in; GROUP_CONCAT leaves rows out in which an argument is NULL.
+pub(crate) fn add(
+    aggregate: &Aggregate,
+    state: &mut TextState,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<()> {
+    let mut text = Vec::new();
+    match aggregate.kind {
+        AggregateKind::GroupConcat => {
+            for arg in &aggregate.args {
+                match arg.eval_text(row, ctx)? {
+                    None => return Ok(()),
+                    Some(part) => text.extend_from_slice(&part),
+                }
+            }
+        }
+        AggregateKind::JsonObjectagg => {
+            let Some(key) = aggregate.args[0].eval_text(row, ctx)? else { return Ok(()) };
+            crate::json_write::append_string(&key, &mut text);
+            text.push(b':');
+            append_json(&aggregate.args[1], row, ctx, &mut text)?;
+        }
+        _ => append_json(&aggregate.args[0], row, ctx, &mut text)?,
+    }
+    let keys: SqlResult<Vec<Value>> =
+        aggregate.options.order.iter().map(|k| Ok(k.expr.eval(row, ctx)?.into_owned())).collect();
+    state.parts.push(Part { keys: keys?, text });
+    Ok(())
+}
+
+/// Orders, joins and cuts.
+pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    if state.parts.is_empty() {
+        return Ok(Value::Null);
+    }
+    state.parts.sort_by(|a, b| order(aggregate, a, b));
+    let parts = limited(aggregate, &state.parts);
+    let (open, close) = match aggregate.kind {
+        AggregateKind::JsonArrayagg => ("[", "]"),
+        AggregateKind::JsonObjectagg => ("{", "}"),
+        _ => ("", ""),
+    };
+    let separator = match aggregate.kind {
+        AggregateKind::JsonObjectagg => ", ",
+        _ => aggregate.options.separator.as_deref().unwrap_or(","),
+    };
+    let collation = aggregate.ty.collation;
+    let room = usize::try_from(ctx.env.group_concat_max_len).unwrap_or(usize::MAX);
+    let mut text = open.as_bytes().to_vec();
+    for (n, part) in parts.iter().enumerate() {
+        if n > 0 {
+            text.extend_from_slice(separator.as_bytes());
+        }
+        text.extend_from_slice(&part.text);
+        if text.len() > room && aggregate.kind == AggregateKind::GroupConcat {
+            // The cut falls between characters.
+            let mut end = room;
+            while end > 0 && collation != cohort_types::Collation::BINARY && text[end] & 0xC0 == 0x80 {
+                end -= 1;
+            }
+            text.truncate(end);
+            ctx.warn(ErrorCode::CutValueGroupConcat, format!("Row {} was cut by group_concat()", n + 1))?;
+            break;
+        }
+    }
+    text.extend_from_slice(close.as_bytes());
+    Ok(string_value(text, collation))
+}
+
+fn order(aggregate: &Aggregate, a: &Part, b: &Part) -> Ordering {
+    for ((key, x), y) in aggregate.options.order.iter().zip(&a.keys).zip(&b.keys) {
+        let order = compare_same(x, y, key.expr.ty_cow().collation);
+        if order.is_ne() {
+            return if key.descending { order.reverse() } else { order };
+        }
+    }
+    Ordering::Equal
+}
+
+fn limited<'p>(aggregate: &Aggregate, parts: &'p [Part]) -> &'p [Part] {
+    let Some((offset, count)) = aggregate.options.limit else { return parts };
+    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(parts.len());
+    let to = from.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)).min(parts.len());
+    &parts[from..to]
+}

@@ -1,0 +1,115 @@
+//! Digests, and IPv4 addresses as numbers.
+
+use cohort_types::{SqlResult, TypeKind, Value};
+use md5::{Digest as _, Md5};
+use sha1::Sha1;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::table::Function;
+use crate::text_code::hex_text;
+use crate::text_size::stored_bytes;
+use crate::typing::ascii_string;
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("md5", 1, 1, type_md5, md5),
+    Function::pure("sha", 1, 1, type_sha1, sha1),
+    Function::pure("sha1", 1, 1, type_sha1, sha1),
+    Function::pure("sha2", 2, 2, type_sha2, sha2),
+    Function::pure("password", 1, 1, type_password, password),
+    Function::pure("inet_aton", 1, 1, type_aton, inet_aton),
+    Function::pure("inet_ntoa", 1, 1, type_ntoa, inet_ntoa),
+];
+
+fn type_md5(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 32))
+}
+
+fn type_sha1(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 40))
+}
+
+fn type_sha2(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 128))
+}
+
+fn type_password(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 41))
+}
+
+fn type_aton(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true))
+}
+
+fn type_ntoa(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 31))
+}
+
+fn lower_hex(digest: &[u8]) -> Vec<u8> {
+    hex_text(digest).to_ascii_lowercase()
+}
+
+fn md5(a: Args<'_>) -> SqlResult<Value> {
+    let bytes = or_null!(stored_bytes(&a, 0));
+    a.string(lower_hex(&Md5::digest(&bytes)))
+}
+
+fn sha1(a: Args<'_>) -> SqlResult<Value> {
+    let bytes = or_null!(stored_bytes(&a, 0));
+    a.string(lower_hex(&Sha1::digest(&bytes)))
+}
+
+/// SHA2(text, bits); 0 means 256, an unknown number NULL.
+fn sha2(a: Args<'_>) -> SqlResult<Value> {
+    let bytes = or_null!(stored_bytes(&a, 0));
+    let digest = match or_null!(a.int(1)) {
+        224 => Sha224::digest(&bytes).to_vec(),
+        0 | 256 => Sha256::digest(&bytes).to_vec(),
+        384 => Sha384::digest(&bytes).to_vec(),
+        512 => Sha512::digest(&bytes).to_vec(),
+        other => {
+            let text = format!("Incorrect parameters in the call to native function '{}'", "sha2");
+            let _ = other;
+            a.ctx.warn(cohort_types::ErrorCode::WrongParametersToNativeFct, text)?;
+            return Ok(Value::Null);
+        }
+    };
+    a.string(lower_hex(&digest))
+}
+
+/// The hash mysql_native_password keeps.
+fn password(a: Args<'_>) -> SqlResult<Value> {
+    let bytes = or_null!(stored_bytes(&a, 0));
+    if bytes.is_empty() {
+        return a.string(Vec::new());
+    }
+    let mut out = vec![b'*'];
+    out.extend_from_slice(&hex_text(&Sha1::digest(Sha1::digest(&bytes))));
+    a.string(out)
+}
+
+/// `a.b.c.d` as a number; with fewer parts the last stands at the end (127.1 is 127.0.0.1).
+fn inet_aton(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let parts: Option<Vec<u64>> = text
+        .split(|b| *b == b'.')
+        .map(|part| {
+            let digits = std::str::from_utf8(part).ok().filter(|t| !t.is_empty() && t.len() <= 3)?;
+            digits.parse::<u8>().ok().map(u64::from)
+        })
+        .collect();
+    let Some(parts) = parts.filter(|p| (1..=4).contains(&p.len())) else { return Ok(Value::Null) };
+    let (last, first) = parts.split_last().map_or((0, &[][..]), |(l, f)| (*l, f));
+    let high = first.iter().enumerate().fold(0, |n, (i, part)| n | part << (24 - 8 * i));
+    Ok(Value::UInt(high | last))
+}
+
+fn inet_ntoa(a: Args<'_>) -> SqlResult<Value> {
+    let number = convert::bits_of(or_null!(a.integer(0)));
+    let Ok(address) = u32::try_from(number) else { return Ok(Value::Null) };
+    a.string(std::net::Ipv4Addr::from(address).to_string())
+}

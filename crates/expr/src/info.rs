@@ -1,0 +1,254 @@
+//! What a session knows of itself, its variables, locks, sleep, unique identifiers.
+
+use std::time::Duration;
+
+use cohort_types::{Collation, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{Coercibility, Derived, ExprType};
+use crate::table::{Extra, Function};
+use crate::typing::{ascii_string, string_of};
+
+pub(crate) static USER_VARIABLE: Function = Function::volatile("@", 0, 0, type_text, user_variable);
+pub(crate) static ASSIGN: Function = Function::volatile(":=", 1, 1, type_text, assign);
+pub(crate) static SYSTEM_VARIABLE: Function = Function::of_statement("@@", 0, 0, type_text, system_variable);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::of_statement("version", 0, 0, type_version, version),
+    Function::of_statement("database", 0, 0, type_name, database),
+    Function::of_statement("schema", 0, 0, type_name, database),
+    Function::of_statement("user", 0, 0, type_user, user),
+    Function::of_statement("session_user", 0, 0, type_user, user),
+    Function::of_statement("system_user", 0, 0, type_user, user),
+    Function::of_statement("current_user", 0, 0, type_user, current_user),
+    Function::of_statement("connection_id", 0, 0, type_connection_id, connection_id),
+    Function::volatile("last_insert_id", 0, 1, type_last_insert_id, last_insert_id),
+    Function::of_statement("row_count", 0, 0, type_count, row_count),
+    Function::of_statement("found_rows", 0, 0, type_count, found_rows),
+    Function::volatile("benchmark", 2, 2, type_small, benchmark),
+    Function::volatile("sleep", 1, 1, type_small, sleep),
+    Function::volatile("uuid", 0, 0, type_uuid, uuid),
+    Function::volatile("uuid_short", 0, 0, type_uuid_short, uuid_short),
+    Function::volatile("get_lock", 2, 2, type_small, get_lock),
+    Function::volatile("release_lock", 1, 1, type_small, release_lock),
+    Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
+    Function::volatile("is_used_lock", 1, 1, type_connection_id, is_used_lock),
+    Function::of_statement("name_const", 2, 2, type_name_const, name_const),
+];
+
+/// A string the system made: metadata is utf8mb3 in MariaDB.
+pub(crate) fn system_string(_: &SessionEnv, length: u64) -> ExprType {
+    let derived = Derived {
+        collation: Collation::UTF8MB3_GENERAL_CI,
+        coercibility: Coercibility::SystemConstant,
+        ascii: true,
+    };
+    string_of(derived, length)
+}
+
+fn type_text(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let derived =
+        Derived { collation: env.collation_connection, coercibility: Coercibility::Implicit, ascii: false };
+    Ok(string_of(derived, 16 << 20))
+}
+
+fn type_version(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(system_string(env, env.version.len() as u64).with_nullable(false))
+}
+
+fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(system_string(env, 64))
+}
+
+fn type_user(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(system_string(env, 384))
+}
+
+fn type_connection_id(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true))
+}
+
+fn type_last_insert_id(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(21).with_unsigned(true).with_nullable(false))
+}
+
+fn type_count(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(21).with_nullable(false))
+}
+
+fn type_small(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean())
+}
+
+fn type_uuid(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 36).with_nullable(false))
+}
+
+fn type_uuid_short(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(21).with_unsigned(true).with_nullable(false))
+}
+
+fn type_name_const(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(args[1].ty())
+}
+
+fn variable_name<'a>(a: &Args<'a>) -> &'a str {
+    match &a.call.extra {
+        Extra::Name(name) | Extra::Variable(_, name) => name,
+        _ => "",
+    }
+}
+
+fn user_variable(a: Args<'_>) -> SqlResult<Value> {
+    Ok(a.ctx.hooks.user_variable(variable_name(&a)).unwrap_or(Value::Null))
+}
+
+/// A variable keeps numbers as they are and everything else as text.
+fn assign(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.expr(0).eval_output(a.row, a.ctx)?;
+    let kept = match value.as_ref() {
+        Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Str(_) => value.into_owned(),
+        Value::Float(v) => Value::Double(f64::from(*v)),
+        Value::Bit { bits, .. } => Value::UInt(*bits),
+        other => {
+            let decimals = a.expr(0).ty_cow().decimals;
+            let bytes =
+                convert::text_of(other, decimals).map(std::borrow::Cow::into_owned).unwrap_or_default();
+            crate::eval::string_value(bytes, a.ctx.env.collation_connection)
+        }
+    };
+    a.ctx.hooks.set_user_variable(variable_name(&a), kept.clone());
+    Ok(kept)
+}
+
+fn system_variable(a: Args<'_>) -> SqlResult<Value> {
+    match &a.call.extra {
+        Extra::Variable(scope, name) => a.ctx.hooks.system_variable(*scope, name),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn version(a: Args<'_>) -> SqlResult<Value> {
+    a.string(a.ctx.env.version.as_bytes())
+}
+
+fn database(a: Args<'_>) -> SqlResult<Value> {
+    match &a.ctx.env.database {
+        None => Ok(Value::Null),
+        Some(name) => a.string(name.as_bytes()),
+    }
+}
+
+fn user(a: Args<'_>) -> SqlResult<Value> {
+    a.string(a.ctx.env.user.as_bytes())
+}
+
+fn current_user(a: Args<'_>) -> SqlResult<Value> {
+    a.string(a.ctx.env.current_user.as_bytes())
+}
+
+fn connection_id(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::UInt(a.ctx.env.connection_id))
+}
+
+/// LAST_INSERT_ID(n) also sets it.
+fn last_insert_id(a: Args<'_>) -> SqlResult<Value> {
+    if a.count() == 0 {
+        return Ok(Value::UInt(a.ctx.env.last_insert_id));
+    }
+    let id = a.integer(0)?.map(convert::bits_of);
+    a.ctx.hooks.set_last_insert_id(id.unwrap_or(0));
+    Ok(id.map_or(Value::Null, Value::UInt))
+}
+
+fn row_count(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(a.ctx.env.row_count))
+}
+
+fn found_rows(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(a.ctx.env.found_rows as i64))
+}
+
+fn benchmark(a: Args<'_>) -> SqlResult<Value> {
+    let times = or_null!(a.int(0));
+    for _ in 0..times.max(0) {
+        a.value(1)?;
+    }
+    Ok(Value::Int(0))
+}
+
+fn sleep(a: Args<'_>) -> SqlResult<Value> {
+    let seconds = a.real(0)?.filter(|s| *s >= 0.0);
+    let Some(duration) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) else {
+        a.ctx.warn(cohort_types::ErrorCode::WrongArguments, "Incorrect arguments to sleep")?;
+        return Ok(Value::Int(0));
+    };
+    Ok(Value::bool(a.ctx.hooks.sleep(duration)))
+}
+
+/// 100 ns intervals from 1582-10-15 to 1970-01-01.
+const UUID_EPOCH: u64 = 0x01B2_1DD2_1381_4000;
+
+/// A version 1 identifier; the node is random with the multicast bit, as for hosts without a card.
+fn uuid(a: Args<'_>) -> SqlResult<Value> {
+    let time = UUID_EPOCH + a.ctx.hooks.clock_micros() as u64 * 10;
+    let random = a.ctx.hooks.random();
+    let node = random & 0xFFFF_FFFF_FFFF | 0x0100_0000_0000;
+    let sequence = (random >> 48) & 0x3FFF | 0x8000;
+    let text = format!(
+        "{:08x}-{:04x}-{:04x}-{sequence:04x}-{node:012x}",
+        time & 0xFFFF_FFFF,
+        time >> 32 & 0xFFFF,
+        time >> 48 & 0x0FFF | 0x1000,
+    );
+    a.string(text)
+}
+
+fn uuid_short(a: Args<'_>) -> SqlResult<Value> {
+    let seconds = a.ctx.hooks.clock_micros() as u64 / 1_000_000;
+    Ok(Value::UInt(seconds << 24 | a.ctx.hooks.random() & 0xFF_FFFF))
+}
+
+fn lock_name(a: &Args<'_>) -> SqlResult<Option<String>> {
+    Ok(a.text(0)?.map(|t| String::from_utf8_lossy(&t).to_lowercase()))
+}
+
+fn flag(answer: Option<bool>) -> Value {
+    answer.map_or(Value::Null, Value::bool)
+}
+
+fn get_lock(a: Args<'_>) -> SqlResult<Value> {
+    let name = or_null!(lock_name(&a));
+    let seconds = a.real(1)?.unwrap_or(0.0);
+    // Negative waits for ever; a year stands for that.
+    let seconds = if seconds < 0.0 { 31_536_000.0 } else { seconds.min(31_536_000.0) };
+    Ok(flag(a.ctx.hooks.get_lock(&name, Duration::from_secs_f64(seconds))?))
+}
+
+fn release_lock(a: Args<'_>) -> SqlResult<Value> {
+    let name = or_null!(lock_name(&a));
+    Ok(flag(a.ctx.hooks.release_lock(&name)?))
+}
+
+fn is_free_lock(a: Args<'_>) -> SqlResult<Value> {
+    let name = or_null!(lock_name(&a));
+    Ok(Value::bool(a.ctx.hooks.lock_holder(&name)?.is_none()))
+}
+
+fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
+    let name = or_null!(lock_name(&a));
+    Ok(a.ctx.hooks.lock_holder(&name)?.map_or(Value::Null, Value::UInt))
+}
+
+/// NAME_CONST(name, value): the value, under a name.
+fn name_const(a: Args<'_>) -> SqlResult<Value> {
+    Ok(a.value(1)?.into_owned())
+}

@@ -1,0 +1,426 @@
+//! JSON documents as MariaDB keeps them: text. Numbers and strings stay as they were written; functions that
+//! change or cut documents print them with a space after `:` and `,`.
+
+use cohort_types::{ErrorCode, SqlResult};
+
+use crate::args::Args;
+
+/// A parsed document.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json {
+    Null,
+    Bool(bool),
+    /// As written.
+    Number(Vec<u8>),
+    /// As written, without the quotes.
+    String(Vec<u8>),
+    Array(Vec<Json>),
+    /// Keys as written, without the quotes, in order.
+    Object(Vec<(Vec<u8>, Json)>),
+}
+
+/// Why a text is no document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonError {
+    /// The text ended too early.
+    Ended,
+    /// At this byte.
+    Syntax(usize),
+    /// Deeper than MariaDB allows.
+    Depth(usize),
+}
+
+/// MariaDB's limit of nesting.
+const DEPTH_MAX: usize = 32;
+
+impl Json {
+    /// Parses a whole document.
+    pub fn parse(text: &[u8]) -> Result<Json, JsonError> {
+        let mut parser = Parser { text, at: 0 };
+        let json = parser.value(0)?;
+        parser.skip_spaces();
+        if parser.at < text.len() { Err(JsonError::Syntax(parser.at)) } else { Ok(json) }
+    }
+
+    /// Appends it with a space after `:` and `,`.
+    pub fn write_loose(&self, out: &mut Vec<u8>) {
+        self.write(out, b", ", b": ");
+    }
+
+    /// Appends it without spaces.
+    pub fn write_compact(&self, out: &mut Vec<u8>) {
+        self.write(out, b",", b":");
+    }
+
+    fn write(&self, out: &mut Vec<u8>, comma: &[u8], colon: &[u8]) {
+        match self {
+            Json::Null => out.extend_from_slice(b"null"),
+            Json::Bool(v) => out.extend_from_slice(if *v { b"true" } else { b"false" }),
+            Json::Number(raw) => out.extend_from_slice(raw),
+            Json::String(raw) => quoted(raw, out),
+            Json::Array(items) => {
+                out.push(b'[');
+                for (n, item) in items.iter().enumerate() {
+                    if n > 0 {
+                        out.extend_from_slice(comma);
+                    }
+                    item.write(out, comma, colon);
+                }
+                out.push(b']');
+            }
+            Json::Object(members) => {
+                out.push(b'{');
+                for (n, (key, value)) in members.iter().enumerate() {
+                    if n > 0 {
+                        out.extend_from_slice(comma);
+                    }
+                    quoted(key, out);
+                    out.extend_from_slice(colon);
+                    value.write(out, comma, colon);
+                }
+                out.push(b'}');
+            }
+        }
+    }
+
+    /// Appends it over several lines, four spaces a level.
+    pub fn write_detailed(&self, level: usize, out: &mut Vec<u8>) {
+        let indent = |out: &mut Vec<u8>, level: usize| {
+            out.push(b'\n');
+            out.extend(std::iter::repeat_n(b' ', level * 4));
+        };
+        match self {
+            Json::Array(items) if !items.is_empty() => {
+                out.push(b'[');
+                for (n, item) in items.iter().enumerate() {
+                    if n > 0 {
+                        out.push(b',');
+                    }
+                    indent(out, level + 1);
+                    item.write_detailed(level + 1, out);
+                }
+                indent(out, level);
+                out.push(b']');
+            }
+            Json::Object(members) if !members.is_empty() => {
+                out.push(b'{');
+                for (n, (key, value)) in members.iter().enumerate() {
+                    if n > 0 {
+                        out.push(b',');
+                    }
+                    indent(out, level + 1);
+                    quoted(key, out);
+                    out.extend_from_slice(b": ");
+                    if matches!(value, Json::Array(i) if !i.is_empty())
+                        || matches!(value, Json::Object(m) if !m.is_empty())
+                    {
+                        indent(out, level + 1);
+                    }
+                    value.write_detailed(level + 1, out);
+                }
+                indent(out, level);
+                out.push(b'}');
+            }
+            other => other.write_compact(out),
+        }
+    }
+
+    /// Whether it is neither array nor object.
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Json::Array(_) | Json::Object(_))
+    }
+
+    /// Elements, members, or 1.
+    pub fn len(&self) -> usize {
+        match self {
+            Json::Array(items) => items.len(),
+            Json::Object(members) => members.len(),
+            _ => 1,
+        }
+    }
+
+    /// Levels of nesting; a scalar is 1.
+    pub fn depth(&self) -> usize {
+        let below = match self {
+            Json::Array(items) => items.iter().map(Json::depth).max(),
+            Json::Object(members) => members.iter().map(|(_, v)| v.depth()).max(),
+            _ => None,
+        };
+        1 + below.unwrap_or(0)
+    }
+
+    /// Whether two documents mean the same: numbers by value, members in any order.
+    pub fn equals(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Number(a), Json::Number(b)) => number(a) == number(b),
+            (Json::String(a), Json::String(b)) => unescape(a) == unescape(b),
+            (Json::Array(a), Json::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.equals(y))
+            }
+            (Json::Object(a), Json::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(key, x)| b.iter().any(|(other, y)| key == other && x.equals(y)))
+            }
+            (a, b) => a == b,
+        }
+    }
+}
+
+fn quoted(raw: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(raw);
+    out.push(b'"');
+}
+
+/// A number's value.
+pub(crate) fn number(raw: &[u8]) -> f64 {
+    std::str::from_utf8(raw).ok().and_then(|t| t.parse().ok()).unwrap_or(0.0)
+}
+
+struct Parser<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn skip_spaces(&mut self) {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&mut self) -> Result<u8, JsonError> {
+        self.skip_spaces();
+        self.text.get(self.at).copied().ok_or(JsonError::Ended)
+    }
+
+    fn expect(&mut self, wanted: u8) -> Result<(), JsonError> {
+        if self.peek()? != wanted {
+            return Err(JsonError::Syntax(self.at));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
+        if depth >= DEPTH_MAX {
+            return Err(JsonError::Depth(self.at));
+        }
+        match self.peek()? {
+            b'{' => self.object(depth),
+            b'[' => self.array(depth),
+            b'"' => self.string().map(Json::String),
+            b't' => self.word(b"true", Json::Bool(true)),
+            b'f' => self.word(b"false", Json::Bool(false)),
+            b'n' => self.word(b"null", Json::Null),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => Err(JsonError::Syntax(self.at)),
+        }
+    }
+
+    fn word(&mut self, word: &[u8], json: Json) -> Result<Json, JsonError> {
+        for (n, wanted) in word.iter().enumerate() {
+            match self.text.get(self.at + n) {
+                None => return Err(JsonError::Ended),
+                Some(b) if b != wanted => return Err(JsonError::Syntax(self.at + n)),
+                Some(_) => {}
+            }
+        }
+        self.at += word.len();
+        Ok(json)
+    }
+
+    fn digits(&mut self) -> Result<usize, JsonError> {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        match self.at - start {
+            0 if self.at >= self.text.len() => Err(JsonError::Ended),
+            0 => Err(JsonError::Syntax(self.at)),
+            count => Ok(count),
+        }
+    }
+
+    fn number(&mut self) -> Result<Json, JsonError> {
+        let start = self.at;
+        if self.text[self.at] == b'-' {
+            self.at += 1;
+        }
+        let leading_zero = self.text.get(self.at) == Some(&b'0');
+        if self.digits()? > 1 && leading_zero {
+            return Err(JsonError::Syntax(start + 1));
+        }
+        if self.text.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.text.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.text.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(Json::Number(self.text[start..self.at].to_vec()))
+    }
+
+    fn string(&mut self) -> Result<Vec<u8>, JsonError> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.text.get(self.at) {
+                None => return Err(JsonError::Ended),
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    match self.text.get(self.at + 1) {
+                        None => return Err(JsonError::Ended),
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
+                        Some(b'u') if self.hex4(self.at + 2).is_some() => self.at += 4,
+                        Some(_) => return Err(JsonError::Syntax(self.at + 1)),
+                    }
+                    self.at += 2;
+                }
+                Some(b) if *b < 0x20 => return Err(JsonError::Syntax(self.at)),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at += 1;
+        Ok(self.text[start..self.at - 1].to_vec())
+    }
+
+    fn hex4(&self, at: usize) -> Option<()> {
+        self.text.get(at..at + 4)?.iter().all(u8::is_ascii_hexdigit).then_some(())
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Json, JsonError> {
+        self.at += 1;
+        let mut items = Vec::new();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Ok(Json::Array(items));
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => break,
+                _ => return Err(JsonError::Syntax(self.at)),
+            }
+        }
+        self.at += 1;
+        Ok(Json::Array(items))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Json, JsonError> {
+        self.at += 1;
+        let mut members = Vec::new();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Ok(Json::Object(members));
+        }
+        loop {
+            if self.peek()? != b'"' {
+                return Err(JsonError::Syntax(self.at));
+            }
+            let key = self.string()?;
+            self.expect(b':')?;
+            members.push((key, self.value(depth + 1)?));
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => break,
+                _ => return Err(JsonError::Syntax(self.at)),
+            }
+        }
+        self.at += 1;
+        Ok(Json::Object(members))
+    }
+}
+
+/// The text a string stands for.
+pub(crate) fn unescape(raw: &[u8]) -> Vec<u8> {
+    if !raw.contains(&b'\\') {
+        return raw.to_vec();
+    }
+    let mut out = Vec::with_capacity(raw.len());
+    let mut at = 0;
+    while at < raw.len() {
+        if raw[at] != b'\\' {
+            out.push(raw[at]);
+            at += 1;
+            continue;
+        }
+        let escaped = raw.get(at + 1).copied().unwrap_or(b'\\');
+        at += 2;
+        match escaped {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'u' => at += unescape_unicode(&raw[at.min(raw.len())..], &mut out),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The character of `XXXX`, or of a surrogate pair; bytes used are returned.
+fn unescape_unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
+    let unit = |from: usize| {
+        let digits = rest.get(from..from + 4)?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let Some(first) = unit(0) else { return 0 };
+    let pair =
+        if (0xD800..0xDC00).contains(&first) && rest.get(4..6) == Some(b"\\u") { unit(6) } else { None };
+    let (code, used) = match pair {
+        Some(second) if (0xDC00..0xE000).contains(&second) => {
+            (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), 10)
+        }
+        _ => (first, 4),
+    };
+    let mut buffer = [0; 4];
+    let c = char::from_u32(code).unwrap_or('?');
+    out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+    used
+}
+
+/// Argument n as a document; what is none warns and is `None`.
+pub(crate) fn document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
+    let Some(text) = a.text(n)? else { return Ok(None) };
+    match Json::parse(&text) {
+        Ok(json) => Ok(Some(json)),
+        Err(error) => {
+            let (code, message) = complaint(a, n, error);
+            a.ctx.warn(code, message)?;
+            Ok(None)
+        }
+    }
+}
+
+/// What is wrong with argument n.
+pub(crate) fn complaint(a: &Args<'_>, n: usize, error: JsonError) -> (ErrorCode, String) {
+    let name = a.call.name();
+    let argument = n + 1;
+    match error {
+        JsonError::Ended => (
+            ErrorCode::JsonEos,
+            format!("Unexpected end of JSON text in argument {argument} to function '{name}'"),
+        ),
+        JsonError::Syntax(at) => (
+            ErrorCode::JsonSyntax,
+            format!(
+                "Syntax error in JSON text in argument {argument} to function '{name}' at position {}",
+                at + 1
+            ),
+        ),
+        JsonError::Depth(at) => (
+            ErrorCode::JsonDepth,
+            format!(
+                "Limit of {DEPTH_MAX} on JSON nested structures depth is reached in argument {argument} to function '{name}' at position {}",
+                at + 1
+            ),
+        ),
+    }
+}

@@ -1,0 +1,256 @@
+//! JSON paths: `$.key[0].*`, `$**.key`, `$[last]`, `$[1 to 3]`.
+
+use cohort_types::{ErrorCode, SqlResult};
+
+use crate::args::Args;
+use crate::json::Json;
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// `.key`.
+    Key(Vec<u8>),
+    /// `.*`.
+    AnyKey,
+    /// `[n]`, `[-n]`, `[last-n]`.
+    Index(Index),
+    /// `[n to m]`.
+    Range(Index, Index),
+    /// `[*]`.
+    AnyIndex,
+    /// `**`.
+    Deep,
+}
+
+/// A place in an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Index {
+    /// From the start.
+    First(usize),
+    /// From the end; 0 is the last.
+    Last(usize),
+}
+
+impl Index {
+    /// The element it means in an array of a length.
+    pub fn resolve(self, len: usize) -> Option<usize> {
+        match self {
+            Index::First(n) => Some(n),
+            Index::Last(n) => len.checked_sub(n + 1),
+        }
+    }
+}
+
+/// A parsed path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path {
+    pub steps: Vec<Step>,
+}
+
+/// Why a text is no path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathError {
+    Ended,
+    /// At this byte.
+    Syntax(usize),
+}
+
+impl Path {
+    /// Parses a path.
+    pub fn parse(text: &[u8]) -> Result<Path, PathError> {
+        let mut parser = Parser { text, at: 0 };
+        parser.skip_spaces();
+        // The mode words of the standard change nothing that MariaDB does.
+        for mode in [&b"lax"[..], b"strict"] {
+            if parser.text[parser.at..].starts_with(mode) {
+                parser.at += mode.len();
+                parser.skip_spaces();
+            }
+        }
+        if parser.next()? != b'$' {
+            return Err(PathError::Syntax(parser.at - 1));
+        }
+        let mut steps = Vec::new();
+        loop {
+            parser.skip_spaces();
+            if parser.at >= text.len() {
+                return Ok(Path { steps });
+            }
+            steps.push(parser.step()?);
+        }
+    }
+
+    /// Whether it may mean several places.
+    pub fn is_wild(&self) -> bool {
+        self.steps.iter().any(|s| matches!(s, Step::AnyKey | Step::AnyIndex | Step::Range(..) | Step::Deep))
+    }
+
+    /// All places it means in a document, in the document's order.
+    pub fn find<'j>(&self, root: &'j Json) -> Vec<&'j Json> {
+        let mut found = vec![root];
+        for step in &self.steps {
+            let mut next = Vec::new();
+            for json in found {
+                select(json, step, &mut next);
+            }
+            found = next;
+        }
+        found
+    }
+}
+
+fn select<'j>(json: &'j Json, step: &Step, out: &mut Vec<&'j Json>) {
+    match (step, json) {
+        (Step::Key(key), Json::Object(members)) => {
+            out.extend(members.iter().find(|(k, _)| k == key).map(|(_, v)| v));
+        }
+        (Step::AnyKey, Json::Object(members)) => out.extend(members.iter().map(|(_, v)| v)),
+        (Step::Index(index), Json::Array(items)) => {
+            out.extend(index.resolve(items.len()).and_then(|n| items.get(n)));
+        }
+        // A scalar or an object counts as an array of itself.
+        (Step::Index(index), scalar) if index.resolve(1) == Some(0) => out.push(scalar),
+        (Step::Range(from, to), Json::Array(items)) => {
+            if let (Some(from), Some(to)) = (from.resolve(items.len()), to.resolve(items.len())) {
+                out.extend(items.iter().take(to + 1).skip(from));
+            }
+        }
+        (Step::AnyIndex, Json::Array(items)) => out.extend(items),
+        (Step::Deep, json) => deep(json, out),
+        _ => {}
+    }
+}
+
+/// The document and everything in it.
+fn deep<'j>(json: &'j Json, out: &mut Vec<&'j Json>) {
+    out.push(json);
+    match json {
+        Json::Array(items) => items.iter().for_each(|item| deep(item, out)),
+        Json::Object(members) => members.iter().for_each(|(_, value)| deep(value, out)),
+        _ => {}
+    }
+}
+
+struct Parser<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn skip_spaces(&mut self) {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn next(&mut self) -> Result<u8, PathError> {
+        let b = self.text.get(self.at).copied().ok_or(PathError::Ended)?;
+        self.at += 1;
+        Ok(b)
+    }
+
+    fn step(&mut self) -> Result<Step, PathError> {
+        match self.next()? {
+            b'.' => self.key(),
+            b'[' => self.index(),
+            b'*' if self.next()? == b'*' => Ok(Step::Deep),
+            _ => Err(PathError::Syntax(self.at - 1)),
+        }
+    }
+
+    fn key(&mut self) -> Result<Step, PathError> {
+        self.skip_spaces();
+        match self.next()? {
+            b'*' => Ok(Step::AnyKey),
+            b'"' => {
+                let start = self.at;
+                while self.next()? != b'"' {}
+                Ok(Step::Key(self.text[start..self.at - 1].to_vec()))
+            }
+            _ => {
+                let start = self.at - 1;
+                let is_end = |b: &u8| matches!(b, b'.' | b'[' | b'*') || b.is_ascii_whitespace();
+                while self.text.get(self.at).is_some_and(|b| !is_end(b)) {
+                    self.at += 1;
+                }
+                if is_end(&self.text[start]) {
+                    return Err(PathError::Syntax(start));
+                }
+                Ok(Step::Key(self.text[start..self.at].to_vec()))
+            }
+        }
+    }
+
+    fn index(&mut self) -> Result<Step, PathError> {
+        self.skip_spaces();
+        let step = if self.text.get(self.at) == Some(&b'*') {
+            self.at += 1;
+            Step::AnyIndex
+        } else {
+            let from = self.place()?;
+            self.skip_spaces();
+            if self.text[self.at.min(self.text.len())..].starts_with(b"to") {
+                self.at += 2;
+                self.skip_spaces();
+                Step::Range(from, self.place()?)
+            } else {
+                Step::Index(from)
+            }
+        };
+        self.skip_spaces();
+        if self.next()? == b']' { Ok(step) } else { Err(PathError::Syntax(self.at - 1)) }
+    }
+
+    fn place(&mut self) -> Result<Index, PathError> {
+        let rest = &self.text[self.at..];
+        if rest.starts_with(b"last") {
+            self.at += 4;
+            self.skip_spaces();
+            if self.text.get(self.at) != Some(&b'-') {
+                return Ok(Index::Last(0));
+            }
+            self.at += 1;
+            self.skip_spaces();
+            return self.number().map(Index::Last);
+        }
+        if rest.first() == Some(&b'-') {
+            self.at += 1;
+            let n = self.number()?;
+            return n.checked_sub(1).map(Index::Last).ok_or(PathError::Syntax(self.at - 1));
+        }
+        self.number().map(Index::First)
+    }
+
+    fn number(&mut self) -> Result<usize, PathError> {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at == self.text.len() {
+            return Err(PathError::Ended);
+        }
+        let digits = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
+        digits.parse().map_err(|_| PathError::Syntax(self.at))
+    }
+}
+
+/// Argument n as a path; what is none warns and is `None`.
+pub(crate) fn path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
+    let Some(text) = a.text(n)? else { return Ok(None) };
+    let (name, argument) = (a.call.name(), n + 1);
+    match Path::parse(&text) {
+        Ok(path) => return Ok(Some(path)),
+        Err(PathError::Ended) => a.ctx.warn(
+            ErrorCode::JsonPathEos,
+            format!("Unexpected end of JSON path in argument {argument} to function '{name}'"),
+        )?,
+        Err(PathError::Syntax(at)) => a.ctx.warn(
+            ErrorCode::JsonPathSyntax,
+            format!(
+                "Syntax error in JSON path in argument {argument} to function '{name}' at position {}",
+                at + 1
+            ),
+        )?,
+    }
+    Ok(None)
+}

@@ -1,0 +1,278 @@
+//! JSON functions that look into documents.
+
+use cohort_types::{ErrorCode, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::json::{Json, complaint, document, number, unescape};
+use crate::json_path::path;
+use crate::table::{ANY, Function};
+use crate::typing::{joined_collation, string_of, width};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("json_valid", 1, 1, type_flag, valid),
+    Function::pure("json_extract", 2, ANY, type_json, extract),
+    Function::pure("json_query", 2, 2, type_json, query),
+    Function::pure("json_value", 2, 2, type_text, value),
+    Function::pure("json_unquote", 1, 1, type_text, unquote),
+    Function::pure("json_length", 1, 2, type_count, length),
+    Function::pure("json_depth", 1, 1, type_count, depth),
+    Function::pure("json_type", 1, 1, type_text, type_name),
+    Function::pure("json_keys", 1, 2, type_json, keys),
+    Function::pure("json_contains", 2, 3, type_flag, contains),
+    Function::pure("json_contains_path", 3, ANY, type_flag, contains_path),
+    Function::pure("json_exists", 2, 2, type_flag, exists),
+    Function::pure("json_equals", 2, 2, type_flag, equals),
+    Function::pure("json_overlaps", 2, 2, type_flag, overlaps),
+    Function::pure("json_compact", 1, 1, type_json, compact),
+    Function::pure("json_loose", 1, 1, type_json, loose),
+    Function::pure("json_detailed", 1, 1, type_json, detailed),
+    Function::pure("json_pretty", 1, 1, type_json, detailed),
+];
+
+fn type_flag(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean())
+}
+
+fn type_count(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 10, 0))
+}
+
+/// A document of about the size of the arguments.
+pub(crate) fn type_json(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = args.iter().map(|a| width(a).saturating_mul(6)).fold(2, u64::saturating_add);
+    let mut ty = string_of(joined_collation(args, env, "json")?, length);
+    ty.kind = TypeKind::Json;
+    Ok(ty)
+}
+
+fn type_text(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]);
+    Ok(string_of(joined_collation(&args[..1], env, "json")?, length))
+}
+
+/// A bad document is the answer here, so it makes a note only.
+fn valid(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    Ok(Value::bool(match Json::parse(&text) {
+        Ok(_) => true,
+        Err(error) => {
+            let (code, message) = complaint(&a, 0, error);
+            a.ctx.note(code, message);
+            false
+        }
+    }))
+}
+
+fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    json.write_loose(&mut out);
+    a.string(out)
+}
+
+/// JSON_EXTRACT: with several paths or a wild one, an array of everything found, in the document's order.
+fn extract(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    let mut found: Vec<&Json> = Vec::new();
+    let mut single = a.count() == 2;
+    for n in 1..a.count() {
+        let path = or_null!(path(&a, n));
+        single &= !path.is_wild();
+        for place in path.find(&json) {
+            if !found.iter().any(|known| std::ptr::eq(*known, place)) {
+                found.push(place);
+            }
+        }
+    }
+    match found[..] {
+        [] => Ok(Value::Null),
+        [one] if single => print(&a, one),
+        _ => {
+            let places = positions(&json);
+            found.sort_by_key(|place| places.iter().position(|p| std::ptr::eq(*p, *place)));
+            print(&a, &Json::Array(found.into_iter().cloned().collect()))
+        }
+    }
+}
+
+/// Every value of a document, in order.
+fn positions(json: &Json) -> Vec<&Json> {
+    let mut all = vec![json];
+    match json {
+        Json::Array(items) => items.iter().for_each(|item| all.extend(positions(item))),
+        Json::Object(members) => members.iter().for_each(|(_, value)| all.extend(positions(value))),
+        _ => {}
+    }
+    all
+}
+
+/// JSON_QUERY: an array or object.
+fn query(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    let path = or_null!(path(&a, 1));
+    match path.find(&json).into_iter().find(|j| !j.is_scalar()) {
+        Some(found) => print(&a, found),
+        None => Ok(Value::Null),
+    }
+}
+
+/// JSON_VALUE: a scalar as text.
+fn value(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    let path = or_null!(path(&a, 1));
+    match path.find(&json).into_iter().find(|j| j.is_scalar()) {
+        None | Some(Json::Null) => Ok(Value::Null),
+        Some(Json::Bool(v)) => a.string(if *v { "1" } else { "0" }),
+        Some(scalar) => a.string(plain_text(scalar)),
+    }
+}
+
+/// A scalar without quotes and escapes.
+fn plain_text(json: &Json) -> Vec<u8> {
+    match json {
+        Json::String(raw) => unescape(raw),
+        other => {
+            let mut out = Vec::new();
+            other.write_loose(&mut out);
+            out
+        }
+    }
+}
+
+/// JSON_UNQUOTE: the text of a JSON string; anything else stays as it is.
+fn unquote(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    match Json::parse(&text) {
+        Ok(Json::String(raw)) => a.string(unescape(&raw)),
+        _ => a.string(text),
+    }
+}
+
+/// The document of argument 0, or the place a path in argument n means in it.
+fn place(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
+    let Some(json) = document(a, 0)? else { return Ok(None) };
+    if a.count() <= n {
+        return Ok(Some(json));
+    }
+    let Some(path) = path(a, n)? else { return Ok(None) };
+    Ok(path.find(&json).first().map(|found| (*found).clone()))
+}
+
+fn length(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(or_null!(place(&a, 1)).len() as i64))
+}
+
+fn depth(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(or_null!(document(&a, 0)).depth() as i64))
+}
+
+fn type_name(a: Args<'_>) -> SqlResult<Value> {
+    a.string(match or_null!(document(&a, 0)) {
+        Json::Null => "NULL",
+        Json::Bool(_) => "BOOLEAN",
+        Json::Number(raw) if raw.iter().any(|b| matches!(b, b'.' | b'e' | b'E')) => "DOUBLE",
+        Json::Number(_) => "INTEGER",
+        Json::String(_) => "STRING",
+        Json::Array(_) => "ARRAY",
+        Json::Object(_) => "OBJECT",
+    })
+}
+
+fn keys(a: Args<'_>) -> SqlResult<Value> {
+    let Json::Object(members) = or_null!(place(&a, 1)) else { return Ok(Value::Null) };
+    let mut names: Vec<Json> = Vec::new();
+    for (key, _) in members {
+        let name = Json::String(key);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    print(&a, &Json::Array(names))
+}
+
+/// Whether a candidate is in a document: members of an object, elements of an array.
+fn holds(json: &Json, candidate: &Json) -> bool {
+    match (json, candidate) {
+        (Json::Object(members), Json::Object(wanted)) => {
+            wanted.iter().all(|(key, value)| members.iter().any(|(k, v)| k == key && holds(v, value)))
+        }
+        (Json::Array(items), Json::Array(wanted)) => {
+            wanted.iter().all(|w| items.iter().any(|item| holds(item, w)))
+        }
+        (Json::Array(items), scalar) => items.iter().any(|item| holds(item, scalar)),
+        (Json::Number(x), Json::Number(y)) => number(x) == number(y),
+        (x, y) => x.equals(y),
+    }
+}
+
+fn contains(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(place(&a, 2));
+    let candidate = or_null!(document(&a, 1));
+    Ok(Value::bool(holds(&json, &candidate)))
+}
+
+fn contains_path(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    let mode = or_null!(a.text(1)).to_ascii_lowercase();
+    let all = match &mode[..] {
+        b"all" => true,
+        b"one" => false,
+        _ => {
+            a.ctx.warn(
+                ErrorCode::JsonOneOrAll,
+                "Argument 2 to function 'json_contains_path' must be \"one\" or \"all\".",
+            )?;
+            return Ok(Value::Null);
+        }
+    };
+    for n in 2..a.count() {
+        let path = or_null!(path(&a, n));
+        if path.find(&json).is_empty() == all {
+            return Ok(Value::bool(!all));
+        }
+    }
+    Ok(Value::bool(all))
+}
+
+fn exists(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    let path = or_null!(path(&a, 1));
+    Ok(Value::bool(!path.find(&json).is_empty()))
+}
+
+fn equals(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = (or_null!(document(&a, 0)), or_null!(document(&a, 1)));
+    Ok(Value::bool(x.equals(&y)))
+}
+
+/// Whether two documents share an element or a member.
+fn overlaps(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = (or_null!(document(&a, 0)), or_null!(document(&a, 1)));
+    Ok(Value::bool(match (&x, &y) {
+        (Json::Array(xs), Json::Array(ys)) => xs.iter().any(|x| ys.iter().any(|y| x.equals(y))),
+        (Json::Array(xs), other) | (other, Json::Array(xs)) => xs.iter().any(|x| x.equals(other)),
+        (Json::Object(xs), Json::Object(ys)) => {
+            xs.iter().any(|(k, x)| ys.iter().any(|(other, y)| k == other && x.equals(y)))
+        }
+        (x, y) => x.equals(y),
+    }))
+}
+
+fn compact(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    or_null!(document(&a, 0)).write_compact(&mut out);
+    a.string(out)
+}
+
+fn loose(a: Args<'_>) -> SqlResult<Value> {
+    let json = or_null!(document(&a, 0));
+    print(&a, &json)
+}
+
+fn detailed(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    or_null!(document(&a, 0)).write_detailed(0, &mut out);
+    a.string(out)
+}

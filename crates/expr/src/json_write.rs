@@ -1,0 +1,341 @@
+//! JSON functions that make or change documents.
+
+use cohort_types::{SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::{EvalContext, SessionEnv};
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::json::{Json, document};
+use crate::json_path::{Index, Path, Step, path};
+use crate::json_read::type_json;
+use crate::table::{ANY, Function};
+use crate::typing::{joined_collation, string_of, width};
+use cohort_types::TypeKind;
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("json_array", 0, ANY, type_json, array),
+    Function::pure("json_object", 0, ANY, type_json, object),
+    Function::pure("json_quote", 1, 1, type_quote, quote),
+    Function::pure("json_set", 3, ANY, type_json, set),
+    Function::pure("json_insert", 3, ANY, type_json, insert),
+    Function::pure("json_replace", 3, ANY, type_json, replace),
+    Function::pure("json_remove", 2, ANY, type_json, remove),
+    Function::pure("json_array_append", 3, ANY, type_json, array_append),
+    Function::pure("json_array_insert", 3, ANY, type_json, array_insert),
+    Function::pure("json_merge", 2, ANY, type_json, merge_preserve),
+    Function::pure("json_merge_preserve", 2, ANY, type_json, merge_preserve),
+    Function::pure("json_merge_patch", 2, ANY, type_json, merge_patch),
+];
+
+fn type_quote(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]).saturating_mul(6).saturating_add(2);
+    Ok(string_of(joined_collation(args, env, "json_quote")?, length))
+}
+
+/// Appends text as a JSON string.
+pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for b in text {
+        match b {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *b]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            b if *b < 0x20 => out.extend_from_slice(format!("\\u{b:04X}").as_bytes()),
+            _ => out.push(*b),
+        }
+    }
+    out.push(b'"');
+}
+
+/// Whether an expression is a condition, which JSON shows as true or false.
+fn is_condition(arg: &Expr) -> bool {
+    match arg {
+        Expr::Const(c) => c.ty == ExprType::literal_boolean(),
+        Expr::Compare(_)
+        | Expr::And(_)
+        | Expr::Or(_)
+        | Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::Between(_)
+        | Expr::In(_)
+        | Expr::Like(_) => true,
+        _ => false,
+    }
+}
+
+/// Appends an argument's value as JSON: documents as they are, numbers plain, everything else as a string.
+pub(crate) fn append_json(
+    arg: &Expr,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+    out: &mut Vec<u8>,
+) -> SqlResult<()> {
+    let value = arg.eval(row, ctx)?;
+    let ty = arg.ty_cow();
+    let Some(text) = convert::text_of(&value, ty.decimals) else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    let number = matches!(ty.class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real);
+    match value.as_ref() {
+        Value::Int(v) if is_condition(arg) => out.extend_from_slice(if *v != 0 { b"true" } else { b"false" }),
+        _ if ty.kind == TypeKind::Json => out.extend_from_slice(&text),
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) if number => {
+            out.extend_from_slice(&text);
+        }
+        _ => append_string(&text, out),
+    }
+    Ok(())
+}
+
+fn array(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = vec![b'['];
+    for (n, arg) in a.call.args.iter().enumerate() {
+        if n > 0 {
+            out.extend_from_slice(b", ");
+        }
+        append_json(arg, a.row, a.ctx, &mut out)?;
+    }
+    out.push(b']');
+    a.string(out)
+}
+
+fn object(a: Args<'_>) -> SqlResult<Value> {
+    if a.count() % 2 == 1 {
+        let text = "Incorrect parameter count in the call to native function 'json_object'";
+        return Err(cohort_types::SqlError::new(cohort_types::ErrorCode::WrongParamcountToNativeFct, text));
+    }
+    let mut out = vec![b'{'];
+    for (n, pair) in a.call.args.chunks(2).enumerate() {
+        if n > 0 {
+            out.extend_from_slice(b", ");
+        }
+        let key = pair[0].eval_text(a.row, a.ctx)?.unwrap_or_default();
+        append_string(&key, &mut out);
+        out.extend_from_slice(b": ");
+        append_json(&pair[1], a.row, a.ctx, &mut out)?;
+    }
+    out.push(b'}');
+    a.string(out)
+}
+
+fn quote(a: Args<'_>) -> SqlResult<Value> {
+    if a.expr(0).ty_cow().class() != TypeClass::String {
+        return Ok(Value::Null);
+    }
+    let text = or_null!(a.text(0));
+    let mut out = Vec::new();
+    append_string(&text, &mut out);
+    a.string(out)
+}
+
+/// Argument n as a piece of a document.
+fn piece(a: &Args<'_>, n: usize) -> SqlResult<Json> {
+    let mut text = Vec::new();
+    append_json(a.expr(n), a.row, a.ctx, &mut text)?;
+    Ok(Json::parse(&text).unwrap_or(Json::Null))
+}
+
+fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    json.write_loose(&mut out);
+    a.string(out)
+}
+
+/// Which places a change may touch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Touch {
+    Existing,
+    Missing,
+    Both,
+}
+
+fn set(a: Args<'_>) -> SqlResult<Value> {
+    change(a, Touch::Both)
+}
+
+fn insert(a: Args<'_>) -> SqlResult<Value> {
+    change(a, Touch::Missing)
+}
+
+fn replace(a: Args<'_>) -> SqlResult<Value> {
+    change(a, Touch::Existing)
+}
+
+fn change(a: Args<'_>, touch: Touch) -> SqlResult<Value> {
+    let mut json = or_null!(document(&a, 0));
+    for n in (1..a.count().saturating_sub(1)).step_by(2) {
+        let path = or_null!(path(&a, n));
+        let new = piece(&a, n + 1)?;
+        put(&mut json, &path, new, touch);
+    }
+    print(&a, &json)
+}
+
+/// The value the steps lead to.
+fn walk<'j>(json: &'j mut Json, steps: &[Step]) -> Option<&'j mut Json> {
+    let mut at = json;
+    for step in steps {
+        at = match (step, at) {
+            (Step::Key(key), Json::Object(members)) => {
+                members.iter_mut().find(|(k, _)| k == key).map(|(_, v)| v)?
+            }
+            (Step::Index(index), Json::Array(items)) => {
+                let n = index.resolve(items.len())?;
+                items.get_mut(n)?
+            }
+            (Step::Index(index), scalar) if index.resolve(1) == Some(0) => scalar,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+fn put(json: &mut Json, path: &Path, new: Json, touch: Touch) {
+    let Some((last, before)) = path.steps.split_last() else {
+        if touch != Touch::Missing {
+            *json = new;
+        }
+        return;
+    };
+    if let Some(place) = walk(json, &path.steps) {
+        if touch != Touch::Missing {
+            *place = new;
+        }
+        return;
+    }
+    if touch == Touch::Existing {
+        return;
+    }
+    match (walk(json, before), last) {
+        (Some(Json::Object(members)), Step::Key(key)) => members.push((key.clone(), new)),
+        (Some(Json::Array(items)), Step::Index(Index::First(_))) => items.push(new),
+        (Some(scalar), Step::Index(Index::First(_))) if scalar.is_scalar() => {
+            *scalar = Json::Array(vec![scalar.clone(), new]);
+        }
+        _ => {}
+    }
+}
+
+fn remove(a: Args<'_>) -> SqlResult<Value> {
+    let mut json = or_null!(document(&a, 0));
+    for n in 1..a.count() {
+        let path = or_null!(path(&a, n));
+        let Some((last, before)) = path.steps.split_last() else { return Ok(Value::Null) };
+        match (walk(&mut json, before), last) {
+            (Some(Json::Object(members)), Step::Key(key)) => {
+                if let Some(at) = members.iter().position(|(k, _)| k == key) {
+                    members.remove(at);
+                }
+            }
+            (Some(Json::Array(items)), Step::Index(index)) => {
+                if let Some(at) = index.resolve(items.len()).filter(|at| *at < items.len()) {
+                    items.remove(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    print(&a, &json)
+}
+
+/// JSON_ARRAY_APPEND: what is no array becomes one first.
+fn array_append(a: Args<'_>) -> SqlResult<Value> {
+    let mut json = or_null!(document(&a, 0));
+    for n in (1..a.count().saturating_sub(1)).step_by(2) {
+        let path = or_null!(path(&a, n));
+        let new = piece(&a, n + 1)?;
+        match walk(&mut json, &path.steps) {
+            None => return Ok(Value::Null),
+            Some(Json::Array(items)) => items.push(new),
+            Some(other) => *other = Json::Array(vec![other.clone(), new]),
+        }
+    }
+    print(&a, &json)
+}
+
+fn array_insert(a: Args<'_>) -> SqlResult<Value> {
+    let mut json = or_null!(document(&a, 0));
+    for n in (1..a.count().saturating_sub(1)).step_by(2) {
+        let path = or_null!(path(&a, n));
+        let new = piece(&a, n + 1)?;
+        let Some((Step::Index(index), before)) = path.steps.split_last() else { return Ok(Value::Null) };
+        if let Some(Json::Array(items)) = walk(&mut json, before) {
+            let at = index.resolve(items.len()).unwrap_or(0).min(items.len());
+            items.insert(at, new);
+        }
+    }
+    print(&a, &json)
+}
+
+fn merge_preserve(a: Args<'_>) -> SqlResult<Value> {
+    let mut merged = or_null!(document(&a, 0));
+    for n in 1..a.count() {
+        merged = joined(merged, or_null!(document(&a, n)));
+    }
+    print(&a, &merged)
+}
+
+/// Two objects member by member; anything else as arrays put together.
+fn joined(left: Json, right: Json) -> Json {
+    match (left, right) {
+        (Json::Object(mut members), Json::Object(more)) => {
+            for (key, value) in more {
+                match members.iter().position(|(k, _)| *k == key) {
+                    None => members.push((key, value)),
+                    Some(at) => {
+                        let before = std::mem::replace(&mut members[at].1, Json::Null);
+                        members[at].1 = joined(before, value);
+                    }
+                }
+            }
+            Json::Object(members)
+        }
+        (left, right) => {
+            let mut items = as_items(left);
+            items.extend(as_items(right));
+            Json::Array(items)
+        }
+    }
+}
+
+fn as_items(json: Json) -> Vec<Json> {
+    match json {
+        Json::Array(items) => items,
+        other => vec![other],
+    }
+}
+
+fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
+    let mut merged = or_null!(document(&a, 0));
+    for n in 1..a.count() {
+        merged = patched(merged, or_null!(document(&a, n)));
+    }
+    print(&a, &merged)
+}
+
+/// RFC 7396.
+fn patched(target: Json, patch: Json) -> Json {
+    let Json::Object(changes) = patch else { return patch };
+    let mut members = if let Json::Object(members) = target { members } else { Vec::new() };
+    for (key, change) in changes {
+        let at = members.iter().position(|(k, _)| *k == key);
+        match (at, change) {
+            (Some(at), Json::Null) => {
+                members.remove(at);
+            }
+            (None, Json::Null) => {}
+            (Some(at), change) => {
+                let before = std::mem::replace(&mut members[at].1, Json::Null);
+                members[at].1 = patched(before, change);
+            }
+            (None, change) => members.push((key, patched(Json::Null, change))),
+        }
+    }
+    Json::Object(members)
+}

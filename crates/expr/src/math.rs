@@ -1,0 +1,436 @@
+//! Mathematical functions.
+
+use cohort_types::{Decimal, IntValue, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::arith::{class_of_types, hex_as_number, int_type, precision_of, scale_of};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
+use crate::table::Function;
+use crate::typing::any_nullable;
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("abs", 1, 1, type_abs, abs),
+    Function::pure("ceil", 1, 1, type_whole, ceil),
+    Function::pure("ceiling", 1, 1, type_whole, ceil),
+    Function::pure("floor", 1, 1, type_whole, floor),
+    Function::pure("round", 1, 2, type_round, round),
+    Function::pure("truncate", 2, 2, type_round, truncate),
+    Function::pure("sign", 1, 1, type_sign, sign),
+    Function::pure("pow", 2, 2, type_double, pow),
+    Function::pure("power", 2, 2, type_double, pow),
+    Function::pure("sqrt", 1, 1, type_double, sqrt),
+    Function::pure("exp", 1, 1, type_double, exp),
+    Function::pure("ln", 1, 1, type_double, ln),
+    Function::pure("log", 1, 2, type_double, log),
+    Function::pure("log2", 1, 1, type_double, log2),
+    Function::pure("log10", 1, 1, type_double, log10),
+    Function::pure("sin", 1, 1, type_double, sin),
+    Function::pure("cos", 1, 1, type_double, cos),
+    Function::pure("tan", 1, 1, type_double, tan),
+    Function::pure("cot", 1, 1, type_double, cot),
+    Function::pure("asin", 1, 1, type_double, asin),
+    Function::pure("acos", 1, 1, type_double, acos),
+    Function::pure("atan", 1, 2, type_double, atan),
+    Function::pure("atan2", 2, 2, type_double, atan),
+    Function::pure("radians", 1, 1, type_double, radians),
+    Function::pure("degrees", 1, 1, type_double, degrees),
+    Function::pure("pi", 0, 0, type_pi, pi),
+    Function::volatile("rand", 0, 1, type_double, rand),
+    Function::pure("crc32", 1, 2, type_crc, crc32),
+    Function::pure("crc32c", 1, 2, type_crc, crc32c),
+];
+
+fn type_double(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::double())
+}
+
+fn type_pi(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::double_fixed(8, 6).with_nullable(false))
+}
+
+fn type_sign(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 2, 0))
+}
+
+fn type_crc(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true).with_nullable(any_nullable(args)))
+}
+
+fn type_abs(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let ty = args[0].ty();
+    let nullable = ty.nullable;
+    Ok(match class_of_types(args) {
+        TypeClass::Real => real_like(&ty),
+        TypeClass::Decimal => {
+            ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, ty.unsigned)
+        }
+        _ => int_type(decimal_width(precision_of(&args[0]), 0, ty.unsigned), ty.unsigned),
+    }
+    .with_nullable(nullable))
+}
+
+fn real_like(ty: &ExprType) -> ExprType {
+    match ty.class() {
+        TypeClass::Real if ty.decimals < NOT_FIXED_DECIMALS => ExprType::double_fixed(ty.length, ty.decimals),
+        _ => ExprType::double(),
+    }
+}
+
+/// CEIL and FLOOR: an integer while the digits fit BIGINT.
+fn type_whole(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let ty = args[0].ty();
+    Ok(match class_of_types(args) {
+        TypeClass::Real => ExprType::double_fixed(17, 0),
+        TypeClass::Decimal => {
+            let digits = precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0])) + 1;
+            if digits > 18 {
+                ExprType::decimal(digits.min(65), 0, ty.unsigned)
+            } else {
+                int_type(digits + u32::from(!ty.unsigned), ty.unsigned)
+            }
+        }
+        _ => int_type(ty.length, ty.unsigned),
+    }
+    .with_nullable(ty.nullable))
+}
+
+/// ROUND and TRUNCATE: a constant second argument fixes the digits of the result.
+fn type_round(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    hex_as_number(args);
+    let ty = args[0].ty();
+    let nullable = any_nullable(args);
+    let places = places_of(args.get(1));
+    let class = class_of_types(&args[..1]);
+    let result = match (class, places) {
+        (TypeClass::Real, Some(n)) if n < i64::from(NOT_FIXED_DECIMALS) => {
+            let n = n.max(0) as u8;
+            ExprType::double_fixed(17 + u32::from(n), n)
+        }
+        (TypeClass::Real, _) => ExprType::double(),
+        (TypeClass::Decimal, Some(n)) => {
+            let n = n.clamp(0, 38) as u32;
+            let whole = precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0]));
+            let grows = u32::from(n < scale_of(&args[0]));
+            ExprType::decimal((whole + grows + n).clamp(1, 65), n as u8, ty.unsigned)
+        }
+        (TypeClass::Decimal, None) => {
+            ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, ty.unsigned)
+        }
+        _ => {
+            let grows = u32::from(places.is_none_or(|n| n < 0));
+            int_type(decimal_width(precision_of(&args[0]) + grows, 0, ty.unsigned), ty.unsigned)
+        }
+    };
+    Ok(result.with_nullable(nullable))
+}
+
+/// The number of places when it is known: 0 when not given.
+fn places_of(arg: Option<&Expr>) -> Option<i64> {
+    match arg {
+        None => Some(0),
+        Some(Expr::Const(c)) => match &c.value {
+            Value::Int(v) => Some(*v),
+            Value::UInt(v) => Some(i64::try_from(*v).unwrap_or(i64::MAX)),
+            other => other.to_int(&mut cohort_types::NoWarnings).map(convert::clamp_signed),
+        },
+        Some(_) => None,
+    }
+}
+
+/// A number as it counts: integers and decimals exact, everything else double.
+enum Number {
+    Int(IntValue),
+    Decimal(Decimal),
+    Real(f64),
+}
+
+fn number(a: &Args<'_>) -> SqlResult<Option<Number>> {
+    let value = a.value(0)?;
+    Ok(match value.as_ref() {
+        Value::Null => None,
+        Value::Decimal(d) => Some(Number::Decimal(*d)),
+        v @ (Value::DateTime(_) | Value::Time(_)) if a.expr(0).ty_cow().decimals > 0 => {
+            convert::to_decimal(v, a.ctx)?.map(Number::Decimal)
+        }
+        v => match v.class() {
+            cohort_types::Class::Real | cohort_types::Class::Str => {
+                convert::to_f64(v, a.ctx)?.map(Number::Real)
+            }
+            _ => convert::to_int(v, a.ctx)?.map(Number::Int),
+        },
+    })
+}
+
+fn int_value(v: IntValue) -> Value {
+    match v {
+        IntValue::Signed(v) => Value::Int(v),
+        IntValue::Unsigned(v) => Value::UInt(v),
+    }
+}
+
+fn abs(a: Args<'_>) -> SqlResult<Value> {
+    Ok(match or_null!(number(&a)) {
+        Number::Int(IntValue::Signed(v)) => {
+            Value::Int(v.checked_abs().ok_or_else(|| a.out_of_range("BIGINT"))?)
+        }
+        Number::Int(v) => int_value(v),
+        Number::Decimal(d) => Value::Decimal(d.abs()),
+        Number::Real(d) => Value::Double(d.abs()),
+    })
+}
+
+fn ceil(a: Args<'_>) -> SqlResult<Value> {
+    whole(a, f64::ceil, Decimal::ceil)
+}
+
+fn floor(a: Args<'_>) -> SqlResult<Value> {
+    whole(a, f64::floor, Decimal::floor)
+}
+
+type DecimalStep = fn(&Decimal) -> Result<Decimal, cohort_types::Overflow>;
+
+fn whole(a: Args<'_>, real: fn(f64) -> f64, exact: DecimalStep) -> SqlResult<Value> {
+    Ok(match or_null!(number(&a)) {
+        Number::Int(v) => int_value(v),
+        Number::Real(d) => Value::Double(real(d)),
+        Number::Decimal(d) => {
+            let rounded = exact(&d).map_err(|_| a.out_of_range("DECIMAL"))?;
+            if a.call.ty.class() == TypeClass::Int {
+                Value::Int(rounded.to_i64().0)
+            } else {
+                Value::Decimal(rounded)
+            }
+        }
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Round,
+    Truncate,
+}
+
+fn round(a: Args<'_>) -> SqlResult<Value> {
+    cut(a, Cut::Round)
+}
+
+fn truncate(a: Args<'_>) -> SqlResult<Value> {
+    cut(a, Cut::Truncate)
+}
+
+fn cut(a: Args<'_>, how: Cut) -> SqlResult<Value> {
+    let value = or_null!(number(&a));
+    let places = if a.count() > 1 { or_null!(a.integer(1)) } else { IntValue::Signed(0) };
+    let places = convert::clamp_signed(places).clamp(-400, 400);
+    match value {
+        Number::Int(v) => cut_int(&a, v, places, how),
+        Number::Real(d) => Ok(Value::Double(cut_real(d, places as i32, how))),
+        Number::Decimal(d) => {
+            let scale = places.min(i64::from(Decimal::MAX_SCALE)) as i32;
+            let scale =
+                if places_of(a.call.args.get(1)).is_none() { scale.min(i32::from(d.scale())) } else { scale };
+            let cut = match how {
+                Cut::Round => d.round(scale).map_err(|_| a.out_of_range("DECIMAL"))?,
+                Cut::Truncate => d.truncate(scale),
+            };
+            // Digits before the point were cut: the scale of the type stays.
+            Ok(Value::Decimal(if scale < 0 { cut.round(0).unwrap_or(cut) } else { cut }))
+        }
+    }
+}
+
+fn cut_int(a: &Args<'_>, v: IntValue, places: i64, how: Cut) -> SqlResult<Value> {
+    if places >= 0 {
+        return Ok(int_value(v));
+    }
+    if places < -20 {
+        return Ok(match v {
+            IntValue::Signed(_) => Value::Int(0),
+            IntValue::Unsigned(_) => Value::UInt(0),
+        });
+    }
+    let unit = 10i128.pow(places.unsigned_abs() as u32);
+    let wide = v.wide();
+    let half = if how == Cut::Round { unit / 2 } else { 0 };
+    let cut = (wide.abs() + half) / unit * unit * wide.signum();
+    let fitting = match v {
+        IntValue::Signed(_) => i64::try_from(cut).ok().map(Value::Int),
+        IntValue::Unsigned(_) => u64::try_from(cut).ok().map(Value::UInt),
+    };
+    fitting.ok_or_else(|| {
+        a.out_of_range(if matches!(v, IntValue::Signed(_)) { "BIGINT" } else { "BIGINT UNSIGNED" })
+    })
+}
+
+/// Half to even is not what users expect of ROUND(2.5e0), but it is what MariaDB's rint does.
+fn cut_real(v: f64, places: i32, how: Cut) -> f64 {
+    let unit = 10f64.powi(places.abs());
+    let step = |x: f64| match how {
+        Cut::Round => x.round_ties_even(),
+        Cut::Truncate => x.trunc(),
+    };
+    if places < 0 {
+        return if unit.is_infinite() { 0.0 } else { step(v / unit) * unit };
+    }
+    let scaled = v * unit;
+    if unit.is_infinite() || scaled.is_infinite() { v } else { step(scaled) / unit }
+}
+
+fn sign(a: Args<'_>) -> SqlResult<Value> {
+    let v = or_null!(a.real(0));
+    Ok(Value::Int(if v > 0.0 { 1 } else { i64::from(v < 0.0) * -1 }))
+}
+
+fn finite(a: &Args<'_>, v: f64) -> SqlResult<Value> {
+    if v.is_finite() { Ok(Value::Double(v)) } else { Err(a.out_of_range("DOUBLE")) }
+}
+
+fn pow(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = (or_null!(a.real(0)), or_null!(a.real(1)));
+    finite(&a, x.powf(y))
+}
+
+/// A function of one double that is NULL outside its domain.
+fn partial(a: Args<'_>, defined: fn(f64) -> bool, f: fn(f64) -> f64) -> SqlResult<Value> {
+    let x = or_null!(a.real(0));
+    if defined(x) { finite(&a, f(x)) } else { Ok(Value::Null) }
+}
+
+/// A logarithm: NULL with a warning below zero.
+fn logarithm(a: Args<'_>, f: fn(f64) -> f64) -> SqlResult<Value> {
+    let x = or_null!(a.real(0));
+    if x <= 0.0 { a.division_by_zero() } else { finite(&a, f(x)) }
+}
+
+fn sqrt(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |x| x >= 0.0, f64::sqrt)
+}
+
+fn exp(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, f64::exp)
+}
+
+fn ln(a: Args<'_>) -> SqlResult<Value> {
+    logarithm(a, f64::ln)
+}
+
+fn log2(a: Args<'_>) -> SqlResult<Value> {
+    logarithm(a, |x| x.ln() / std::f64::consts::LN_2)
+}
+
+fn log10(a: Args<'_>) -> SqlResult<Value> {
+    logarithm(a, f64::log10)
+}
+
+/// LOG(x) or LOG(base, x).
+fn log(a: Args<'_>) -> SqlResult<Value> {
+    if a.count() == 1 {
+        return ln(a);
+    }
+    let base = or_null!(a.real(0));
+    if base <= 0.0 {
+        return a.division_by_zero();
+    }
+    let x = or_null!(a.real(1));
+    if x <= 0.0 || base == 1.0 {
+        return a.division_by_zero();
+    }
+    finite(&a, x.ln() / base.ln())
+}
+
+fn sin(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, f64::sin)
+}
+
+fn cos(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, f64::cos)
+}
+
+fn tan(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, f64::tan)
+}
+
+fn cot(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, |x| 1.0 / x.tan())
+}
+
+fn asin(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |x| (-1.0..=1.0).contains(&x), f64::asin)
+}
+
+fn acos(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |x| (-1.0..=1.0).contains(&x), f64::acos)
+}
+
+/// ATAN(x), ATAN(y, x), ATAN2(y, x).
+fn atan(a: Args<'_>) -> SqlResult<Value> {
+    let y = or_null!(a.real(0));
+    if a.count() == 1 {
+        return Ok(Value::Double(y.atan()));
+    }
+    Ok(Value::Double(y.atan2(or_null!(a.real(1)))))
+}
+
+fn radians(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, |x| x * std::f64::consts::PI / 180.0)
+}
+
+fn degrees(a: Args<'_>) -> SqlResult<Value> {
+    partial(a, |_| true, |x| x * (1.0 / (std::f64::consts::PI / 180.0)))
+}
+
+fn pi(_: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Double(std::f64::consts::PI))
+}
+
+/// The generator's modulus.
+const RAND_MAX: u32 = 0x3FFF_FFFF;
+
+/// MariaDB's generator: two linear congruences over 30 bits. A seed starts a sequence of its own per call site.
+fn rand(a: Args<'_>) -> SqlResult<Value> {
+    let site = if a.count() == 0 { 0 } else { std::ptr::from_ref(a.call) as usize };
+    let mut states = a.ctx.random.borrow_mut();
+    let known = states.get(&site).copied();
+    let constant = a.count() == 0 || a.expr(0).is_const_per_execution();
+    let (seed1, seed2) = match known {
+        Some(state) if constant => state,
+        _ if a.count() == 0 => {
+            let bits = a.ctx.hooks.random();
+            ((bits >> 32) as u32 % RAND_MAX, bits as u32 % RAND_MAX)
+        }
+        _ => {
+            let seed = a.integer(0)?.map_or(0, convert::bits_of) as u32;
+            let first = seed.wrapping_mul(0x10001).wrapping_add(55_555_555);
+            (first % RAND_MAX, seed.wrapping_mul(0x1000_0001) % RAND_MAX)
+        }
+    };
+    let modulus = u64::from(RAND_MAX);
+    let next1 = (u64::from(seed1) * 3 + u64::from(seed2)) % modulus;
+    let next2 = (next1 + u64::from(seed2) + 33) % modulus;
+    states.insert(site, (next1 as u32, next2 as u32));
+    Ok(Value::Double(next1 as f64 / modulus as f64))
+}
+
+/// CRC32([start,] text).
+fn crc32(a: Args<'_>) -> SqlResult<Value> {
+    checksum(a, |start, bytes| {
+        let mut hasher = crc32fast::Hasher::new_with_initial(start);
+        hasher.update(bytes);
+        hasher.finalize()
+    })
+}
+
+fn crc32c(a: Args<'_>) -> SqlResult<Value> {
+    checksum(a, crc32c::crc32c_append)
+}
+
+fn checksum(a: Args<'_>, f: fn(u32, &[u8]) -> u32) -> SqlResult<Value> {
+    let start = if a.count() > 1 { convert::bits_of(or_null!(a.integer(0))) as u32 } else { 0 };
+    let text = or_null!(a.text(a.count() - 1));
+    Ok(Value::UInt(u64::from(f(start, &text))))
+}

@@ -1,0 +1,286 @@
+//! String functions that make longer or other strings of their arguments.
+
+use cohort_types::{Collation, SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{Coercibility, Derived, ExprType};
+use crate::table::{ANY, Extra, Function};
+use crate::text_size::find;
+use crate::typing::{any_nullable, binary_string, joined_collation, or_connection, string_of, width};
+
+/// CHAR(n, .. USING charset).
+pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("concat", 0, ANY, type_concat, concat),
+    Function::pure("concat_ws", 2, ANY, type_concat_ws, concat_ws),
+    Function::pure("lpad", 2, 3, type_pad, lpad),
+    Function::pure("rpad", 2, 3, type_pad, rpad),
+    Function::pure("repeat", 2, 2, type_repeat, repeat),
+    Function::pure("space", 1, 1, type_space, space),
+    Function::pure("replace", 3, 3, type_replace, replace),
+    Function::pure("insert", 4, 4, type_insert, insert),
+    Function::pure("make_set", 2, ANY, type_make_set, make_set),
+    Function::pure("export_set", 3, 5, type_export_set, export_set),
+    Function::pure("char", 1, ANY, type_char, char),
+    Function::pure("chr", 1, 1, type_chr, chr),
+];
+
+fn type_concat(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = args.iter().map(width).sum();
+    let nullable = any_nullable(args);
+    Ok(string_of(joined_collation(args, env, "concat")?, length).with_nullable(nullable))
+}
+
+fn type_concat_ws(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let between = width(&args[0]) * (args.len() as u64).saturating_sub(2);
+    let length = args[1..].iter().map(width).sum::<u64>() + between;
+    Ok(string_of(joined_collation(args, env, "concat_ws")?, length))
+}
+
+fn constant_int(arg: Option<&Expr>) -> Option<u64> {
+    let Some(Expr::Const(c)) = arg else { return None };
+    c.value.to_int(&mut cohort_types::NoWarnings).map(|v| convert::clamp_signed(v).max(0) as u64)
+}
+
+fn type_pad(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = constant_int(args.get(1)).unwrap_or(1 << 24);
+    let strings: Vec<Expr> = [Some(&args[0]), args.get(2)].into_iter().flatten().cloned().collect();
+    Ok(string_of(joined_collation(&strings, env, "lpad")?, length))
+}
+
+fn type_repeat(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let times = constant_int(args.get(1)).unwrap_or(1 << 24);
+    let length = width(&args[0]).saturating_mul(times);
+    Ok(string_of(joined_collation(&args[..1], env, "repeat")?, length))
+}
+
+fn type_space(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(crate::typing::ascii_string(env, constant_int(args.first()).unwrap_or(1 << 24)))
+}
+
+fn type_replace(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let growth = width(&args[2]).saturating_sub(width(&args[1]));
+    let length = width(&args[0]) + width(&args[0]) * growth;
+    Ok(string_of(joined_collation(args, env, "replace")?, length))
+}
+
+fn type_insert(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]) + width(&args[3]);
+    let strings = [args[0].clone(), args[3].clone()];
+    Ok(string_of(joined_collation(&strings, env, "insert")?, length))
+}
+
+fn type_make_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = args[1..].iter().map(width).sum::<u64>() + args.len() as u64 - 2;
+    Ok(string_of(joined_collation(&args[1..], env, "make_set")?, length))
+}
+
+fn type_export_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let sign = width(&args[1]).max(width(&args[2]));
+    let between = args.get(3).map_or(1, width);
+    let end = args.len().min(4);
+    Ok(string_of(joined_collation(&args[1..end], env, "export_set")?, sign * 64 + between * 63))
+}
+
+/// CHAR without USING is binary; with it the call's extra holds the collation's id as its name.
+fn type_char(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(binary_string(args.len() as u64 * 4))
+}
+
+fn type_chr(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let derived =
+        Derived { collation: env.collation_connection, coercibility: Coercibility::Coercible, ascii: false };
+    Ok(string_of(or_connection(derived, env), 1))
+}
+
+fn concat(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    for n in 0..a.count() {
+        let part = or_null!(a.text(n));
+        if !a.fits_packet((out.len() + part.len()) as u64)? {
+            return Ok(Value::Null);
+        }
+        out.extend_from_slice(&part);
+    }
+    a.string(out)
+}
+
+/// CONCAT_WS: NULL arguments are left out, a NULL separator is NULL.
+fn concat_ws(a: Args<'_>) -> SqlResult<Value> {
+    let separator = or_null!(a.text(0));
+    let mut out = Vec::new();
+    let mut first = true;
+    for n in 1..a.count() {
+        let Some(part) = a.text(n)? else { continue };
+        if !a.fits_packet((out.len() + separator.len() + part.len()) as u64)? {
+            return Ok(Value::Null);
+        }
+        if !first {
+            out.extend_from_slice(&separator);
+        }
+        first = false;
+        out.extend_from_slice(&part);
+    }
+    a.string(out)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pad {
+    Left,
+    Right,
+}
+
+fn lpad(a: Args<'_>) -> SqlResult<Value> {
+    pad(a, Pad::Left)
+}
+
+fn rpad(a: Args<'_>) -> SqlResult<Value> {
+    pad(a, Pad::Right)
+}
+
+fn pad(a: Args<'_>, side: Pad) -> SqlResult<Value> {
+    let collation = a.call.ty.collation;
+    let text = or_null!(a.text(0));
+    let wanted = or_null!(a.int(1));
+    let filler = if a.count() > 2 { or_null!(a.text(2)) } else { std::borrow::Cow::Borrowed(&b" "[..]) };
+    if wanted < 0 {
+        return Ok(Value::Null);
+    }
+    let wanted = wanted as usize;
+    let present = collation.char_len(&text);
+    if present >= wanted {
+        return a.string(&text[..collation.prefix_len(&text, wanted)]);
+    }
+    if !a.fits_packet((wanted as u64).saturating_mul(u64::from(collation.charset().mbmaxlen())))? {
+        return Ok(Value::Null);
+    }
+    let filler_chars = collation.char_len(&filler);
+    if filler_chars == 0 {
+        return a.string(Vec::new());
+    }
+    let missing = wanted - present;
+    let mut padding = filler.repeat(missing / filler_chars);
+    padding.extend_from_slice(&filler[..collation.prefix_len(&filler, missing % filler_chars)]);
+    let parts = if side == Pad::Left { [&padding[..], &text[..]] } else { [&text[..], &padding[..]] };
+    a.string(parts.concat())
+}
+
+fn repeat(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let times = or_null!(a.int(1)).max(0);
+    if text.is_empty() || times == 0 {
+        return a.string(Vec::new());
+    }
+    if !a.fits_packet((text.len() as u64).saturating_mul(times as u64))? {
+        return Ok(Value::Null);
+    }
+    a.string(text.repeat(times as usize))
+}
+
+fn space(a: Args<'_>) -> SqlResult<Value> {
+    let count = or_null!(a.int(0)).max(0) as u64;
+    if !a.fits_packet(count)? {
+        return Ok(Value::Null);
+    }
+    a.string(vec![b' '; count as usize])
+}
+
+/// REPLACE compares bytes, as MariaDB does.
+fn replace(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let from = or_null!(a.text(1));
+    let to = or_null!(a.text(2));
+    if from.is_empty() {
+        return a.string(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = find(Collation::BINARY, &text, &from, at) {
+        out.extend_from_slice(&text[at..found]);
+        out.extend_from_slice(&to);
+        at = found + from.len();
+        if !a.fits_packet((out.len() + text.len() - at) as u64)? {
+            return Ok(Value::Null);
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    a.string(out)
+}
+
+/// INSERT(text, position, length, new).
+fn insert(a: Args<'_>) -> SqlResult<Value> {
+    let collation = a.call.ty.collation;
+    let text = or_null!(a.text(0));
+    let start = or_null!(a.int(1));
+    let length = or_null!(a.int(2));
+    let new = or_null!(a.text(3));
+    let chars = collation.char_len(&text) as i64;
+    if start < 1 || start > chars + 1 {
+        return a.string(text);
+    }
+    let length = if length < 0 || length > chars { chars } else { length };
+    let from = collation.prefix_len(&text, (start - 1) as usize);
+    let to = from + collation.prefix_len(&text[from..], length as usize);
+    a.string([&text[..from], &new[..], &text[to..]].concat())
+}
+
+fn make_set(a: Args<'_>) -> SqlResult<Value> {
+    let bits = convert::bits_of(or_null!(a.integer(0)));
+    let mut parts = Vec::new();
+    for n in 1..a.count().min(65) {
+        if bits >> (n - 1) & 1 == 1 {
+            parts.extend(a.text(n)?);
+        }
+    }
+    a.string(parts.join(&b","[..]))
+}
+
+/// EXPORT_SET(bits, on, off [, separator [, number of bits]]).
+fn export_set(a: Args<'_>) -> SqlResult<Value> {
+    let bits = convert::bits_of(or_null!(a.integer(0)));
+    let on = or_null!(a.text(1));
+    let off = or_null!(a.text(2));
+    let separator = if a.count() > 3 { or_null!(a.text(3)) } else { std::borrow::Cow::Borrowed(&b","[..]) };
+    let count = if a.count() > 4 { or_null!(a.int(4)) } else { 64 };
+    let count = if (0..=64).contains(&count) { count } else { 64 };
+    let signs: Vec<&[u8]> = (0..count).map(|n| if bits >> n & 1 == 1 { &on[..] } else { &off[..] }).collect();
+    a.string(signs.join(&separator[..]))
+}
+
+/// CHAR(n, ..): each number as the bytes it takes, most significant first.
+fn char(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    for n in 0..a.count() {
+        let Some(number) = a.integer(n)? else { continue };
+        let bytes = (convert::bits_of(number) as u32).to_be_bytes();
+        let skip = bytes.iter().take(3).take_while(|b| **b == 0).count();
+        out.extend_from_slice(&bytes[skip..]);
+    }
+    let collation = a.call.ty.collation;
+    if collation == Collation::BINARY || matches!(a.call.extra, Extra::None) {
+        return a.string(out);
+    }
+    let mut text = Vec::with_capacity(out.len());
+    match collation.charset().decode(&out, &mut text) {
+        Ok(()) => a.string(text),
+        Err(at) => {
+            let shown: String = out[at..].iter().take(6).map(|b| format!("\\x{b:02X}")).collect();
+            let message = format!("Invalid {} character string: '{shown}'", collation.charset().name());
+            a.ctx.warn(cohort_types::ErrorCode::InvalidCharacterString, message)?;
+            Ok(Value::Null)
+        }
+    }
+}
+
+fn chr(a: Args<'_>) -> SqlResult<Value> {
+    let number = or_null!(a.integer(0));
+    let code = convert::bits_of(number) as u32;
+    match char::from_u32(code) {
+        Some(c) => a.string(c.to_string()),
+        None => a.string(Vec::new()),
+    }
+}

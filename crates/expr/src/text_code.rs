@@ -1,0 +1,321 @@
+//! String functions that write in another notation: number bases, base64, quoting, formats, sound.
+
+use cohort_types::{Class, Decimal, SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, TypeClass};
+use crate::table::Function;
+use crate::text_size::stored_bytes;
+use crate::typing::{ascii_string, binary_string, joined_collation, string_of, width};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("hex", 1, 1, type_hex, hex),
+    Function::pure("unhex", 1, 1, type_unhex, unhex),
+    Function::pure("bin", 1, 1, type_conv, bin),
+    Function::pure("oct", 1, 1, type_conv, oct),
+    Function::pure("conv", 3, 3, type_conv, conv),
+    Function::pure("quote", 1, 1, type_quote, quote),
+    Function::pure("format", 2, 3, type_format, format),
+    Function::pure("soundex", 1, 1, type_soundex, soundex),
+    Function::pure("to_base64", 1, 1, type_to_base64, to_base64),
+    Function::pure("from_base64", 1, 1, type_from_base64, from_base64),
+];
+
+fn type_hex(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let bytes = args[0].ty_cow().collation.charset().mbmaxlen();
+    Ok(ascii_string(env, width(&args[0]) * 2 * u64::from(bytes)))
+}
+
+fn type_unhex(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(binary_string(width(&args[0]).div_ceil(2)))
+}
+
+fn type_conv(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 64))
+}
+
+fn type_quote(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]) * 2 + 2;
+    Ok(string_of(joined_collation(args, env, "quote")?, length))
+}
+
+fn type_format(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, width(&args[0]) + 38 + 2 + width(&args[0]) / 3))
+}
+
+fn type_soundex(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]).max(4);
+    Ok(string_of(joined_collation(args, env, "soundex")?, length))
+}
+
+fn type_to_base64(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let bytes = width(&args[0]) * u64::from(args[0].ty_cow().collation.charset().mbmaxlen());
+    let coded = bytes.div_ceil(3) * 4;
+    Ok(ascii_string(env, coded + coded.saturating_sub(1) / 76))
+}
+
+fn type_from_base64(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(binary_string(width(&args[0]) / 4 * 3))
+}
+
+/// HEX of a number is its value, of a string its bytes.
+fn hex(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.value(0)?;
+    if matches!(value.class(), Class::Int | Class::Real | Class::Decimal)
+        && !matches!(*value, Value::Bit { .. })
+    {
+        let number = match value.as_ref() {
+            Value::Double(d) if *d > -1e19 && *d >= 9_223_372_036_854_775_807.0 => *d as u64,
+            v => convert::bits_of(or_null!(convert::to_int(v, a.ctx))),
+        };
+        return a.string(format!("{number:X}"));
+    }
+    if let Value::Bit { bits, .. } = value.as_ref() {
+        return a.string(format!("{bits:X}"));
+    }
+    let bytes = or_null!(stored_bytes(&a, 0));
+    a.string(hex_text(&bytes))
+}
+
+/// Upper case hexadecimal digits.
+pub(crate) fn hex_text(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
+}
+
+fn unhex(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let digits: Option<Vec<u8>> = text.iter().map(|b| char::from(*b).to_digit(16).map(|d| d as u8)).collect();
+    let Some(mut digits) = digits else { return Ok(Value::Null) };
+    if digits.len() % 2 == 1 {
+        digits.insert(0, 0);
+    }
+    a.string(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect::<Vec<u8>>())
+}
+
+fn bin(a: Args<'_>) -> SqlResult<Value> {
+    converted(&a, 10, 2)
+}
+
+fn oct(a: Args<'_>) -> SqlResult<Value> {
+    converted(&a, 10, 8)
+}
+
+fn conv(a: Args<'_>) -> SqlResult<Value> {
+    let from = or_null!(a.int(1));
+    let to = or_null!(a.int(2));
+    converted(&a, from, to)
+}
+
+/// CONV: a negative base on either side makes that side signed.
+fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
+    if !valid(from) || !valid(to) {
+        return Ok(Value::Null);
+    }
+    let number = parse_in_base(&text, from.unsigned_abs() as u32, from < 0);
+    let negative = to < 0 && (number as i64) < 0;
+    let magnitude = if negative { (number as i64).unsigned_abs() } else { number };
+    a.string(in_base(magnitude, to.unsigned_abs(), negative))
+}
+
+/// The number a text starts with, as 64 bits; too large ones stop at the limit.
+fn parse_in_base(text: &[u8], base: u32, signed: bool) -> u64 {
+    let text = text.trim_ascii_start();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut number: u128 = 0;
+    for b in digits {
+        let Some(digit) = char::from(*b).to_digit(base) else { break };
+        number = (number * u128::from(base) + u128::from(digit)).min(1 << 70);
+    }
+    if signed {
+        let limit = if negative { 1u128 << 63 } else { (1 << 63) - 1 };
+        let clamped = number.min(limit) as u64;
+        return if negative { clamped.wrapping_neg() } else { clamped };
+    }
+    let Ok(clamped) = u64::try_from(number) else { return u64::MAX };
+    if negative { clamped.wrapping_neg() } else { clamped }
+}
+
+fn in_base(mut number: u64, base: u64, negative: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    loop {
+        let digit = char::from_digit((number % base) as u32, base as u32).unwrap_or('0');
+        out.push(digit.to_ascii_uppercase() as u8);
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    if negative {
+        out.push(b'-');
+    }
+    out.reverse();
+    out
+}
+
+fn quote(a: Args<'_>) -> SqlResult<Value> {
+    let Some(text) = a.text(0)? else { return a.string(&b"NULL"[..]) };
+    let mut out = Vec::with_capacity(text.len() + 2);
+    out.push(b'\'');
+    for b in text.iter() {
+        match b {
+            0 => out.extend_from_slice(b"\\0"),
+            0x1a => out.extend_from_slice(b"\\Z"),
+            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', *b]),
+            _ => out.push(*b),
+        }
+    }
+    out.push(b'\'');
+    a.string(out)
+}
+
+/// FORMAT(x, decimals): thousands separated as in en_US. Other locales are not there.
+fn format(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.value(0)?;
+    let places = or_null!(a.int(1)).clamp(0, 38) as i32;
+    let mut digits = Vec::new();
+    let exact = matches!(a.expr(0).ty_cow().class(), TypeClass::Int | TypeClass::Decimal);
+    if exact && !matches!(value.class(), Class::Real | Class::Str) {
+        let number = or_null!(convert::to_decimal(&value, a.ctx));
+        number.round(places).unwrap_or(number).write_text(&mut digits);
+    } else {
+        let number = or_null!(convert::to_f64(&value, a.ctx));
+        digits = fixed_double(number, places);
+    }
+    a.string(with_thousands(&digits))
+}
+
+/// A double rounded to places, halves to even on its decimal digits as MariaDB's rint does.
+fn fixed_double(number: f64, places: i32) -> Vec<u8> {
+    let (exact, _) = Decimal::from_f64(number);
+    let mut out = Vec::new();
+    exact.round(places).unwrap_or(exact).write_text(&mut out);
+    out
+}
+
+fn with_thousands(digits: &[u8]) -> Vec<u8> {
+    let (sign, rest) = if digits.first() == Some(&b'-') { digits.split_at(1) } else { digits.split_at(0) };
+    let point = rest.iter().position(|b| *b == b'.').unwrap_or(rest.len());
+    let mut out = sign.to_vec();
+    for (n, digit) in rest[..point].iter().enumerate() {
+        if n > 0 && (point - n) % 3 == 0 {
+            out.push(b',');
+        }
+        out.push(*digit);
+    }
+    out.extend_from_slice(&rest[point..]);
+    out
+}
+
+/// SOUNDEX, the original algorithm without the limit of four.
+fn soundex(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let text = String::from_utf8_lossy(&text);
+    let mut letters = text.chars().filter(|c| c.is_alphabetic());
+    let Some(first) = letters.next() else { return a.string(Vec::new()) };
+    let mut out: String = first.to_uppercase().collect();
+    let mut last = sound(first);
+    for letter in letters {
+        let code = sound(letter);
+        if code == Some('0') || code.is_none() {
+            // H and W do not part two letters of one sound, vowels are skipped the same way.
+            if code.is_none() {
+                last = None;
+            }
+            continue;
+        }
+        if code != last {
+            out.extend(code);
+            last = code;
+        }
+    }
+    while out.chars().count() < 4 {
+        out.push('0');
+    }
+    a.string(out)
+}
+
+/// The sound class of a letter; vowels and unknown letters are '0'.
+fn sound(letter: char) -> Option<char> {
+    Some(match letter.to_ascii_uppercase() {
+        'B' | 'F' | 'P' | 'V' => '1',
+        'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => '2',
+        'D' | 'T' => '3',
+        'L' => '4',
+        'M' | 'N' => '5',
+        'R' => '6',
+        _ => '0',
+    })
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// TO_BASE64: lines of 76 characters.
+fn to_base64(a: Args<'_>) -> SqlResult<Value> {
+    let bytes = or_null!(stored_bytes(&a, 0));
+    if !a.fits_packet(bytes.len() as u64 * 3 / 2)? {
+        return Ok(Value::Null);
+    }
+    let mut out = Vec::with_capacity(bytes.len() * 4 / 3 + 4);
+    let mut line = 0;
+    for chunk in bytes.chunks(3) {
+        if line == 76 {
+            out.push(b'\n');
+            line = 0;
+        }
+        let bits = chunk.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for n in 0..4 {
+            let index = bits >> (18 - 6 * n) & 63;
+            out.push(if n <= chunk.len() { BASE64[index as usize] } else { b'=' });
+        }
+        line += 4;
+    }
+    a.string(out)
+}
+
+fn from_base64(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    match decode_base64(&text) {
+        Ok(bytes) => a.string(bytes),
+        Err(at) => {
+            let message = format!("Bad base64 data as position {at}");
+            a.ctx.warn(cohort_types::ErrorCode::Base64, message)?;
+            Ok(Value::Null)
+        }
+    }
+}
+
+/// White space is skipped; `Err` is the position of the first bad character.
+fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count, mut padding) = (0u32, 0, 0);
+    for (at, b) in text.iter().enumerate() {
+        if b.is_ascii_whitespace() {
+            continue;
+        }
+        let digit = BASE64.iter().position(|d| d == b);
+        match (digit, b) {
+            (Some(d), _) if padding == 0 => bits = bits << 6 | d as u32,
+            (None, b'=') if count >= 2 => {
+                padding += 1;
+                bits <<= 6;
+            }
+            _ => return Err(at),
+        }
+        count += 1;
+        if count == 4 {
+            out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
+            (bits, count) = (0, 0);
+        }
+    }
+    if count == 0 { Ok(out) } else { Err(text.len()) }
+}

@@ -1,0 +1,224 @@
+//! String functions that answer a part of their argument, or it in another case.
+
+use cohort_types::{Collation, SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::build::TrimSide;
+use crate::context::SessionEnv;
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::table::{Extra, Function};
+use crate::text_size::find;
+use crate::typing::{joined_collation, string_of, width};
+
+pub(crate) static TRIM: Function = Function::pure("trim", 1, 2, type_trim, trim);
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("upper", 1, 1, type_same, upper),
+    Function::pure("ucase", 1, 1, type_same, upper),
+    Function::pure("lower", 1, 1, type_same, lower),
+    Function::pure("lcase", 1, 1, type_same, lower),
+    Function::pure("left", 2, 2, type_side, left),
+    Function::pure("right", 2, 2, type_side, right),
+    Function::pure("substring", 2, 3, type_substring, substring),
+    Function::pure("substr", 2, 3, type_substring, substring),
+    Function::pure("mid", 3, 3, type_substring, substring),
+    Function::pure("substring_index", 3, 3, type_index, substring_index),
+    Function::pure("trim", 1, 1, type_trim, trim),
+    Function::pure("ltrim", 1, 1, type_trim, ltrim),
+    Function::pure("rtrim", 1, 1, type_trim, rtrim),
+    Function::pure("reverse", 1, 1, type_same, reverse),
+];
+
+fn type_same(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]);
+    Ok(string_of(joined_collation(&args[..1], env, "upper")?, length))
+}
+
+/// A constant number of characters, 0 when it is below.
+fn constant_chars(arg: Option<&Expr>) -> Option<u64> {
+    match arg {
+        Some(Expr::Const(c)) => match &c.value {
+            Value::Int(v) => Some((*v).max(0) as u64),
+            Value::UInt(v) => Some(*v),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn type_side(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]).min(constant_chars(args.get(1)).unwrap_or(u64::MAX));
+    Ok(string_of(joined_collation(&args[..1], env, "left")?, length))
+}
+
+fn type_substring(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let all = width(&args[0]);
+    let start = match args.get(1) {
+        Some(Expr::Const(c)) => match c.value {
+            Value::Int(v) if v > 0 => (v - 1) as u64,
+            Value::Int(v) if v < 0 => all.saturating_sub(v.unsigned_abs()),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let length = all.saturating_sub(start).min(constant_chars(args.get(2)).unwrap_or(u64::MAX));
+    Ok(string_of(joined_collation(&args[..1], env, "substr")?, length))
+}
+
+fn type_index(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]);
+    Ok(string_of(joined_collation(&args[..2], env, "substring_index")?, length))
+}
+
+fn type_trim(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = width(&args[0]);
+    Ok(string_of(joined_collation(args, env, "trim")?, length))
+}
+
+fn collation_of(a: &Args<'_>) -> Collation {
+    a.call.ty.collation
+}
+
+fn upper(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let mut out = Vec::with_capacity(text.len());
+    collation_of(&a).upper(&text, &mut out);
+    a.string(out)
+}
+
+fn lower(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let mut out = Vec::with_capacity(text.len());
+    collation_of(&a).lower(&text, &mut out);
+    a.string(out)
+}
+
+fn left(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let chars = or_null!(a.int(1));
+    let end = collation_of(&a).prefix_len(&text, usize::try_from(chars).unwrap_or(0));
+    a.string(&text[..end])
+}
+
+fn right(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let chars = or_null!(a.int(1)).max(0) as usize;
+    let collation = collation_of(&a);
+    let skip = collation.char_len(&text).saturating_sub(chars);
+    a.string(&text[collation.prefix_len(&text, skip)..])
+}
+
+/// SUBSTRING(text, start [, length]): start counts from 1, from the end when negative.
+fn substring(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let start = or_null!(a.int(1));
+    let length = if a.count() > 2 { or_null!(a.int(2)) } else { i64::MAX };
+    let collation = collation_of(&a);
+    let chars = collation.char_len(&text) as i64;
+    let skip = if start < 0 { chars.saturating_add(start) } else { start - 1 };
+    if start == 0 || skip < 0 || skip >= chars || length <= 0 {
+        return a.string(Vec::new());
+    }
+    let from = collation.prefix_len(&text, skip as usize);
+    let end = from + collation.prefix_len(&text[from..], length as usize);
+    a.string(&text[from..end])
+}
+
+/// SUBSTRING_INDEX(text, delimiter, n): what stands before the n-th delimiter, or after it from the end.
+fn substring_index(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let delimiter = or_null!(a.text(1));
+    let count = or_null!(a.int(2));
+    if text.is_empty() || delimiter.is_empty() || count == 0 {
+        return a.string(Vec::new());
+    }
+    let places = occurrences(&text, &delimiter);
+    let wanted = count.unsigned_abs() as usize;
+    if wanted > places.len() {
+        return a.string(text);
+    }
+    if count > 0 {
+        return a.string(&text[..places[wanted - 1]]);
+    }
+    // From the end occurrences are found backwards, which matters when they overlap.
+    let places = occurrences_backwards(&text, &delimiter);
+    match places.get(wanted - 1) {
+        Some(at) => a.string(&text[at + delimiter.len()..]),
+        None => a.string(text),
+    }
+}
+
+fn occurrences(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(found) = find(Collation::BINARY, text, delimiter, at) {
+        places.push(found);
+        at = found + delimiter.len();
+    }
+    places
+}
+
+fn occurrences_backwards(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut end = text.len();
+    while end >= delimiter.len() {
+        let at = end - delimiter.len();
+        if &text[at..end] == delimiter {
+            places.push(at);
+            end = at;
+        } else {
+            end -= 1;
+        }
+    }
+    places
+}
+
+fn trim(a: Args<'_>) -> SqlResult<Value> {
+    let side = if let Extra::Side(side) = a.call.extra { side } else { TrimSide::Both };
+    trim_side(a, side)
+}
+
+fn ltrim(a: Args<'_>) -> SqlResult<Value> {
+    trim_side(a, TrimSide::Leading)
+}
+
+fn rtrim(a: Args<'_>) -> SqlResult<Value> {
+    trim_side(a, TrimSide::Trailing)
+}
+
+fn trim_side(a: Args<'_>, side: TrimSide) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let remove = if a.count() > 1 { or_null!(a.text(1)) } else { std::borrow::Cow::Borrowed(&b" "[..]) };
+    let mut rest: &[u8] = &text;
+    if !remove.is_empty() {
+        if side != TrimSide::Trailing {
+            while let Some(shorter) = rest.strip_prefix(remove.as_ref()) {
+                rest = shorter;
+            }
+        }
+        if side != TrimSide::Leading {
+            while let Some(shorter) = rest.strip_suffix(remove.as_ref()) {
+                rest = shorter;
+            }
+        }
+    }
+    a.string(rest)
+}
+
+fn reverse(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let collation = collation_of(&a);
+    let mut out = Vec::with_capacity(text.len());
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let len = collation.prefix_len(&text[at..], 1).max(1);
+        ends.push((at, at + len));
+        at += len;
+    }
+    for (from, to) in ends.into_iter().rev() {
+        out.extend_from_slice(&text[from..to]);
+    }
+    a.string(out)
+}

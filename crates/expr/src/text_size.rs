@@ -1,0 +1,216 @@
+//! String functions that answer a number or compare: lengths, positions, order.
+
+use std::cmp::Ordering;
+
+use cohort_types::{Charset, Collation, SqlResult, TypeKind, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, aggregate_collations};
+use crate::table::Function;
+use crate::typing::any_nullable;
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("length", 1, 1, type_length, length),
+    Function::pure("octet_length", 1, 1, type_length, length),
+    Function::pure("lengthb", 1, 1, type_length, length),
+    Function::pure("char_length", 1, 1, type_length, char_length),
+    Function::pure("character_length", 1, 1, type_length, char_length),
+    Function::pure("bit_length", 1, 1, type_length, bit_length),
+    Function::pure("ascii", 1, 1, type_small, ascii),
+    Function::pure("ord", 1, 1, type_position, ord),
+    Function::pure("instr", 2, 2, type_position, instr),
+    Function::pure("locate", 2, 3, type_position, locate),
+    Function::pure("position", 2, 2, type_position, locate),
+    Function::pure("strcmp", 2, 2, type_order, strcmp),
+    Function::pure("find_in_set", 2, 2, type_small, find_in_set),
+    Function::pure("charset", 1, 1, type_name, charset),
+    Function::pure("collation", 1, 1, type_name, collation),
+    Function::pure("coercibility", 1, 1, type_order, coercibility),
+];
+
+fn int(args: &[Expr], length: u32) -> ExprType {
+    ExprType::number(TypeKind::Int, length, 0).with_nullable(any_nullable(args))
+}
+
+fn type_length(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 10))
+}
+
+fn type_position(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 11))
+}
+
+fn type_small(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 3))
+}
+
+fn type_order(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 10))
+}
+
+fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+    let mut ty = crate::info::system_string(env, 64);
+    ty.nullable = false;
+    Ok(ty)
+}
+
+/// Bytes of argument n in its own character set; in memory all text is UTF-8.
+pub(crate) fn stored_bytes<'a>(a: &Args<'a>, n: usize) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
+    let Some(text) = a.text(n)? else { return Ok(None) };
+    Ok(Some(encode(text, a.expr(n).ty_cow().collation)))
+}
+
+/// UTF-8 text in the character set of a collation.
+pub(crate) fn encode(text: std::borrow::Cow<'_, [u8]>, collation: Collation) -> std::borrow::Cow<'_, [u8]> {
+    match collation.charset() {
+        Charset::Latin1 if !text.is_ascii() => {
+            let mut out = Vec::with_capacity(text.len());
+            Charset::Latin1.encode(&text, &mut out);
+            std::borrow::Cow::Owned(out)
+        }
+        _ => text,
+    }
+}
+
+fn length(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(or_null!(stored_bytes(&a, 0)).len() as i64))
+}
+
+fn bit_length(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(or_null!(stored_bytes(&a, 0)).len() as i64 * 8))
+}
+
+fn char_length(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    Ok(Value::Int(text_collation(a.expr(0)).char_len(&text) as i64))
+}
+
+/// The collation whose characters count: numbers print as ASCII, so any will do.
+pub(crate) fn text_collation(arg: &Expr) -> Collation {
+    arg.ty_cow().collation
+}
+
+fn ascii(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(stored_bytes(&a, 0));
+    Ok(Value::Int(text.first().map_or(0, |b| i64::from(*b))))
+}
+
+/// The bytes of the first character as one number.
+fn ord(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(stored_bytes(&a, 0));
+    let collation = text_collation(a.expr(0));
+    let first = match collation.charset() {
+        Charset::Utf8mb4 | Charset::Utf8mb3 => collation.prefix_len(&text, 1),
+        _ => text.len().min(1),
+    };
+    Ok(Value::Int(text[..first].iter().fold(0, |n, b| n << 8 | i64::from(*b))))
+}
+
+/// Byte offset of a needle at or after `from`, by a collation; bytes when that compares bytes.
+pub(crate) fn find(collation: Collation, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+    if from > text.len() {
+        return None;
+    }
+    if needle.is_empty() {
+        return Some(from);
+    }
+    if collation.is_bin() {
+        return text[from..].windows(needle.len()).position(|w| w == needle).map(|n| n + from);
+    }
+    let wanted = folded(collation, needle);
+    let chars = collation.char_len(needle);
+    let mut at = from;
+    while at < text.len() {
+        let end = at + collation.prefix_len(&text[at..], chars);
+        if collation.char_len(&text[at..end]) < chars {
+            return None;
+        }
+        if folded(collation, &text[at..end]) == wanted {
+            return Some(at);
+        }
+        at += collation.prefix_len(&text[at..], 1).max(1);
+    }
+    None
+}
+
+/// A key that equal strings share; a mark at the end keeps trailing spaces significant.
+fn folded(collation: Collation, text: &[u8]) -> Vec<u8> {
+    let mut marked = text.to_vec();
+    marked.push(b'|');
+    let mut key = Vec::with_capacity(marked.len() * 2);
+    collation.sort_key(&marked, &mut key);
+    key
+}
+
+/// The collation two arguments are searched by.
+fn shared_collation(a: &Args<'_>, x: usize, y: usize) -> SqlResult<Collation> {
+    let (left, right) = (a.expr(x).ty_cow(), a.expr(y).ty_cow());
+    Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
+}
+
+fn position(a: &Args<'_>, text: usize, needle: usize, start: i64) -> SqlResult<Value> {
+    let collation = shared_collation(a, text, needle)?;
+    let text = or_null!(a.text(text));
+    let needle = or_null!(a.text(needle));
+    if start < 1 {
+        return Ok(Value::Int(0));
+    }
+    let from = collation.prefix_len(&text, (start - 1) as usize);
+    if collation.char_len(&text[..from]) < (start - 1) as usize {
+        return Ok(Value::Int(0));
+    }
+    let found = find(collation, &text, &needle, from);
+    Ok(Value::Int(found.map_or(0, |at| collation.char_len(&text[..at]) as i64 + 1)))
+}
+
+fn instr(a: Args<'_>) -> SqlResult<Value> {
+    position(&a, 0, 1, 1)
+}
+
+/// LOCATE(needle, text [, start]).
+fn locate(a: Args<'_>) -> SqlResult<Value> {
+    let start = if a.count() > 2 { or_null!(a.int(2)) } else { 1 };
+    position(&a, 1, 0, start)
+}
+
+fn strcmp(a: Args<'_>) -> SqlResult<Value> {
+    let collation = shared_collation(&a, 0, 1)?;
+    let (x, y) = (or_null!(a.text(0)), or_null!(a.text(1)));
+    Ok(Value::Int(match collation.compare(&x, &y) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    }))
+}
+
+/// FIND_IN_SET(x, 'a,b,c').
+fn find_in_set(a: Args<'_>) -> SqlResult<Value> {
+    let collation = shared_collation(&a, 0, 1)?;
+    let (wanted, list) = (or_null!(a.text(0)), or_null!(a.text(1)));
+    if list.is_empty() || wanted.contains(&b',') {
+        return Ok(Value::Int(0));
+    }
+    let mut items = list.split(|b| *b == b',');
+    let found = items.position(|item| collation.compare(item, &wanted).is_eq());
+    Ok(Value::Int(found.map_or(0, |n| n as i64 + 1)))
+}
+
+fn name_of(a: &Args<'_>, name: &str) -> SqlResult<Value> {
+    a.string(name.as_bytes())
+}
+
+fn charset(a: Args<'_>) -> SqlResult<Value> {
+    let collation = a.expr(0).ty_cow().collation;
+    name_of(&a, collation.charset().name())
+}
+
+fn collation(a: Args<'_>) -> SqlResult<Value> {
+    let collation = a.expr(0).ty_cow().collation;
+    name_of(&a, collation.name())
+}
+
+fn coercibility(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::Int(a.expr(0).ty_cow().coercibility as i64))
+}
