@@ -10,6 +10,8 @@ use proptest::prelude::*;
 const TEXT: ParamText = ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI };
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_bytes_are_answered(bytes in vec(any::<u8>(), 0..300), capabilities: u64) {
         let _ = Command::decode(&bytes);

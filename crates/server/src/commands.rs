@@ -22,8 +22,8 @@ pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pack
     inner.input.expect_sequence(0);
     if let Some(change) = change_of_user(inner, packet) {
         match change {
-            Ok(change) => login::change_user(connection, inner, change, 1),
-            Err(error) => write_error(&mut inner.out, &mut 1, &error),
+            Ok(change) => login::change_user(connection, inner, change, packet.sequence.wrapping_add(1)),
+            Err(error) => write_error(&mut inner.out, &mut packet.sequence.wrapping_add(1), &error),
         }
         return After::Send;
     }
@@ -49,7 +49,9 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     let settings = session.settings();
     let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max) };
     let encoding = ResultEncoding { capabilities: *capabilities, charset: settings.results };
-    let mut writer = ResultWriter::new(out, 1, encoding, RowFormat::Text, &mut drain);
+    // A long command took several packets.
+    let sequence = packet.sequence.wrapping_add(1);
+    let mut writer = ResultWriter::new(out, sequence, encoding, RowFormat::Text, &mut drain);
     let command = match Command::decode(input.payload(packet)) {
         Ok(command) => command,
         Err(_) => {

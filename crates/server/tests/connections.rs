@@ -1,0 +1,285 @@
+//! Real clients against the server's shell.
+
+mod stub;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use cohort_config::{Counter, VarValue};
+use mysql::prelude::Queryable;
+use stub::TestServer;
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_driver_queries_prepares_and_changes_user() {
+    let server = TestServer::start(Duration::ZERO);
+    let mut client = server.client();
+    assert_eq!(client.query_first("SELECT 42").expect("a row"), Some(42));
+    assert_eq!(client.query_first("SELECT user()").expect("a row"), Some("root@localhost".to_owned()));
+    let got: Option<(i64, String, Option<i64>)> =
+        client.exec_first("SELECT ?, ?, ?", (-7, "text", None::<i64>)).expect("a row");
+    assert_eq!(got, Some((-7, "text".to_owned(), None)));
+    let mut results = client.query_iter("two").expect("results");
+    let mut seen: Vec<i64> = Vec::new();
+    while let Some(set) = results.iter() {
+        seen.extend(set.map(|row| row.expect("a row").get::<i64, _>(0).expect("a number")));
+    }
+    drop(results);
+    assert_eq!(seen, [1, 2]);
+    let error = client.query_drop("fail").expect_err("an error");
+    assert!(error.to_string().contains("ERROR 1146 (42S02): Table 'test.t' doesn't exist"), "{error}");
+    assert!(client.ping().is_ok());
+    client.reset().expect("reset");
+    client.change_user(mysql::ChangeUserOpts::default()).expect("the same user");
+    assert!(client.select_db("shop").is_ok());
+    assert!(client.select_db("missing").is_err());
+    assert_eq!(
+        client.query_first("SELECT @@version").expect("a row"),
+        Some("10.11.99-MariaDB-cohort".to_owned())
+    );
+}
+
+#[test]
+fn strangers_and_bad_names_are_refused() {
+    let server = TestServer::start(Duration::ZERO);
+    let text = |options: mysql::OptsBuilder| mysql::Conn::new(options).expect_err("refused").to_string();
+    let refused = text(server.options().user(Some("nobody")).pass(Some("x")));
+    assert!(
+        refused.contains("1045") && refused.contains("'nobody'@'localhost' (using password: YES)"),
+        "{refused}"
+    );
+    assert!(text(server.options().pass(Some("wrong"))).contains("(using password: YES)"));
+    assert!(text(server.options().db_name(Some("missing"))).contains("1049"));
+    assert_eq!(server.status.get(Counter::AccessDeniedErrors), 2);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+}
+
+#[test]
+fn long_packets_go_both_ways_and_too_long_ones_are_refused() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("max_allowed_packet", &VarValue::UInt(64 << 20)).expect("dynamic");
+    let mut client =
+        mysql::Conn::new(server.options().max_allowed_packet(Some(64 << 20))).expect("logged in");
+    let text = "a".repeat((17 << 20) + 5);
+    assert_eq!(client.query_first(format!("length {text}")).expect("a row"), Some(text.len()));
+    let back: String = client.exec_first("SELECT ?", (&text,)).expect("a row").expect("one");
+    assert!(back == text);
+    let rows = client.query_iter("big 20000").expect("rows").count();
+    assert_eq!(rows, 20_000);
+
+    server.globals.set("max_allowed_packet", &VarValue::UInt(1 << 20)).expect("dynamic");
+    let mut client =
+        mysql::Conn::new(server.options().max_allowed_packet(Some(64 << 20))).expect("logged in");
+    assert!(client.query_drop(format!("length {}", "a".repeat(2 << 20))).is_err());
+}
+
+#[test]
+fn held_replies_leave_when_they_are_published_and_share_flushes() {
+    let server = TestServer::start(Duration::from_millis(5));
+    let clients: Vec<_> = (0..32)
+        .map(|_| {
+            let mut client = server.client();
+            std::thread::spawn(move || {
+                for _ in 0..20 {
+                    client.query_drop("commit").expect("committed");
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().expect("no panic"));
+    let flushes = server.stub.flushes.load(Ordering::Relaxed);
+    assert!((20..400).contains(&flushes), "640 commits took {flushes} flushes");
+    assert!(server.workers.total() <= 4, "nobody waits on a thread");
+}
+
+#[test]
+fn pipelined_commands_are_answered_in_order() {
+    let server = TestServer::start(Duration::from_millis(1));
+    let mut raw = RawClient::login(&server);
+    let commands = ["commit", "SELECT 1", "commit", "commit", "SELECT 2"];
+    let bytes: Vec<u8> =
+        commands.iter().flat_map(|sql| packet(0, &[b"\x03", sql.as_bytes()].concat())).collect();
+    raw.stream.write_all(&bytes).expect("sent");
+    assert_eq!(raw.payload()[0], 0);
+    for (expected, oks) in [(b'1', 2), (b'2', 0)] {
+        let mut last = Vec::new();
+        // Column count, definition, EOF, row, EOF.
+        for n in 0..5 {
+            let payload = raw.payload();
+            if n == 3 {
+                last = payload;
+            }
+        }
+        assert_eq!(last, [1, expected]);
+        (0..oks).for_each(|_| assert_eq!(raw.payload()[0], 0));
+    }
+}
+
+#[test]
+fn blocked_workers_do_not_hold_up_others() {
+    let server = TestServer::start(Duration::ZERO);
+    let blocked: Vec<_> = (0..12)
+        .map(|_| {
+            let mut client = server.client();
+            std::thread::spawn(move || client.query_drop("block 400").expect("unblocked"))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(50));
+    let begun = Instant::now();
+    let mut client = server.client();
+    assert_eq!(client.query_first("SELECT 1").expect("a row"), Some(1));
+    assert!(begun.elapsed() < Duration::from_millis(250), "{:?}", begun.elapsed());
+    blocked.into_iter().for_each(|client| client.join().expect("no panic"));
+}
+
+#[test]
+fn a_panic_and_vanishing_clients_end_only_themselves() {
+    let server = TestServer::start(Duration::from_millis(20));
+    let mut client = server.client();
+    assert!(server.client().query_drop("boom").is_err());
+    for sql in ["commit", "big 50000", "SELECT 1", "block 30"] {
+        let mut raw = RawClient::login(&server);
+        raw.stream.write_all(&packet(0, &[b"\x03", sql.as_bytes()].concat())).expect("sent");
+        raw.stream.shutdown(Shutdown::Both).expect("shut");
+    }
+    wait_until("their sessions are dropped", || server.stub.open.load(Ordering::Relaxed) == 1);
+    assert_eq!(client.query_first("SELECT 1").expect("a row"), Some(1));
+    assert!(server.status.get(Counter::AbortedClients) >= 4);
+}
+
+#[test]
+fn foreign_bytes_are_refused_and_truncated_handshakes_time_out() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("connect_timeout", &VarValue::UInt(2)).expect("dynamic");
+    let silent = TcpStream::connect(server.address).expect("connected");
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 300], &packet(1, b"short"), &packet(7, &[0; 40])] {
+        let mut stream = TcpStream::connect(server.address).expect("connected");
+        stream.write_all(bytes).expect("sent");
+        let mut all = Vec::new();
+        // The greeting, an error, the end; or a reset, since the server does not read what is left.
+        let _ = stream.read_to_end(&mut all);
+    }
+    let begun = Instant::now();
+    let mut all = Vec::new();
+    let _ = (&silent).read_to_end(&mut all);
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    assert_eq!(all[4], 10, "only the greeting came");
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+    let mut raw = RawClient::login(&server);
+    for garbage in
+        [&b""[..], b"\x17\x01", b"\x09x", b"\xff", b"\x17\x09\0\0\0\0\x01\0\0\0", b"\x1c\x01\0\0\0\x01\0\0\0"]
+    {
+        raw.stream.write_all(&packet(0, garbage)).expect("sent");
+        let payload = raw.payload();
+        assert!(payload[0] == 0xff || garbage == b"\x09x", "{garbage:?} got {payload:?}");
+    }
+    raw.stream.write_all(&packet(0, b"\x0e")).expect("sent");
+    assert_eq!(raw.payload()[0], 0, "the connection lives");
+}
+
+#[test]
+fn limits_of_connections_and_idle_time_hold() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("max_connections", &VarValue::UInt(10)).expect("dynamic");
+    let clients: Vec<_> = (0..11).map(|_| server.client()).collect();
+    let error = mysql::Conn::new(server.options()).expect_err("one too many").to_string();
+    assert!(error.contains("1040") || error.contains("Too many connections"), "{error}");
+    drop(clients);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+    server.globals.set("wait_timeout", &VarValue::UInt(1)).expect("dynamic");
+    let mut idle = RawClient::login(&server);
+    let begun = Instant::now();
+    assert_eq!(idle.stream.read(&mut [0; 10]).expect("the end"), 0);
+    assert!((900..3000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn ten_thousand_connections_come_and_go() {
+    let server = TestServer::start(Duration::ZERO);
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").expect("readable");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("there");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
+    };
+    let run = |n: usize| (0..n).for_each(|_| drop(RawClient::login(&server)));
+    run(2000);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+    let before = resident();
+    run(8000);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 8 << 10, "{grown} KiB were not given back");
+    assert_eq!(server.stub.open.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_command_line_clients_work() {
+    if Command::new("mariadb").arg("--version").output().is_err() {
+        eprintln!("mariadb is not installed");
+        return;
+    }
+    let server = TestServer::start(Duration::ZERO);
+    let socket = format!("--socket={}", server.socket().display());
+    let run = |program: &str, args: &[&str]| {
+        let out = Command::new(program)
+            .args(["--no-defaults", "-uroot", &socket])
+            .args(args)
+            .output()
+            .expect("runs");
+        (out.status.success(), String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    assert_eq!(run("mariadb", &["-N", "-e", "SELECT 7, 'seven'"]), (true, "7\tseven\n".to_owned()));
+    assert_eq!(run("mariadb", &["-N", "-e", "two"]), (true, "1\n2\n".to_owned()));
+    assert!(run("mariadb-admin", &["ping"]).1.contains("alive"));
+    let status = run("mariadb-admin", &["status"]).1;
+    assert!(status.starts_with("Uptime: ") && status.contains("Queries per second avg"), "{status}");
+    assert!(run("mariadb-admin", &["shutdown"]).0);
+    let server = server.server.expect("running");
+    server.wait_for_stop_request();
+    server.stop(Duration::from_secs(5));
+}
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+    [&[a, b, c, sequence], payload].concat()
+}
+
+/// A client that speaks in bytes.
+struct RawClient {
+    stream: TcpStream,
+}
+
+impl RawClient {
+    fn login(server: &TestServer) -> RawClient {
+        let stream = TcpStream::connect(server.address).expect("connected");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+        let mut client = RawClient { stream };
+        assert_eq!(client.payload()[0], 10);
+        let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+        let mut response = capabilities.to_le_bytes().to_vec();
+        response.extend_from_slice(&[0, 0, 0, 1, 45]);
+        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(b"root\0\0mysql_native_password\0");
+        client.stream.write_all(&packet(1, &response)).expect("sent");
+        assert_eq!(client.payload()[0], 0);
+        client
+    }
+
+    fn payload(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).expect("a header");
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        self.stream.read_exact(&mut payload).expect("a payload");
+        payload
+    }
+}

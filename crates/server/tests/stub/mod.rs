@@ -1,0 +1,329 @@
+//! A server over a stub that understands a handful of statements, for tests of connections.
+
+#![allow(dead_code)]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_base::CommitSeq;
+use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
+use cohort_locks::Blocking;
+use cohort_protocol::{ColumnMeta, OkInfo, ParamText, ResultSink, StatusFlags};
+use cohort_server::{
+    Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed, MultiStatements,
+    PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake, WorkerLimits, Workers,
+};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
+use cohort_vfs::World;
+use parking_lot::Mutex;
+
+/// Statements are ordered at once and published by `lead`, after a pause that stands for the disk.
+pub struct Stub {
+    globals: Arc<Globals>,
+    workers: Arc<Workers>,
+    pub flush: Duration,
+    ordered: AtomicU64,
+    published: AtomicU64,
+    waiting: Mutex<Vec<(CommitSeq, Arc<dyn Wake>)>>,
+    leader: Mutex<()>,
+    pub flushes: AtomicU64,
+    pub open: Arc<AtomicU64>,
+}
+
+struct StubSession {
+    stub: Arc<Stub>,
+    vars: SessionVars,
+    info: ConnectionInfo,
+    hold: CommitSeq,
+    statements: u32,
+    texts: Vec<String>,
+}
+
+impl Drop for StubSession {
+    fn drop(&mut self) {
+        self.stub.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl StubSession {
+    fn run(&mut self, sql: &str, params: &[Value], sink: &mut dyn ResultSink) {
+        let (word, rest) = sql.split_once(' ').unwrap_or((sql, ""));
+        match word.to_ascii_lowercase().as_str() {
+            "select" => self.select(rest, params, sink),
+            "commit" => {
+                self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
+                sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
+            }
+            "big" => {
+                let rows: usize = rest.parse().expect("a number of rows");
+                sink.start(&[ColumnMeta::text("filler", 1000)]);
+                let row = [Value::text("x".repeat(1000))];
+                for _ in 0..rows {
+                    if sink.is_dead() {
+                        break;
+                    }
+                    sink.row(&row);
+                }
+                sink.finish(self.status(), 0);
+            }
+            "length" => {
+                let value = Value::UInt(rest.len() as u64);
+                sink.start(&[ColumnMeta::integer("length", 20)]);
+                sink.row(&[value]);
+                sink.finish(self.status(), 0);
+            }
+            "block" => {
+                self.stub.workers.begin();
+                std::thread::sleep(Duration::from_millis(rest.parse().expect("milliseconds")));
+                self.stub.workers.end();
+                sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
+            }
+            "two" => {
+                for (n, status) in [(1, self.status().with(StatusFlags::MORE_RESULTS)), (2, self.status())] {
+                    sink.start(&[ColumnMeta::integer("n", 20)]);
+                    sink.row(&[Value::Int(n)]);
+                    sink.finish(status, 0);
+                }
+            }
+            "boom" => panic!("a bug in a statement"),
+            "fail" => sink.error(&SqlError::new(ErrorCode::NoSuchTable, "Table 'test.t' doesn't exist")),
+            _ => sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() }),
+        }
+    }
+
+    /// Numbers, 'texts', @@variables, USER() and question marks.
+    fn select(&mut self, list: &str, params: &[Value], sink: &mut dyn ResultSink) {
+        let list = list.split(" limit ").next().expect("the first part");
+        let list = list.split(" LIMIT ").next().expect("the first part");
+        let mut params = params.iter();
+        let (mut columns, mut row) = (Vec::new(), Vec::new());
+        for item in list.split(',').map(str::trim) {
+            let value = if item == "?" {
+                params.next().cloned().unwrap_or(Value::Null)
+            } else if let Some(name) = item.strip_prefix("@@") {
+                match self.vars.get(name.trim_start_matches("session."), None) {
+                    Ok(VarValue::UInt(v)) => Value::UInt(v),
+                    Ok(other) => Value::text(other.to_string()),
+                    Err(error) => {
+                        return sink
+                            .error(&SqlError::new(ErrorCode::UnknownSystemVariable, error.to_string()));
+                    }
+                }
+            } else if let Ok(number) = item.parse::<i64>() {
+                Value::Int(number)
+            } else if item.eq_ignore_ascii_case("user()") {
+                Value::text(format!("{}@{}", self.info.user, self.info.host))
+            } else {
+                Value::text(item.trim_matches('\''))
+            };
+            columns.push(match value {
+                Value::Int(_) | Value::UInt(_) => ColumnMeta::integer(item, 20),
+                _ => ColumnMeta::text(item, 100),
+            });
+            row.push(value);
+        }
+        sink.start(&columns);
+        sink.row(&row);
+        sink.finish(self.status(), 0);
+    }
+}
+
+impl Session for StubSession {
+    fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
+        let sql = String::from_utf8_lossy(sql).into_owned();
+        self.run(&sql, &[], sink);
+    }
+
+    fn prepare(&mut self, sql: &[u8]) -> Result<PreparedStatement, SqlError> {
+        let sql = String::from_utf8_lossy(sql).into_owned();
+        self.statements += 1;
+        let params = vec![ColumnMeta::text("?", 0); sql.matches('?').count()];
+        let columns = params.clone();
+        self.texts.push(sql);
+        Ok(PreparedStatement { id: self.statements, params, columns, warnings: 0 })
+    }
+
+    fn execute(&mut self, statement: u32, params: Vec<Value>, sink: &mut dyn ResultSink) {
+        let sql = self.texts[statement as usize - 1].clone();
+        self.run(&sql, &params, sink);
+    }
+
+    fn close_statement(&mut self, _statement: u32) {}
+
+    fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
+        match schema {
+            "missing" => sink.error(&SqlError::new(ErrorCode::BadDb, "Unknown database 'missing'")),
+            _ => sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() }),
+        }
+    }
+
+    fn field_list(&mut self, _table: &str, _wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError> {
+        Ok(vec![ColumnMeta::integer("id", 20)])
+    }
+
+    fn reset(&mut self) {
+        self.vars.reset();
+    }
+
+    fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
+        self.info = info;
+        Ok(())
+    }
+
+    fn set_multi_statements(&mut self, _multi: MultiStatements) {}
+
+    fn may_shut_down(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn settings(&self) -> SessionSettings {
+        SessionSettings {
+            results: Some(Charset::Utf8mb4),
+            params: ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI },
+            packet_bytes_max: self.vars.uint(VarId::MaxAllowedPacket) as usize,
+            idle_s_max: self.vars.uint(VarId::WaitTimeout),
+            write_s_max: self.vars.uint(VarId::NetWriteTimeout),
+        }
+    }
+
+    fn status(&self) -> StatusFlags {
+        StatusFlags::AUTOCOMMIT
+    }
+
+    fn hold_until(&self) -> CommitSeq {
+        self.hold
+    }
+
+    fn killed(&self) -> Killed {
+        Killed::No
+    }
+}
+
+pub struct StubBackend(pub Arc<Stub>);
+
+impl Backend for StubBackend {
+    fn connect(
+        &self,
+        info: ConnectionInfo,
+        _closer: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Box<dyn Session>, SqlError> {
+        if info.schema.as_deref() == Some("missing") {
+            return Err(SqlError::new(ErrorCode::BadDb, "Unknown database 'missing'"));
+        }
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        let vars = self.0.globals.new_session();
+        let stub = Arc::clone(&self.0);
+        Ok(Box::new(StubSession { stub, vars, info, hold: CommitSeq(0), statements: 0, texts: Vec::new() }))
+    }
+
+    fn published(&self) -> CommitSeq {
+        CommitSeq(self.0.published.load(Ordering::Acquire))
+    }
+
+    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+        let mut waiting = self.0.waiting.lock();
+        if seq <= self.published() {
+            return false;
+        }
+        waiting.push((seq, wake));
+        true
+    }
+
+    fn lead(&self) {
+        while self.0.published.load(Ordering::Acquire) < self.0.ordered.load(Ordering::Acquire) {
+            let Some(leader) = self.0.leader.try_lock() else { return };
+            let ordered = self.0.ordered.load(Ordering::Acquire);
+            std::thread::sleep(self.0.flush);
+            self.0.flushes.fetch_add(1, Ordering::Relaxed);
+            let due: Vec<_> = {
+                let mut waiting = self.0.waiting.lock();
+                self.0.published.store(ordered, Ordering::Release);
+                let (due, rest) = waiting.drain(..).partition(|(seq, _)| seq.0 <= ordered);
+                *waiting = rest;
+                due
+            };
+            drop(leader);
+            for (_, wake) in due {
+                wake.published();
+            }
+        }
+    }
+
+    fn wait_published(&self, seq: CommitSeq) -> bool {
+        while self.published() < seq {
+            self.lead();
+            std::thread::yield_now();
+        }
+        true
+    }
+}
+
+pub struct TestServer {
+    pub server: Option<Server>,
+    pub stub: Arc<Stub>,
+    pub globals: Arc<Globals>,
+    pub status: Arc<Status>,
+    pub workers: Arc<Workers>,
+    pub address: SocketAddr,
+    pub directory: tempfile::TempDir,
+}
+
+impl TestServer {
+    pub fn start(flush: Duration) -> TestServer {
+        let world = World::real();
+        let globals = Arc::new(Globals::new());
+        let status = Arc::new(Status::default());
+        let workers = Arc::new(Workers::new(WorkerLimits {
+            active: 3,
+            total_max: 40,
+            stack_bytes: 1 << 20,
+            idle: Duration::from_secs(1),
+        }));
+        let stub = Arc::new(Stub {
+            globals: globals.clone(),
+            workers: workers.clone(),
+            flush,
+            ordered: AtomicU64::new(0),
+            published: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            leader: Mutex::default(),
+            flushes: AtomicU64::new(0),
+            open: Arc::new(AtomicU64::new(0)),
+        });
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut endpoints = Endpoints::new();
+        let address = endpoints.bind_tcp("127.0.0.1", 0, 100).expect("a port")[0];
+        endpoints.bind_unix(&directory.path().join("socket"), 100).expect("a socket");
+        let log = ErrorLog::open(Some(&directory.path().join("log")), world.clock.clone()).expect("a log");
+        let options = ServerOptions {
+            globals: globals.clone(),
+            status: status.clone(),
+            backend: Arc::new(StubBackend(stub.clone())),
+            accounts: Arc::new(BootstrapAccounts),
+            workers: workers.clone(),
+            clock: world.clock.clone(),
+            rng: world.rng.clone(),
+            log,
+        };
+        let server = Some(Server::start(options, endpoints).expect("a server"));
+        TestServer { server, stub, globals, status, workers, address, directory }
+    }
+
+    pub fn socket(&self) -> std::path::PathBuf {
+        self.directory.path().join("socket")
+    }
+
+    pub fn client(&self) -> mysql::Conn {
+        mysql::Conn::new(self.options()).expect("logged in")
+    }
+
+    pub fn options(&self) -> mysql::OptsBuilder {
+        mysql::OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.address.port())
+            .user(Some("root"))
+            .prefer_socket(false)
+    }
+}
