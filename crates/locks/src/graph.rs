@@ -1,11 +1,12 @@
 //! The wait-for graph, and deadlocks.
 //!
-//! The graph is not stored: its edges are read from the queues, starting at the owner who is about to wait. New waits begin one at a time, under
-//! the graph's mutex; so the wait that closes a cycle finds it, and while somebody searches no edge is added.
+//! The graph is not stored: its edges are read from the queues, starting at the owner who is about to wait.
+//! New waits begin one at a time, under the graph's mutex; so the wait that closes a cycle finds it, and
+//! while somebody searches no edge is added.
 //!
-//! Two things keep the search short. An owner for whom nobody has waited is in no cycle: the typical waiter on a hot row holds nothing else and does not
-//! search at all. And in a queue of exclusive requests the one behind waits for all ahead, so one look at a
-//! queue covers every waiter in it.
+//! Two things keep the search short. An owner for whom nobody has waited is in no cycle: the typical waiter
+//! on a hot row holds nothing else and does not search at all. And in a queue of exclusive requests the one
+//! behind waits for all ahead, so one look at a queue covers every waiter in it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,8 +1,8 @@
 //! Row locks and metadata locks with one wait-for graph. `README.md` has the theory.
 //!
 //! A transaction is a [`LockOwner`]. It takes row locks ([`LockTable::lock_row`]) and metadata locks
-//! ([`LockTable::lock_name`]); whoever must wait does so here, and a cycle of waiters, over both kinds of locks, is found
-//! the moment it closes.
+//! ([`LockTable::lock_name`]); whoever must wait does so here, and a cycle of waiters, over both kinds of
+//! locks, is found the moment it closes.
 //!
 //! | file | concept |
 //! |---|---|

@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// A set of modes, one bit each.
 pub(crate) type ModeSet = u8;
 
-/// What the queue needs to know of a mode. Modes are a chain: a later one conflicts with all that an earlier one does.
+/// What the queue needs to know of a mode. Modes are a chain: a later one conflicts with all that an earlier
+/// one does.
 pub(crate) trait Mode: Copy + Ord {
     /// All modes.
     const ALL: ModeSet;

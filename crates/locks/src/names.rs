@@ -1,7 +1,7 @@
 //! Metadata locks on names.
 //!
-//! Every statement takes a shared lock on its tables, so those of one hot table must not meet at a mutex. A name has one word of
-//! counters for its anonymous readers and writers:
+//! Every statement takes a shared lock on its tables, so those of one hot table must not meet at a mutex. A
+//! name has one word of counters for its anonymous readers and writers:
 //!
 //! ```text
 //! bit 63      guarded: somebody waits, or holds a mode stronger than SharedWrite; everybody goes through the queue
@@ -9,11 +9,12 @@
 //! bits 0..32  anonymous SharedRead holders
 //! ```
 //!
-//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. Who takes a stronger mode, or has to wait, sets the
-//! guard under the queue's mutex first; an anonymous holder who leaves then sees it, and looks whether a waiter can go on.
+//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. Who takes a
+//! stronger mode, or has to wait, sets the guard under the queue's mutex first; an anonymous holder who
+//! leaves then sees it, and looks whether a waiter can go on.
 //!
-//! An anonymous holder is not in the wait-for graph. That is no gap: only who waits can be in a cycle, and an owner makes all its
-//! anonymous locks known (`make_known`) before it starts to wait.
+//! An anonymous holder is not in the wait-for graph. That is no gap: only who waits can be in a cycle, and an
+//! owner makes all its anonymous locks known (`make_known`) before it starts to wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -116,10 +117,12 @@ impl Name {
         !queue.waiters.is_empty()
     }
 
-    /// Asks for a mode through the queue. If it is blocked and `wait` is given, that runs and the request is queued.
+    /// Asks for a mode through the queue. If it is blocked and `wait` is given, that runs and the request is
+    /// queued.
     pub fn request(&self, owner: &Arc<Owner>, mode: MetadataMode, wait: Option<impl FnOnce()>) -> Request {
         let mut queue = self.queue.lock();
-        // Set first: whoever takes the lock anonymously from now on has been counted below, or comes to the queue.
+        // Set first: whoever takes the lock anonymously from now on has been counted below, or comes to the
+        // queue.
         self.word.fetch_or(GUARDED, Ordering::AcqRel);
         let request = queue.request(owner, mode, self.unnamed());
         if request == Request::Blocked

@@ -15,8 +15,8 @@ pub(crate) struct Owner {
     pub trx: TrxId,
     /// What a rollback would undo: row locks held and rows changed. Written by the owner's thread.
     pub weight: AtomicU64,
-    /// Somebody has waited for a lock that this owner holds or waits for. If nobody has, it is in no cycle. Set by the waiter,
-    /// cleared when all locks go.
+    /// Somebody has waited for a lock that this owner holds or waits for. If nobody has, it is in no cycle.
+    /// Set by the waiter, cleared when all locks go.
     pub waited_for: AtomicBool,
     /// Innermost lock.
     pub wait: Mutex<Wait>,
@@ -157,7 +157,8 @@ impl KillFlag {
     pub fn kill(&self, level: KillLevel) {
         self.inner.level.fetch_max(1 + level as u8, Ordering::SeqCst);
         if let Some(owner) = &*self.inner.waiter.lock() {
-            // Under the waiter's lock, so that it does not go to sleep between its look at the level and the wake.
+            // Under the waiter's lock, so that it does not go to sleep between its look at the level and the
+            // wake.
             let _wait = owner.wait.lock();
             owner.wake.notify_one();
         }

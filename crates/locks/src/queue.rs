@@ -1,10 +1,12 @@
 //! Holders and waiters of one lock, for any kind of lock.
 //!
 //! # Rules
-//! - A request is granted when no other holder and no waiter before it conflicts with it: first come, first served, but who
-//!   conflicts with nobody passes.
-//! - An owner that holds the lock and wants more waits before all who hold nothing: they cannot go on before him anyway.
-//! - When a lock or a waiter goes, waiters are looked at from the front and granted by the same rule; nobody else is woken.
+//! - A request is granted when no other holder and no waiter before it conflicts with it: first come, first
+//!   served, but who conflicts with nobody passes.
+//! - An owner that holds the lock and wants more waits before all who hold nothing: they cannot go on before
+//!   him anyway.
+//! - When a lock or a waiter goes, waiters are looked at from the front and granted by the same rule; nobody
+//!   else is woken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -151,7 +153,8 @@ impl<M: Mode> Queue<M> {
         self.holders.iter().filter(|h| !Arc::ptr_eq(&h.owner, owner)).for_each(mark);
     }
 
-    /// Whom a waiter waits for directly: holders and earlier waiters that conflict. Nothing if it does not wait here.
+    /// Whom a waiter waits for directly: holders and earlier waiters that conflict. Nothing if it does not
+    /// wait here.
     pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
         let Some(at) = self.waiters.iter().position(|w| Arc::ptr_eq(&w.owner, owner)) else {
             return Blockers::default();

@@ -1,13 +1,14 @@
 //! The row locks: a hash table in shards.
 //!
-//! A row is `(index, keyed 64-bit hash of its key)`, so a slot has a fixed size. Two keys with the same hash share a lock: that may let one wait
-//! for nothing, it never lets two in. Most rows are locked by one owner with nobody waiting, and the slot itself says so; a
-//! queue is allocated when a second owner comes.
+//! A row is `(index, keyed 64-bit hash of its key)`, so a slot has a fixed size. Two keys with the same hash
+//! share a lock: that may let one wait for nothing, it never lets two in. Most rows are locked by one owner
+//! with nobody waiting, and the slot itself says so; a queue is allocated when a second owner comes.
 //!
-//! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks, until that is hardened (I5, I8):
-//! a reader depends on the last writer, a writer on the last writer and the last locking readers.
-//! What is remembered and no longer locked is forgotten in passing: every shard has its releases in a queue, each release looks at two of
-//! them, and each advance of the hardened mark clears one shard.
+//! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks,
+//! until that is hardened (I5, I8): a reader depends on the last writer, a writer on the last writer and the
+//! last locking readers. What is remembered and no longer locked is forgotten in passing: every shard has its
+//! releases in a queue, each release looks at two of them, and each advance of the hardened mark clears one
+//! shard.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The lock table: taking locks, waiting, releasing.
 //!
 //! # States of a request
-//! `granted at once`, or `queued -> granted | victim | timed out | killed`. [`Owner::grant`] and [`Owner::condemn`] make the moves that
-//! others make; the waiter makes the last two itself, by taking its request out of the queue ([`LockTable::give_up`]). If it is no
-//! longer there, the lock has been granted in the meantime, and that counts.
+//! `granted at once`, or `queued -> granted | victim | timed out | killed`. [`Owner::grant`] and
+//! [`Owner::condemn`] make the moves that others make; the waiter makes the last two itself, by taking its
+//! request out of the queue ([`LockTable::give_up`]). If it is no longer there, the lock has been granted in
+//! the meantime, and that counts.
 //!
 //! # Lock order
 //! `graph`, then a row shard or a name's queue (one at a time), then an owner's `wait`.
@@ -134,7 +135,8 @@ impl LockTable {
         RowKey { hash: self.hasher.hash_one((index, key)), index }
     }
 
-    /// Locks a row, or strengthens the lock on it. Two keys of one index may, rarely, share a lock (64-bit hash).
+    /// Locks a row, or strengthens the lock on it. Two keys of one index may, rarely, share a lock (64-bit
+    /// hash).
     pub fn lock_row(
         &self,
         owner: &mut LockOwner,
@@ -290,8 +292,8 @@ impl LockTable {
         }
     }
 
-    /// At order: all row locks go now; each row remembers `seq` until [`LockTable::set_hardened`] has passed it.
-    /// Metadata locks stay.
+    /// At order: all row locks go now; each row remembers `seq` until [`LockTable::set_hardened`] has passed
+    /// it. Metadata locks stay.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) {
         self.release_rows(owner, Some(seq));
     }

@@ -1,4 +1,5 @@
-//! Real threads on few locks: nobody is in who should not be, nobody is forgotten, every deadlock is resolved.
+//! Real threads on few locks: nobody is in who should not be, nobody is forgotten, every deadlock is
+//! resolved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

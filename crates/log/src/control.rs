@@ -1,8 +1,8 @@
 //! `log.control`: where recovery starts.
 //!
-//! Two copies of the same contents, at offset 0 and at [`COPY_BYTES`], written and synced one after the other. Whatever a crash or a flipped
-//! bit does to one of them, the other is whole; so the newest whole copy is never older than the last update that was
-//! finished, and a damaged copy is mended by the next update.
+//! Two copies of the same contents, at offset 0 and at [`COPY_BYTES`], written and synced one after the
+//! other. Whatever a crash or a flipped bit does to one of them, the other is whole; so the newest whole copy
+//! is never older than the last update that was finished, and a damaged copy is mended by the next update.
 //!
 //! ```text
 //!  0  u32  CRC-32C of bytes 4..80+n

@@ -2,10 +2,10 @@
 //!
 //! # Concepts
 //! - A *room* ([`Log::reserve`]) promises that a record fits; whatever can fail has failed by then.
-//! - A record gets its place under the tail lock and is copied into memory there; large payloads are copied in pieces, so
-//!   that nobody waits long for the lock.
-//! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros, and syncs once. The file's
-//!   metadata do not change, so the sync costs one disk flush.
+//! - A record gets its place under the tail lock and is copied into memory there; large payloads are copied
+//!   in pieces, so that nobody waits long for the lock.
+//! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros,
+//!   and syncs once. The file's metadata do not change, so the sync costs one disk flush.
 //!
 //! # Marks, each never going back
 //! `retained <= hardened <= appended <= promised <= ready_end`
@@ -14,8 +14,9 @@
 //! `flusher`, then `tail`. `control`, then `making` (space.rs), then `tail`.
 //!
 //! # On failure
-//! A failed write or sync poisons the log: every later call that could promise something answers `Poisoned`. Nothing is tried again, because the kernel
-//! may have dropped the dirty pages and a second sync would say yes to nothing.
+//! A failed write or sync poisons the log: every later call that could promise something answers `Poisoned`.
+//! Nothing is tried again, because the kernel may have dropped the dirty pages and a second sync would say
+//! yes to nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -138,7 +139,8 @@ impl Drop for Room {
     }
 }
 
-/// A place in the log, given but not filled yet. Dropping it stops the log: its place can neither be filled nor left out.
+/// A place in the log, given but not filled yet. Dropping it stops the log: its place can neither be filled
+/// nor left out.
 pub struct Claim {
     shared: Arc<Shared>,
     kind: RecordKind,
@@ -241,8 +243,9 @@ impl Log {
         Span { start: Lsn(start), end: Lsn(tail.end()) }
     }
 
-    /// Gives the next place in the log to a record of exactly this payload size, to be filled by [`Log::fill`]: the
-    /// order is decided here, in nanoseconds; checksums and copying happen outside the caller's lock.
+    /// Gives the next place in the log to a record of exactly this payload size, to be filled by
+    /// [`Log::fill`]: the order is decided here, in nanoseconds; checksums and copying happen outside the
+    /// caller's lock.
     pub fn claim(&self, room: Room, kind: RecordKind, payload_bytes: u64) -> Claim {
         let shared = self.shared.clone();
         room.spend(payload_bytes);
@@ -281,9 +284,10 @@ impl Log {
         claim.span
     }
 
-    /// Hardens what was appended (and filled) before the call: one write, one sync. Answers up to where the log is
-    /// hardened now. One thread flushes at a time; who comes meanwhile waits, and finds his records hardened or
-    /// flushes them. A claim not filled yet ends the flush: what follows it is left for the next one.
+    /// Hardens what was appended (and filled) before the call: one write, one sync. Answers up to where the
+    /// log is hardened now. One thread flushes at a time; who comes meanwhile waits, and finds his records
+    /// hardened or flushes them. A claim not filled yet ends the flush: what follows it is left for the next
+    /// one.
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {
@@ -298,7 +302,8 @@ impl Log {
         Ok(self.hardened())
     }
 
-    /// What there is to flush; nothing if all that is wanted is hardened. Waits while the very first record is not filled.
+    /// What there is to flush; nothing if all that is wanted is hardened. Waits while the very first record
+    /// is not filled.
     fn take_batch(&self, flusher: &mut Flusher, wanted: u64) -> Result<Option<Batch>, LogError> {
         let shared = &*self.shared;
         if shared.hardened.load(Ordering::Acquire) >= wanted {
@@ -340,8 +345,8 @@ impl Log {
         LogReader::new(self.shared.clone(), from)
     }
 
-    /// Makes durable that recovery starts at `from` with this payload; then releases the segments wholly below.
-    /// `from` below an earlier checkpoint's counts as that one's.
+    /// Makes durable that recovery starts at `from` with this payload; then releases the segments wholly
+    /// below. `from` below an earlier checkpoint's counts as that one's.
     ///
     /// # Panics
     /// When `from` is not hardened.
@@ -367,7 +372,8 @@ impl Log {
         shared.reuse(shared.segments.release_below(first))
     }
 
-    /// Flushes, and records where the log ends, so that any damage is found at the next start. No appends after.
+    /// Flushes, and records where the log ends, so that any damage is found at the next start. No appends
+    /// after.
     pub fn close(&self) -> Result<(), LogError> {
         let shared = &*self.shared;
         self.stop_worker();

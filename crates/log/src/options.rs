@@ -12,7 +12,8 @@ pub enum Preallocation {
 /// Settings of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Size of a segment file, a multiple of 4 KiB. Fixed when the log is made: an existing log keeps its own.
+    /// Size of a segment file, a multiple of 4 KiB. Fixed when the log is made: an existing log keeps its
+    /// own.
     pub segment_bytes: u64,
     /// Segments kept ready beyond the one being written.
     pub segments_ahead: usize,

@@ -10,10 +10,10 @@
 //! 32       payload, then zeros up to a multiple of 8
 //! ```
 //!
-//! The header has a checksum of its own, so that a length is believed only when it is right, and so that the mark of a
-//! record whose payload is torn still tells what was hardened before it. The salt (of the log) and the LSN keep what a recycled segment or a
-//! copied file held before from being taken for a record; the generation (of the start of the server) does so for what
-//! a crash left behind the end.
+//! The header has a checksum of its own, so that a length is believed only when it is right, and so that the
+//! mark of a record whose payload is torn still tells what was hardened before it. The salt (of the log) and
+//! the LSN keep what a recycled segment or a copied file held before from being taken for a record; the
+//! generation (of the start of the server) does so for what a crash left behind the end.
 
 use cohort_base::{Lsn, Reader};
 

@@ -1,12 +1,13 @@
 //! Opening a log and reading it to its end.
 //!
-//! [`Recovery::open`] finds the control file and the segments, [`Recovery::next`] reads records from the last checkpoint on,
-//! [`Recovery::finish`] decides where the log ends and turns into a [`Log`]. Until `finish` nothing that recovery may need
-//! is changed, so that a refusal leaves everything as it was.
+//! [`Recovery::open`] finds the control file and the segments, [`Recovery::next`] reads records from the last
+//! checkpoint on, [`Recovery::finish`] decides where the log ends and turns into a [`Log`]. Until `finish`
+//! nothing that recovery may need is changed, so that a refusal leaves everything as it was.
 //!
-//! `finish` first syncs what was read: a process that was killed may have left bytes that the kernel has not written yet, and
-//! from now on they count as hardened. Then it writes the new generation to the control file. Only then it may append: the torn tail
-//! needs no cutting, since its records are of an older generation and never believed again.
+//! `finish` first syncs what was read: a process that was killed may have left bytes that the kernel has not
+//! written yet, and from now on they count as hardened. Then it writes the new generation to the control
+//! file. Only then it may append: the torn tail needs no cutting, since its records are of an older
+//! generation and never believed again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,13 +88,14 @@ impl Recovery {
         self.opened
     }
 
-    /// The last checkpoint: where [`Recovery::next`] starts, and the payload given to [`Log::checkpoint`] (empty
-    /// if there was none).
+    /// The last checkpoint: where [`Recovery::next`] starts, and the payload given to [`Log::checkpoint`]
+    /// (empty if there was none).
     pub fn checkpoint(&self) -> (Lsn, &[u8]) {
         (Lsn(self.control.state.from), &self.control.state.payload)
     }
 
-    /// The next record in log order; none at the end of the log. A torn tail ends the log, damage is an error.
+    /// The next record in log order; none at the end of the log. A torn tail ends the log, damage is an
+    /// error.
     #[allow(clippy::should_implement_trait)] // the record borrows from self
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
         if self.at_end {
@@ -107,8 +109,8 @@ impl Recovery {
         Ok(Some(self.scanner.last()))
     }
 
-    /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called until
-    /// it said none.
+    /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called
+    /// until it said none.
     pub fn finish(mut self) -> Result<Log, LogError> {
         while self.next()?.is_some() {}
         let end = self.scanner.position();

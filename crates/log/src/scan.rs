@@ -1,13 +1,16 @@
 //! Reading records in order, and telling a torn tail from damage.
 //!
-//! A record is believed when header and payload are right and its generation is the one that wrote this part of the log. The first place
-//! without such a record is the end of the log or damage. It is the end, with a torn tail perhaps behind it, unless
+//! A record is believed when header and payload are right and its generation is the one that wrote this part
+//! of the log. The first place without such a record is the end of the log or damage. It is the end, with a
+//! torn tail perhaps behind it, unless
 //!
 //! - it lies below an LSN that the control file knows to be hardened, or
-//! - a whole header behind it, of the same generation, carries a mark beyond it: then a sync had returned that covered this place.
+//! - a whole header behind it, of the same generation, carries a mark beyond it: then a sync had returned
+//!   that covered this place.
 //!
-//! The flusher sets the mark of the first record of every flush to the hardened LSN, so all but the last flush before a crash is covered.
-//! Damage within that last flush cannot be told from a torn write by anybody.
+//! The flusher sets the mark of the first record of every flush to the hardened LSN, so all but the last
+//! flush before a crash is covered. Damage within that last flush cannot be told from a torn write by
+//! anybody.
 
 use std::sync::Arc;
 
@@ -70,8 +73,8 @@ impl Scanner {
         self.position
     }
 
-    /// Passes over the next record that ends at or below `limit`; [`Scanner::last`] then has it. If there is none, why; no reason
-    /// when the bytes up to the limit are used up.
+    /// Passes over the next record that ends at or below `limit`; [`Scanner::last`] then has it. If there is
+    /// none, why; no reason when the bytes up to the limit are used up.
     pub fn advance(&mut self, limit: u64) -> Result<Result<(), Option<&'static str>>, LogError> {
         match self.find(limit)? {
             Found::Record(header) => {

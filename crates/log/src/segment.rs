@@ -1,7 +1,8 @@
 //! Segments: the files of the log, and where an LSN is in them.
 //!
-//! Segment `i` (from 0) is the file `log.{i+1:06}` and holds the stream bytes `i * capacity .. (i + 1) * capacity` behind a header
-//! block of 4 KiB, where `capacity = segment_bytes - 4096`. Hence a 4 KiB block of the stream is one of the file.
+//! Segment `i` (from 0) is the file `log.{i+1:06}` and holds the stream bytes `i * capacity .. (i + 1) *
+//! capacity` behind a header block of 4 KiB, where `capacity = segment_bytes - 4096`. Hence a 4 KiB block of
+//! the stream is one of the file.
 //!
 //! ```text
 //!    0  u32    CRC-32C of bytes 4..4096
@@ -15,8 +16,8 @@
 //! 4096         the stream
 //! ```
 //!
-//! A file gets its name only after its header and all its blocks are durable, so a segment whose name is in use and whose
-//! header is not right is damaged, whatever happened.
+//! A file gets its name only after its header and all its blocks are durable, so a segment whose name is in
+//! use and whose header is not right is damaged, whatever happened.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ const MAGIC: &[u8; 8] = b"COHORTLG";
 const VERSION: u32 = 1;
 /// Written at once when a segment is filled with zeros.
 const FILL_BYTES: u64 = 1 << 20;
+/// Synced at once: a commit's sync that comes meanwhile waits for no more than this.
+const SYNC_BYTES: u64 = 8 << 20;
 /// A segment while it is made.
 pub(crate) const UNFINISHED: &str = "log.new";
 
@@ -112,6 +115,9 @@ fn fill(fs: &SharedFs, path: &Path, geometry: Geometry, segment: u64) -> io::Res
         let n = (geometry.segment_bytes - at).min(zeros.len() as u64);
         file.write_at(&zeros[..n as usize], at)?;
         at += n;
+        if at % SYNC_BYTES < n {
+            file.sync_data()?;
+        }
     }
     file.sync_data()?;
     Ok(file)

@@ -93,7 +93,8 @@ impl Segments {
         Ok(done)
     }
 
-    /// Writes a run of whole blocks: one write per segment it touches, then one sync for each. Answers how many syncs.
+    /// Writes a run of whole blocks: one write per segment it touches, then one sync for each. Answers how
+    /// many syncs.
     pub fn write_and_sync(
         &self,
         bytes: &[u8],

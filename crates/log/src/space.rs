@@ -1,12 +1,15 @@
 //! Room in the log: promises against segments that are ready, and making segments ready.
 //!
-//! `promised` is the LSN that the log reaches when every room is used in full. A room is given by moving it forward, which succeeds
-//! while it stays below `ready_end` (the end of the last ready segment) and within the cap. So an append never finds its segment missing (I6).
+//! `promised` is the LSN that the log reaches when every room is used in full. A room is given by moving it
+//! forward, which succeeds while it stays below `ready_end` (the end of the last ready segment) and within
+//! the cap. So an append never finds its segment missing (I6).
 //!
-//! Segments are made ready one after the other under the `making` lock: a released one is renamed, or a new one is filled with zeros. A background thread
-//! does so ahead of need; without it (`Preallocation::Inline`) the thread that needs room does.
+//! Segments are made ready one after the other under the `making` lock: a released one is renamed, or a new
+//! one is filled with zeros. A background thread does so ahead of need; without it (`Preallocation::Inline`)
+//! the thread that needs room does.
 //!
-//! On failure: "no space" is an answer (`Full`), tried again at the next `reserve`; anything else poisons the log.
+//! On failure: "no space" is an answer (`Full`), tried again at the next `reserve`; anything else poisons the
+//! log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

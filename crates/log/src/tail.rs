@@ -1,8 +1,9 @@
 //! The end of the log in memory: what was appended and is not hardened yet.
 //!
-//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer up to the first claim that is not
-//! filled, pads it to whole blocks, and leaves a second buffer with what remains: the last, partly filled block (so that the next
-//! flush rewrites it with the same prefix) and whatever follows.
+//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer up to
+//! the first claim that is not filled, pads it to whole blocks, and leaves a second buffer with what remains:
+//! the last, partly filled block (so that the next flush rewrites it with the same prefix) and whatever
+//! follows.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +100,8 @@ impl Tail {
         Ok(batch)
     }
 
-    /// Lets the first record of the flush say that all before it is hardened: one flush runs at a time, so it is.
+    /// Lets the first record of the flush say that all before it is hardened: one flush runs at a time, so it
+    /// is.
     fn mark_first(&mut self, salt: u32) {
         let start = (self.taken - self.base) as usize;
         let bytes = &mut self.buf[start..start + HEADER_BYTES as usize];

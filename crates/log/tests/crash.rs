@@ -1,4 +1,4 @@
-//! Crash at every operation that changes the disk, and damage at every byte.
+//! Crash at every operation that changes the disk, and damage at every byte. `CRASH_SEEDS=100` explores longer.
 
 mod support;
 
@@ -96,7 +96,8 @@ fn check(fs: &SharedFs, model: &Model, context: &str) {
 #[test]
 fn crash_at_every_operation() {
     let mut crashes = 0;
-    for seed in 0..12 {
+    let seeds = std::env::var("CRASH_SEEDS").map_or(5, |n| n.parse().expect("a number"));
+    for seed in 0..seeds {
         for k in 0.. {
             let mem = MemFs::new();
             let faults = FaultFs::new(Arc::new(mem.clone()));
@@ -114,7 +115,7 @@ fn crash_at_every_operation() {
             }
         }
     }
-    assert!(crashes > 500, "{crashes}");
+    assert!(crashes > 200, "{crashes}");
 }
 
 #[test]
@@ -282,8 +283,9 @@ fn a_last_flush_torn_at_any_sector_is_repaired() {
 
 #[test]
 fn records_of_a_torn_tail_never_come_back_behind_a_checkpoint() {
-    // Two records of one block each; the first is lost, the second stays on the disk. Then a record of that size is
-    // written in the place of the first, and a checkpoint set behind it: recovery starts exactly at the old second.
+    // Two records of one block each; the first is lost, the second stays on the disk. Then a record of that
+    // size is written in the place of the first, and a checkpoint set behind it: recovery starts exactly at
+    // the old second.
     const BYTES: usize = 4096 - 32;
     let fs: SharedFs = Arc::new(MemFs::new());
     let (log, _) = open(&fs).expect("opens");

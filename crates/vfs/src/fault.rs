@@ -1,8 +1,8 @@
 //! A file system that fails on command.
 //!
-//! Operations that change something (create, write, set_len, sync, rename, remove, sync_dir) are numbered from 0. A plan names
-//! the number at which something happens. So a test runs its workload for k = 0, 1, 2, ... until a run ends before its
-//! k-th operation, and has then met every place where the machine can stop.
+//! Operations that change something (create, write, set_len, sync, rename, remove, sync_dir) are numbered
+//! from 0. A plan names the number at which something happens. So a test runs its workload for k = 0, 1, 2,
+//! ... until a run ends before its k-th operation, and has then met every place where the machine can stop.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 pub enum Fault {
     /// Nothing.
     None,
-    /// The machine stops at operation `at`: the operation may have reached the disk in part (a sync has not), and this and every later one,
-    /// reads too, fails.
+    /// The machine stops at operation `at`: the operation may have reached the disk in part (a sync has not),
+    /// and this and every later one, reads too, fails.
     CrashAt(u64),
     /// Operation `at` fails without effect, once.
     ErrorAt(u64, io::ErrorKind),

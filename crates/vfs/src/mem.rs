@@ -1,7 +1,7 @@
 //! A file system in memory that can crash.
 //!
-//! Every file keeps two contents: the *live* one, which reads see, and the *synced* one, which a crash cannot take, with the
-//! list of changes that lie between them. Directories do the same with names.
+//! Every file keeps two contents: the *live* one, which reads see, and the *synced* one, which a crash cannot
+//! take, with the list of changes that lie between them. Directories do the same with names.
 //!
 //! What a crash keeps ([`MemFs::crash_clone`]):
 //!

@@ -1,7 +1,7 @@
 //! The operating system's files.
 //!
-//! Reads, writes and syncs go through the C library (`pread64`, `pwrite64`, `fdatasync`, `fsync`), so that a preloaded
-//! library can count or slow them.
+//! Reads, writes and syncs go through the C library (`pread64`, `pwrite64`, `fdatasync`, `fsync`), so that a
+//! preloaded library can count or slow them.
 
 use std::ffi::CString;
 use std::fs::{self, OpenOptions, TryLockError};
