@@ -145,10 +145,10 @@ impl Coordinator {
         let open = |synced_to| {
             open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to)
         };
-        let base = options.binlog.as_ref().map_or("", |b| b.name.base());
+        let base = options.binlog.as_ref().map_or(String::new(), |b| b.name.base().to_owned());
         let open_binlog: Option<recovery::OpenBinlog<'_>> =
             if options.binlog.is_some() { Some(&open) } else { None };
-        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, base)?;
+        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, &base)?;
         let log = log.finish()?;
 
         let binlog = match (&options.binlog, files) {
@@ -184,6 +184,10 @@ impl Coordinator {
             is_closing: AtomicBool::new(false),
             options,
         });
+        if coordinator.recovered.binlog_base != base {
+            // From now on a crash recovery must find the files under this name, so the control file has to say it.
+            coordinator.checkpoint().map_err(RecoveryError::Checkpoint)?;
+        }
         if coordinator.options.has_threads {
             Checkpointer::start(&coordinator);
         }
@@ -463,8 +467,13 @@ fn start_binlog(
     };
     let now_s = (world.clock.wall_us() / 1_000_000) as u32;
     let mut out = StreamOut::default();
-    let stream =
-        Stream::open_new(stream_options, recovered.next_binlog_file, recovered.gtids.clone(), now_s, &mut out);
+    let stream = Stream::open_new(
+        stream_options,
+        recovered.next_binlog_file,
+        recovered.gtids.clone(),
+        now_s,
+        &mut out,
+    );
     append_binlog_record(log, log.reserve(ROTATION_BYTES)?, &out);
     log.flush()?;
     let materialiser = match options.has_threads {

@@ -15,9 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, Gtid, Lsn, Xid};
-use cohort_binlog::{
-    Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event,
-};
+use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::LockTable;
 use cohort_log::{Log, LogError, Room};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Xid};
 use cohort_binlog::{BinlogError, BinlogFiles, Chunk, Content, GtidState, SpillDir, StreamOut};
 use cohort_engine::{EngineError, Participant, Redo};
-use cohort_log::{LogError, Recovery};
+use cohort_log::{LogError, Opened, Recovery};
 use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::record::{self, Checkpoint, RedoRef};
@@ -59,6 +59,8 @@ pub enum RecoveryError {
     Engine(EngineError),
     /// A file could not be read or written.
     Io(PathBuf, std::io::Error),
+    /// What was recovered could not be made durable.
+    Checkpoint(crate::coordinator::CheckpointError),
 }
 
 impl fmt::Display for RecoveryError {
@@ -70,6 +72,7 @@ impl fmt::Display for RecoveryError {
             RecoveryError::Log(e) => write!(f, "{e}"),
             RecoveryError::Binlog(e) => write!(f, "{e}"),
             RecoveryError::Engine(e) => write!(f, "{e}"),
+            RecoveryError::Checkpoint(e) => write!(f, "{e}"),
             RecoveryError::Io(path, e) => write!(f, "{}: {e}", path.display()),
         }
     }
@@ -100,6 +103,8 @@ impl From<EngineError> for RecoveryError {
 pub struct Recovered {
     pub last_seq: CommitSeq,
     pub next_xid: Xid,
+    /// Base name of the binlog at the last checkpoint; empty with the binlog off, or in a new data directory.
+    pub binlog_base: String,
     /// After the last transaction of the binlog.
     pub gtids: GtidState,
     /// Number of the binlog file to start with.
@@ -181,7 +186,8 @@ pub fn recover(
         }
     }
     pass.found.log_bytes = end.0 - start.0;
-    pass.check_ends(end, end_on_disk)?;
+    let is_new = log.opened() == Opened::Created;
+    pass.check_ends(end, end_on_disk, is_new)?;
     pass.finish()
 }
 
@@ -280,7 +286,12 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn check_ends(&self, log_end: Lsn, binlog_on_disk: Option<BinlogPos>) -> Result<(), RecoveryError> {
+    fn check_ends(
+        &self,
+        log_end: Lsn,
+        on_disk: Option<BinlogPos>,
+        is_new: bool,
+    ) -> Result<(), RecoveryError> {
         for participant in self.scene.participants {
             let durable = participant.durable_lsn();
             if durable > log_end {
@@ -290,7 +301,9 @@ impl Pass<'_> {
                 return Err(refused(Row::EngineAhead, what));
             }
         }
-        if let (Some(on_disk), Some(end)) = (binlog_on_disk, self.binlog_end)
+        // A log that was made just now ends before the first binlog file.
+        let end = self.binlog_end.or(is_new.then(BinlogPos::default));
+        if let (Some(on_disk), Some(end)) = (on_disk, end)
             && on_disk > end
         {
             let what = format!(

@@ -111,7 +111,8 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
 
 #[test]
 fn many_threads_keep_one_order_and_lose_nobody() {
-    let pipeline = pipeline(Duration::from_micros(50), PaceOptions { is_adaptive: true, ..PaceOptions::default() });
+    let pipeline =
+        pipeline(Duration::from_micros(50), PaceOptions { is_adaptive: true, ..PaceOptions::default() });
     const THREADS: u64 = 16;
     const EACH: u64 = 300;
     std::thread::scope(|scope| {

@@ -84,7 +84,8 @@ impl Bank {
     pub fn run(&mut self, world: &World, script: Script) {
         while self.next < script.transfers {
             let group = 1 + self.next % 4;
-            let seqs: Option<Vec<(u64, CommitSeq)>> = (0..group).map(|_| self.order(world, script.seed)).collect();
+            let seqs: Option<Vec<(u64, CommitSeq)>> =
+                (0..group).map(|_| self.order(world, script.seed)).collect();
             let Some(seqs) = seqs else { return };
             for (n, seq) in seqs {
                 if world.coordinator.wait_published(seq).is_err() {
@@ -172,7 +173,8 @@ fn change(trx: &mut [Box<dyn EngineTrx>; 2], account: u64, by: i64) {
 fn done(engine: &dyn Engine) -> Vec<u64> {
     let mut batch = Batch::default();
     let trx = engine.begin();
-    trx.scan(ReadAt::Latest, DONE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch).expect("in memory");
+    trx.scan(ReadAt::Latest, DONE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch)
+        .expect("in memory");
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }
 
@@ -185,7 +187,9 @@ fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation
         while let Some(raw) = reader.next_event().map_err(|e| broken(&e))? {
             if let Event::Query(query) = reader.decode(&raw).map_err(|e| broken(&e))? {
                 let text = String::from_utf8_lossy(&query.sql).into_owned();
-                told.push(Transfer::parse(&text).ok_or_else(|| Violation(format!("unknown event: {text:.40}")))?);
+                told.push(
+                    Transfer::parse(&text).ok_or_else(|| Violation(format!("unknown event: {text:.40}")))?,
+                );
             }
         }
     }
@@ -201,7 +205,9 @@ pub fn check(world: &World, disk: &Disk, bank: &Bank, seed: u64) -> Result<(), V
     ensure(numbers == left, || format!("I2: the binlog tells {numbers:?}, the engines did {left:?}"))?;
     for (at, transfer) in told.iter().enumerate() {
         ensure(transfer.n == at as u64, || format!("I1: transfer {} stands at place {at}", transfer.n))?;
-        ensure(*transfer == Transfer::draw(seed, transfer.n), || format!("transfer {} was altered", transfer.n))?;
+        ensure(*transfer == Transfer::draw(seed, transfer.n), || {
+            format!("transfer {} was altered", transfer.n)
+        })?;
     }
     for n in &bank.acknowledged {
         ensure(left.contains(n), || format!("I4: transfer {n} was acknowledged and is lost"))?;
@@ -209,11 +215,19 @@ pub fn check(world: &World, disk: &Disk, bank: &Bank, seed: u64) -> Result<(), V
     let trx: [Arc<dyn Engine>; 2] = world.engines.each_ref().map(|e| e.clone() as Arc<dyn Engine>);
     for account in 0..2 * ACCOUNTS {
         let moved = |t: &Transfer| {
-            if t.to == account { t.amount } else if t.from == account { -t.amount } else { 0 }
+            if t.to == account {
+                t.amount
+            } else if t.from == account {
+                -t.amount
+            } else {
+                0
+            }
         };
         let expected = OPENING_BALANCE + told.iter().map(moved).sum::<i64>();
         let found = balance(&*trx[side_of(account)].begin(), account);
-        ensure(found == expected, || format!("account {account} holds {found}, the binlog yields {expected}"))?;
+        ensure(found == expected, || {
+            format!("account {account} holds {found}, the binlog yields {expected}")
+        })?;
     }
     Ok(())
 }

@@ -11,6 +11,6 @@ mod bank;
 mod explore;
 mod world;
 
-pub use bank::{Bank, Script, Violation};
+pub use bank::{Bank, Script, Violation, check};
 pub use explore::{Explored, explore, explore_recovery};
-pub use world::{Disk, World};
+pub use world::{Disk, Setup, World};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
+use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions, RecoveryError};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
@@ -20,6 +20,21 @@ const DATADIR: &str = "/data";
 const SEGMENT_BYTES: u64 = 32 << 10;
 const BINLOG_FILE_BYTES: u64 = 4 << 10;
 
+/// What a start may get wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Participant number of the second engine.
+    pub right_engine: u8,
+    /// Base name of the binlog; none is `skip-log-bin`.
+    pub binlog: Option<&'static str>,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { right_engine: 2, binlog: Some("binlog") }
+    }
+}
+
 /// A running server without SQL.
 pub struct World {
     pub coordinator: Arc<Coordinator>,
@@ -31,21 +46,26 @@ pub struct World {
 
 impl World {
     /// Recovers what is on the disk and opens it.
-    pub fn open(disk: &Disk) -> Result<World, String> {
-        disk.create_dir_all(Path::new(DATADIR)).map_err(|e| e.to_string())?;
+    pub fn open(disk: &Disk) -> Result<World, RecoveryError> {
+        World::open_as(disk, Setup::default())
+    }
+
+    /// [`World::open`] with a setup that may not be the one the disk was written with.
+    pub fn open_as(disk: &Disk, setup: Setup) -> Result<World, RecoveryError> {
+        let datadir = Path::new(DATADIR);
+        disk.create_dir_all(datadir).map_err(|e| RecoveryError::Io(datadir.to_path_buf(), e))?;
         let engine = |id: u8, name: &str| {
-            let dir = Path::new(DATADIR).join(name);
-            ReferenceEngine::open(ParticipantId(id), disk.clone(), dir).map(Arc::new).map_err(|e| e.to_string())
+            let dir = datadir.join(name);
+            ReferenceEngine::open(ParticipantId(id), disk.clone(), dir).map(Arc::new)
         };
-        let engines = [engine(1, "left")?, engine(2, "right")?];
+        let engines = [engine(1, "left")?, engine(setup.right_engine, "right")?];
         let participants = engines.iter().map(|e| e.clone() as Arc<dyn Participant>).collect();
         let shared = engines.iter().map(|e| e.clone() as Arc<dyn Engine>).collect();
         let locks = LockTable::new(1, None);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let machine = Machine::sim(disk.clone(), 1);
-        let coordinator =
-            Coordinator::open(machine, options(is_stopped.clone()), participants, shared, locks.clone())
-                .map_err(|e| e.to_string())?;
+        let options = options(setup, is_stopped.clone());
+        let coordinator = Coordinator::open(machine, options, participants, shared, locks.clone())?;
         Ok(World { coordinator, engines, locks, is_stopped })
     }
 
@@ -58,7 +78,7 @@ impl World {
     }
 }
 
-fn options(is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
+fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
     CoordinatorOptions {
         datadir: PathBuf::from(DATADIR),
         log: LogOptions {
@@ -67,8 +87,8 @@ fn options(is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
             preallocation: Preallocation::Inline,
             ..LogOptions::default()
         },
-        binlog: Some(BinlogSettings {
-            name: BinlogName::new(Path::new(DATADIR), "binlog"),
+        binlog: setup.binlog.map(|base| BinlogSettings {
+            name: BinlogName::new(Path::new(DATADIR), base),
             file_bytes_max: BINLOG_FILE_BYTES,
             server_id: ServerId(1),
             server_version: "10.11.99-MariaDB-cohort-log".to_owned(),

@@ -1,0 +1,174 @@
+//! Every row of the recovery table, made to happen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_commit::{RecoveryError, Row};
+use cohort_sim::{Bank, Disk, Script, Setup, World, check, explore};
+use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
+
+/// Three transfers and a rotation, no checkpoint.
+const SCRIPT: Script = Script { seed: 3, transfers: 3 };
+
+fn disk(memory: &MemFs) -> Disk {
+    Arc::new(memory.clone())
+}
+
+/// A server that ran the script and was killed: nothing was checkpointed, the last events are not in the binlog files.
+fn killed(script: Script) -> (MemFs, Bank) {
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let mut bank = Bank::default();
+    bank.run(&world, script);
+    assert_eq!(bank.acknowledged.len() as u64, bank.next);
+    (memory.kill_clone(), bank)
+}
+
+/// A file's bytes; none if it is not there.
+fn read(memory: &MemFs, path: &str) -> Vec<u8> {
+    if !disk(memory).exists(Path::new(path)) {
+        return Vec::new();
+    }
+    let file = disk(memory).open(Path::new(path), OpenMode::Read).expect("opens");
+    let mut bytes = vec![0; file.len().expect("length") as usize];
+    file.read_at(&mut bytes, 0).expect("reads");
+    bytes
+}
+
+fn files_below(memory: &MemFs, dir: &str) -> Vec<PathBuf> {
+    let names = disk(memory).list(Path::new(dir)).expect("lists");
+    names.into_iter().map(|name| Path::new(dir).join(name)).collect()
+}
+
+fn remove_all(memory: &MemFs, dir: &str) {
+    for path in files_below(memory, dir) {
+        disk(memory).remove(&path).expect("removes");
+    }
+}
+
+fn refusal(memory: &MemFs, setup: Setup) -> Row {
+    let before: Vec<Vec<u8>> =
+        files_below(memory, "/data/log").iter().map(|p| read(memory, p.to_str().expect("text"))).collect();
+    match World::open_as(&disk(memory), setup) {
+        Err(RecoveryError::Refused { row, what, cure }) => {
+            assert!(!what.is_empty() && !cure.is_empty());
+            let after: Vec<Vec<u8>> = files_below(memory, "/data/log")
+                .iter()
+                .map(|p| read(memory, p.to_str().expect("text")))
+                .collect();
+            assert!(before.is_empty() || before == after, "a refusal leaves the log as it was");
+            row
+        }
+        Err(other) => panic!("refused for another reason: {other}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+#[test]
+fn complete_records_are_replayed() {
+    assert_eq!(format!("{:?}", Row::Replay), "Replay");
+    let (memory, bank) = killed(SCRIPT);
+    let world = World::open(&disk(&memory)).expect("recovers");
+    let recovered = world.coordinator.recovered();
+    assert_eq!((recovered.commits, recovered.replayed, recovered.skipped), (bank.next, 2 * bank.next, 0));
+    check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+}
+
+#[test]
+fn what_an_engine_has_checkpointed_is_skipped() {
+    assert_eq!(format!("{:?}", Row::Skip), "Skip");
+    // The crash between an engine's checkpoint and the log's lies at some operation of a run that checkpoints.
+    let script = Script { transfers: 10, ..SCRIPT };
+    let mut skipped = 0;
+    for at in 0.. {
+        let memory = MemFs::new();
+        let faults = FaultFs::new(Arc::new(memory.clone()));
+        faults.set(Fault::CrashAt(at));
+        let faulty: Disk = Arc::new(faults.clone());
+        if let Ok(world) = World::open(&faulty) {
+            Bank::default().run(&world, script);
+        }
+        if !faults.crashed() {
+            break;
+        }
+        let left = memory.kill_clone();
+        if let Ok(world) = World::open(&disk(&left)) {
+            skipped = skipped.max(world.coordinator.recovered().skipped);
+        }
+    }
+    assert!(skipped > 0, "some crash left an engine ahead of the log's checkpoint");
+}
+
+#[test]
+fn binlog_bytes_are_completed_or_found_present() {
+    let (memory, bank) = killed(SCRIPT);
+    // The mark "in use" of the format description goes when the file is closed.
+    const IN_USE_OFFSET: usize = 21;
+    let mut before = read(&memory, "/data/binlog.000001");
+    before[IN_USE_OFFSET] = 0;
+    let world = World::open(&disk(&memory)).expect("recovers");
+    let completed = read(&memory, "/data/binlog.000001");
+    assert!(completed.len() > before.len() && completed.starts_with(&before), "{:?}", Row::Complete);
+    check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+
+    // Killed again before any checkpoint: the same bytes come from the log once more and are there already.
+    let again = memory.kill_clone();
+    World::open(&disk(&again)).expect("recovers");
+    assert_eq!(read(&again, "/data/binlog.000001"), completed, "{:?}", Row::Present);
+}
+
+#[test]
+fn what_was_not_hardened_is_nowhere() {
+    // The explorer asserts for every torn record that nothing of it is anywhere (I3): Row::Cut.
+    let explored = explore(Script { transfers: 5, ..SCRIPT }, 0, 1).expect("no violation");
+    assert!(explored.crashes > 10, "{:?}: {explored:?}", Row::Cut);
+}
+
+#[test]
+fn redo_of_an_unknown_participant_is_refused() {
+    let (memory, _) = killed(SCRIPT);
+    assert_eq!(refusal(&memory, Setup { right_engine: 9, ..Setup::default() }), Row::Unknown);
+}
+
+#[test]
+fn a_lost_log_is_refused() {
+    let (memory, _) = killed(Script { transfers: 10, ..SCRIPT });
+    let (without_engines, log_only) = (memory.kill_clone(), memory.kill_clone());
+    remove_all(&log_only, "/data/log");
+    assert_eq!(refusal(&log_only, Setup::default()), Row::EngineAhead);
+
+    for dir in ["/data/log", "/data/left", "/data/right"] {
+        remove_all(&without_engines, dir);
+    }
+    assert_eq!(refusal(&without_engines, Setup::default()), Row::BinlogAhead);
+}
+
+#[test]
+fn a_binlog_that_is_off_or_renamed_is_refused_while_the_log_holds_its_bytes() {
+    let (memory, _) = killed(SCRIPT);
+    for binlog in [None, Some("other")] {
+        assert_eq!(refusal(&memory.kill_clone(), Setup { binlog, ..Setup::default() }), Row::BinlogOff);
+    }
+    // After a clean stop nothing is left to complete: then both are fine.
+    let world = World::open(&disk(&memory)).expect("recovers");
+    world.coordinator.close().expect("stops");
+    drop(world);
+    World::open_as(&disk(&memory), Setup { binlog: None, ..Setup::default() })
+        .expect("starts without a binlog");
+}
+
+#[test]
+fn a_lost_spill_file_is_refused() {
+    // Transfer 10 is told in a text that spills.
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let mut bank = Bank { next: 0, ..Bank::default() };
+    bank.run(&world, Script { transfers: 12, ..SCRIPT });
+    let left = memory.kill_clone();
+    let spilled = files_below(&left, "/data/spill");
+    assert!(!spilled.is_empty(), "the large transfer spilled and its copy is not synced yet");
+    for path in spilled {
+        disk(&left).remove(&path).expect("removes");
+    }
+    assert_eq!(refusal(&left, Setup::default()), Row::SpillLost);
+}
