@@ -11,6 +11,7 @@
 //! | `gtid_state` | [`GtidState`]: the newest sequence number per domain and server |
 //! | `files` | [`BinlogFiles`]: files and index in a directory; recovery, completion, purge |
 //! | `materialiser` | [`Materialiser`]: writes hardened chunks to the files behind the commits |
+//! | `statement` | [`StatementDecoder`]: the BINLOG statement |
 //! | `reader` | [`EventReader`]: events of one file, the live one too |
 //!
 //! The way of a transaction: a session fills its [`TrxCache`] and seals it (prepare). The leader of the flush group
@@ -29,6 +30,7 @@ mod name;
 mod reader;
 mod scan;
 mod spill;
+mod statement;
 mod stream;
 
 pub use cache::{CacheError, CacheOptions, CachePos, RowImage, Stamp, TrxCache};
@@ -40,5 +42,6 @@ pub use gtid_state::GtidState;
 pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptions};
 pub use name::BinlogName;
 pub use reader::{EventReader, RawEvent};
-pub use spill::{Sealed, SpillDir};
+pub use spill::{Sealed, SpillDir, WritePiece};
+pub use statement::{StatementDecoder, StatementError};
 pub use stream::{GtidHead, Stream, StreamOptions, Written};

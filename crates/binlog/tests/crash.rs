@@ -80,6 +80,39 @@ fn after_crash(fs: &SharedFs, log: &mut Log) -> Result<(), Stop> {
 }
 
 #[test]
+fn a_crash_in_a_purge_leaves_every_file_of_the_index_whole() {
+    for k in 0.. {
+        let disk = fresh();
+        let faulty = FaultFs::new(Arc::new(disk.clone()));
+        let fs: SharedFs = Arc::new(faulty.clone());
+        let mut log = Log::default();
+        let mut server = start(&fs, &mut log).expect("starts");
+        while log.model.len() < 5 {
+            server.transaction(&mut log, 20).expect("memory");
+        }
+        server.checkpoint(&mut log).expect("syncs");
+        faulty.set(Fault::CrashAt(faulty.ops() + k));
+        let purged = server.files.with_files(|files| files.purge_to(4, 4));
+        for seed in 0..5 {
+            let fs: SharedFs = Arc::new(disk.crash_clone(k * 100 + seed));
+            let spill = spill_dir(&fs).expect("opens");
+            let (mut files, recovered) = recover(&fs, &log, &spill).expect("recovers");
+            assert_eq!(recovered.end, log.end);
+            assert!([&[1, 2, 3, 4, 5][..], &[4, 5]].contains(&files.numbers()), "{:?}", files.numbers());
+            let orphans = files.orphans().expect("lists");
+            files.remove_files(&orphans).expect("removes");
+            let sizes = files.sizes().expect("all are there");
+            assert!(sizes.iter().all(|size| size.bytes == log.model[&size.file].len() as u64));
+            assert_eq!(support::binlog_files_in_dir(&fs), files.numbers().len());
+        }
+        if !faulty.crashed() {
+            purged.expect("nothing fails without a crash");
+            break;
+        }
+    }
+}
+
+#[test]
 fn without_space_nothing_is_lost_and_service_resumes() {
     for k in 0.. {
         let disk = fresh();

@@ -1,11 +1,16 @@
 //! Files that MariaDB 10.11 wrote: decoding and encoding gives the same bytes, and the text of SHOW BINLOG EVENTS is
 //! the same. How the files were made: `tests/data/README`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::BinlogPos;
 
 use cohort_binlog::event::{self, Event};
-use cohort_binlog::{Checksum, EventReader, RawEvent};
-use cohort_vfs::RealFs;
+use cohort_binlog::{
+    BinlogFiles, BinlogName, Checksum, EventReader, OpenOptions, RawEvent, Tail, VerifyScope,
+};
+use cohort_vfs::{MemFs, OpenMode, RealFs, SharedFs};
 
 const FILES: [&str; 6] = ["000001", "000003", "000004", "000005", "000007", "000010"];
 
@@ -98,6 +103,33 @@ fn the_info_column_is_that_of_show_binlog_events() {
             assert_eq!(Some(line.as_str()), lines.next());
         }
         assert_eq!(lines.next(), None, "{number} has more events");
+    }
+}
+
+/// What recovery makes of a file of MariaDB: its GTID state and how it ends.
+#[test]
+fn the_gtid_state_follows_from_the_file() {
+    for (number, state, tail) in [
+        ("000001", "0-7-28", Tail::Closed),
+        ("000003", "0-7-29", Tail::Closed),
+        ("000004", "0-7-39,3-7-1", Tail::Closed),
+        ("000005", "0-7-54,3-7-1", Tail::Closed),
+        ("000007", "0-7-54,3-7-1", Tail::Closed),
+        ("000010", "0-7-69,3-7-1", Tail::Open),
+    ] {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let name = BinlogName::new(Path::new("/"), "binlog");
+        let bytes = std::fs::read(path(number)).expect("reads");
+        let file = fs.open(&name.path(1), OpenMode::CreateNew).expect("creates");
+        file.write_at(&bytes, 0).expect("writes");
+        let options = OpenOptions { verify: VerifyScope::All, synced_to: BinlogPos::default() };
+        let (_, found) = BinlogFiles::open(fs.clone(), name.clone(), options).expect("opens");
+        assert_eq!(found.end, Some(BinlogPos { file: 1, offset: bytes.len() as u64 }), "{number}");
+        assert_eq!((found.gtid_state.position_text().as_str(), found.tail), (state, tail), "{number}");
+        // Inside a transaction it is torn, and ends before it.
+        file.set_len(bytes.len() as u64 - 50).expect("cuts");
+        let (_, cut) = BinlogFiles::open(fs, name, options).expect("opens");
+        assert!(cut.end < found.end && cut.tail != Tail::Closed, "{number}");
     }
 }
 

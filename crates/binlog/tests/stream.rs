@@ -8,8 +8,9 @@ use cohort_binlog::event::{
     Event, QueryEvent, RowsKind, StatusVars, TableMap, flags, gtid_flags2, rows_flags,
 };
 use cohort_binlog::{
-    BinlogName, CacheError, CacheOptions, Checksum, Content, EventReader, GtidHead, GtidState, RawEvent,
-    RowImage, Sealed, SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache,
+    BinlogFiles, BinlogName, CacheError, CacheOptions, Checksum, Content, EventReader, GtidHead, GtidState,
+    OpenOptions, RawEvent, RowImage, Sealed, SpillDir, Stamp, Stream, StreamOptions, StreamOut, TrxCache,
+    VerifyScope,
 };
 use cohort_vfs::{MemFs, OpenMode, RealFs, SharedFs};
 
@@ -356,8 +357,10 @@ fn rotation_checksum_change_and_stop() {
     assert_eq!(stream.gtid_state().position_text(), format!("0-7-{}", next - 1));
 }
 
+/// Figures, not a check: `cargo test --release -p cohort-binlog --test stream speed -- --ignored --nocapture`.
 #[test]
-fn appending_a_small_transaction_is_fast() {
+#[ignore = "prints figures"]
+fn speed_of_the_commit_path_and_of_recovery() {
     let mut cache = TrxCache::new(CacheOptions::default(), None);
     statement(&mut cache, 20);
     let body = cache.seal().expect("in memory");
@@ -370,5 +373,29 @@ fn appending_a_small_transaction_is_fast() {
         stream.append_trx(&mut out, &head(seq_no, Some(1)), &body, Some(Xid(seq_no)));
     }
     let each = start.elapsed() / rounds as u32;
-    println!("{each:?} per transaction of {} bytes", out.bytes.len());
+    println!("append: {each:?} per transaction of {} bytes", out.bytes.len());
+
+    let start = std::time::Instant::now();
+    for _ in 0..rounds {
+        statement(&mut cache, 1);
+        let body = cache.seal().expect("in memory");
+        cache.recycle(body);
+    }
+    println!("fill and seal: {:?} per transaction of one row", start.elapsed() / rounds as u32);
+
+    let mut out = StreamOut::default();
+    let mut stream = Stream::open_new(options(Checksum::Crc32), 1, GtidState::default(), 1, &mut out);
+    for seq_no in 1..=500_000 {
+        stream.append_trx(&mut out, &head(seq_no, None), &body, Some(Xid(seq_no)));
+    }
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let name = BinlogName::new(Path::new("/"), "binlog");
+    let file = fs.open(&name.path(1), OpenMode::CreateNew).expect("creates");
+    file.write_at(&out.bytes, 0).expect("writes");
+    let start = std::time::Instant::now();
+    let options = OpenOptions { verify: VerifyScope::All, synced_to: BinlogPos::default() };
+    let (_, found) = BinlogFiles::open(fs, name, options).expect("opens");
+    assert_eq!(found.end, Some(stream.position()));
+    let rate = out.bytes.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
+    println!("verify: {rate:.0} MB/s over {} bytes", out.bytes.len());
 }

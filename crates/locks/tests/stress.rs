@@ -135,7 +135,7 @@ fn threads_on_few_rows_and_names() {
 
 fn run(world: &World, thread: u64) {
     let mut random = Random(thread * 7919 + 1);
-    for n in 0..400 {
+    for n in 0..std::env::var("STRESS").map_or(400, |n| n.parse().expect("a number")) {
         let mut owner = world.table.owner(TrxId(thread << 32 | n));
         match transaction(world, &mut owner, &mut random) {
             Ok(()) if random.below(2) == 0 => {

@@ -150,6 +150,8 @@ errors! {
     UnsupportedPs = 1295, "HY000";
     GtidStrictOutOfOrder = 1950, "HY000";
     AutoincRange = 167, "22003";
+    Base64DecodeError = 1575, "HY000";
+    TooBigSet = 1097, "HY000";
     NoBinlogCoordinate = 1220, "HY000";
     OperandColumns = 1241, "21000";
     CantAggregate2Collations = 1267, "HY000";

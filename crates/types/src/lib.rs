@@ -11,6 +11,7 @@
 //! | `sql_mode` | [`SqlMode`]: the switches of the language |
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
+//! | `scalar` | values of fixed length, as rows and row events hold them |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
@@ -24,6 +25,7 @@ mod error;
 mod error_text;
 mod key;
 mod row;
+mod scalar;
 mod sql_mode;
 mod temporal;
 mod value;

@@ -1,11 +1,30 @@
 //! The row format of the engines.
+//!
+//! ```text
+//! offset
+//! 0      version: 1; bit 0x80: the ends are 4 bytes long, not 2
+//! 1      n: number of columns, u16
+//! 3      null bitmap, ceil(n / 8) bytes: bit i % 8 of byte i / 8 is set when column i is NULL
+//! ..     fixed part: the columns of fixed length one after the other (`scalar`); zeros where NULL
+//! ..     ends: of each string column, where it ends in the variable part
+//! ..     variable part: strings in UTF-8 whatever their character set (binary: bytes), CHAR without trailing spaces
+//! ```
+//!
+//! Little-endian. Columns are in *storage order*, in which they were added to the table; new ones come at the end
+//! only. So a row written before ADD COLUMN is a row of fewer columns: its parts are prefixes of today's, and the
+//! columns it lacks have the value that was their default when they were added. A dropped column keeps its place.
 
-use crate::{ColumnType, Value};
+use crate::scalar;
+use crate::{ColumnType, Str, TypeKind, Value};
+
+const VERSION: u8 = 1;
+const WIDE: u8 = 0x80;
+const HEADER: usize = 3;
 
 /// The bytes are not a row of this layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowError {
-    /// Ends too early, lengths that contradict each other, or fields out of range.
+    /// Ends too early, lengths that contradict each other, or fields out of range: a person must look.
     Corrupt,
     /// Written by a newer server.
     Version(u8),
@@ -14,34 +33,305 @@ pub enum RowError {
         /// Which column.
         column: usize,
     },
+    /// More than 4 GiB.
+    TooLong,
 }
 
-/// How the columns of a table lie in a row. Columns are in *storage order*: the order in which they were added to
-/// the table; new ones only at the end.
+impl std::fmt::Display for RowError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RowError::Corrupt => write!(f, "the row does not decode"),
+            RowError::Version(v) => write!(f, "the row is of version {v}, written by a newer server"),
+            RowError::WrongClass { column } => write!(f, "the value of column {column} is not of its type"),
+            RowError::TooLong => write!(f, "the row is longer than 4 GiB"),
+        }
+    }
+}
+
+impl std::error::Error for RowError {}
+
+/// Where a column lies.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// Offset in the fixed part.
+    Fixed { offset: usize, len: usize },
+    /// Number among the string columns.
+    Variable { index: usize },
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    ty: ColumnType,
+    /// In rows that lack the column.
+    missing: Value,
+    slot: Slot,
+}
+
+/// How the columns of a table lie in a row.
 #[derive(Clone, Debug)]
 pub struct RowLayout {
-    columns: Vec<(ColumnType, Value)>,
+    columns: Vec<Column>,
+    /// Of a row with the first n columns: bytes of the fixed part, number of string columns; n from 0.
+    extents: Vec<(usize, usize)>,
+}
+
+/// The parts of one row.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    /// Columns it has.
+    count: usize,
+    nulls: &'a [u8],
+    fixed: &'a [u8],
+    ends: &'a [u8],
+    end_len: usize,
+    variable: &'a [u8],
+}
+
+impl Parts<'_> {
+    fn is_null(&self, column: usize) -> bool {
+        self.nulls[column / 8] >> (column % 8) & 1 == 1
+    }
+
+    fn end(&self, index: usize) -> usize {
+        let at = index * self.end_len;
+        scalar::little_endian(&self.ends[at..at + self.end_len]) as usize
+    }
 }
 
 impl RowLayout {
-    /// The layout of columns, each with the value it has in rows that were written before it was added.
+    /// The layout of columns in storage order, each with the value it has in rows that were written before it was
+    /// added.
     pub fn new(columns: impl IntoIterator<Item = (ColumnType, Value)>) -> RowLayout {
-        todo!()
+        let mut layout = RowLayout { columns: Vec::new(), extents: vec![(0, 0)] };
+        let (mut offset, mut index) = (0, 0);
+        for (ty, missing) in columns {
+            let slot = match scalar::len(&ty) {
+                Some(len) => {
+                    offset += len;
+                    Slot::Fixed { offset: offset - len, len }
+                }
+                None => {
+                    index += 1;
+                    Slot::Variable { index: index - 1 }
+                }
+            };
+            layout.columns.push(Column { ty, missing, slot });
+            layout.extents.push((offset, index));
+        }
+        layout
     }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there is no column.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
     /// Appends a row; `values` are one per column, as `store` made them.
     pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
-        todo!()
+        let count = self.columns.len();
+        if values.len() != count {
+            return Err(RowError::WrongClass { column: values.len().min(count) });
+        }
+        let strings =
+            self.columns.iter().zip(values).filter(|(c, _)| matches!(c.slot, Slot::Variable { .. }));
+        let variable: usize = strings.map(|(c, v)| stored_bytes(&c.ty, v).len()).sum();
+        let wide = variable > usize::from(u16::MAX);
+        if variable > u32::MAX as usize {
+            return Err(RowError::TooLong);
+        }
+        let (fixed, string_count) = self.extents[count];
+        let end_len = if wide { 4 } else { 2 };
+        let nulls = count.div_ceil(8);
+        let start = out.len();
+        out.reserve(HEADER + nulls + fixed + string_count * end_len + variable);
+        out.push(if wide { VERSION | WIDE } else { VERSION });
+        out.extend_from_slice(&(count as u16).to_le_bytes());
+        out.resize(start + HEADER + nulls, 0);
+        for (n, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            let Slot::Fixed { len, .. } = column.slot else { continue };
+            if value.is_null() {
+                out.resize(out.len() + len, 0);
+            } else {
+                scalar::encode(&column.ty, value, out).map_err(|_| RowError::WrongClass { column: n })?;
+            }
+        }
+        let mut end = 0;
+        for (n, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            if value.is_null() {
+                out[start + HEADER + n / 8] |= 1 << (n % 8);
+            }
+            if let Slot::Variable { .. } = column.slot {
+                if !matches!(value, Value::Str(_) | Value::Null) {
+                    return Err(RowError::WrongClass { column: n });
+                }
+                end += stored_bytes(&column.ty, value).len();
+                out.extend_from_slice(&(end as u32).to_le_bytes()[..end_len]);
+            }
+        }
+        for (column, value) in self.columns.iter().zip(values) {
+            if let Slot::Variable { .. } = column.slot {
+                out.extend_from_slice(stored_bytes(&column.ty, value));
+            }
+        }
+        Ok(())
     }
+
     /// All columns, pushed to `out`.
     pub fn decode(&self, row: &[u8], out: &mut Vec<Value>) -> Result<(), RowError> {
-        todo!()
+        let parts = self.parts(row)?;
+        out.reserve(self.columns.len());
+        (0..self.columns.len()).try_for_each(|n| {
+            out.push(self.value(&parts, n)?);
+            Ok(())
+        })
     }
+
     /// The chosen columns, pushed to `out` in the order of `columns`.
     pub fn decode_some(&self, row: &[u8], columns: &[usize], out: &mut Vec<Value>) -> Result<(), RowError> {
-        todo!()
+        let parts = self.parts(row)?;
+        out.reserve(columns.len());
+        columns.iter().try_for_each(|&n| {
+            out.push(self.value(&parts, n)?);
+            Ok(())
+        })
     }
+
     /// One column.
     pub fn decode_one(&self, row: &[u8], column: usize) -> Result<Value, RowError> {
-        todo!()
+        self.value(&self.parts(row)?, column)
+    }
+
+    fn parts<'a>(&self, row: &'a [u8]) -> Result<Parts<'a>, RowError> {
+        let (&[version, low, high], rest) = row.split_first_chunk::<HEADER>().ok_or(RowError::Corrupt)?;
+        if version & !WIDE != VERSION {
+            return Err(RowError::Version(version & !WIDE));
+        }
+        let count = usize::from(u16::from_le_bytes([low, high]));
+        let &(fixed, strings) = self.extents.get(count).ok_or(RowError::Corrupt)?;
+        let end_len = if version & WIDE != 0 { 4 } else { 2 };
+        let (nulls, rest) = rest.split_at_checked(count.div_ceil(8)).ok_or(RowError::Corrupt)?;
+        let (fixed, rest) = rest.split_at_checked(fixed).ok_or(RowError::Corrupt)?;
+        let (ends, variable) = rest.split_at_checked(strings * end_len).ok_or(RowError::Corrupt)?;
+        let parts = Parts { count, nulls, fixed, ends, end_len, variable };
+        let last = if strings == 0 { 0 } else { parts.end(strings - 1) };
+        if last == variable.len() { Ok(parts) } else { Err(RowError::Corrupt) }
+    }
+
+    fn value(&self, parts: &Parts<'_>, n: usize) -> Result<Value, RowError> {
+        let column = self.columns.get(n).ok_or(RowError::Corrupt)?;
+        if n >= parts.count {
+            return Ok(column.missing.clone());
+        }
+        if parts.is_null(n) {
+            return Ok(Value::Null);
+        }
+        match column.slot {
+            Slot::Fixed { offset, len } => {
+                scalar::decode(&column.ty, &parts.fixed[offset..offset + len]).ok_or(RowError::Corrupt)
+            }
+            Slot::Variable { index } => {
+                let start = if index == 0 { 0 } else { parts.end(index - 1) };
+                let bytes = parts.variable.get(start..parts.end(index)).ok_or(RowError::Corrupt)?;
+                let collation = column.ty.collation;
+                // SQL text is trusted to be UTF-8 by whoever prints it; a page that rotted must not get there.
+                if collation != crate::Collation::BINARY && std::str::from_utf8(bytes).is_err() {
+                    return Err(RowError::Corrupt);
+                }
+                Ok(Value::Str(Str { bytes: bytes.to_vec(), collation }))
+            }
+        }
+    }
+}
+
+/// What is stored of a string value; nothing of NULL (and of a wrong class, which the caller refuses).
+fn stored_bytes<'a>(ty: &ColumnType, value: &'a Value) -> &'a [u8] {
+    let Value::Str(s) = value else { return &[] };
+    if ty.kind == TypeKind::Char {
+        let spaces = s.bytes.iter().rev().take_while(|&&b| b == b' ').count();
+        return &s.bytes[..s.bytes.len() - spaces];
+    }
+    &s.bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Collation;
+
+    fn layout() -> RowLayout {
+        let text = Collation::UTF8MB4_GENERAL_CI;
+        RowLayout::new([
+            (ColumnType::int(TypeKind::Int, None, false), Value::Null),
+            (ColumnType::string(TypeKind::VarChar, 20, text), Value::text("old")),
+            (ColumnType::int(TypeKind::SmallInt, None, true), Value::UInt(7)),
+            (ColumnType::string(TypeKind::Char, 5, text), Value::Null),
+        ])
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let mut row = Vec::new();
+        let values = [Value::Int(-2), Value::text("abc"), Value::Null, Value::text("xy  ")];
+        layout().encode(&values, &mut row).expect("fits");
+        #[rustfmt::skip]
+        assert_eq!(row, [
+            1, 4, 0,                    // version, columns
+            0b0100,                     // the third is NULL
+            0xfe, 0xff, 0xff, 0xff,     // -2
+            0, 0,                       // NULL
+            3, 0, 5, 0,                 // ends
+            b'a', b'b', b'c', b'x', b'y',
+        ]);
+        let mut back = Vec::new();
+        layout().decode(&row, &mut back).expect("good");
+        assert_eq!(back, [Value::Int(-2), Value::text("abc"), Value::Null, Value::text("xy")]);
+        back.clear();
+        layout().decode_some(&row, &[3, 0], &mut back).expect("good");
+        assert_eq!(back, [Value::text("xy"), Value::Int(-2)]);
+    }
+
+    #[test]
+    fn old_rows_have_the_values_of_added_columns() {
+        let old = RowLayout::new([(ColumnType::int(TypeKind::Int, None, false), Value::Null)]);
+        let mut row = Vec::new();
+        old.encode(&[Value::Int(5)], &mut row).expect("fits");
+        let mut values = Vec::new();
+        layout().decode(&row, &mut values).expect("good");
+        assert_eq!(values, [Value::Int(5), Value::text("old"), Value::UInt(7), Value::Null]);
+    }
+
+    #[test]
+    fn long_rows_have_wide_ends() {
+        let long = "x".repeat(70_000);
+        let layout = RowLayout::new([(
+            ColumnType::string(TypeKind::LongText, 0, Collation::UTF8MB4_BIN),
+            Value::Null,
+        )]);
+        let value = Value::Str(Str { bytes: long.into_bytes(), collation: Collation::UTF8MB4_BIN });
+        let mut row = Vec::new();
+        layout.encode(std::slice::from_ref(&value), &mut row).expect("fits");
+        assert_eq!(row[0], 0x81);
+        assert_eq!(layout.decode_one(&row, 0), Ok(value));
+    }
+
+    #[test]
+    fn bad_bytes_are_refused() {
+        let mut row = Vec::new();
+        let values = [Value::Int(-2), Value::text("abc"), Value::UInt(9), Value::text("xy")];
+        layout().encode(&values, &mut row).expect("fits");
+        for end in 0..row.len() {
+            assert!(layout().decode(&row[..end], &mut Vec::new()).is_err(), "{end}");
+        }
+        row[0] = 2;
+        assert_eq!(layout().decode_one(&row, 0), Err(RowError::Version(2)));
+        let wrong = [Value::text("no"), Value::Null, Value::Null, Value::Null];
+        assert_eq!(layout().encode(&wrong, &mut Vec::new()), Err(RowError::WrongClass { column: 0 }));
+        let wrong = [Value::Int(1 << 40), Value::Null, Value::Null, Value::Null];
+        assert_eq!(layout().encode(&wrong, &mut Vec::new()), Err(RowError::WrongClass { column: 0 }));
     }
 }

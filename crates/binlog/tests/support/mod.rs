@@ -244,3 +244,9 @@ pub fn check_files(fs: &SharedFs, log: &Log) {
     let expected: String = log.model.keys().map(|&number| format!("./binlog.{number:06}\n")).collect();
     assert_eq!(index, expected);
 }
+
+/// Number of binlog files in the directory, whatever the index says.
+pub fn binlog_files_in_dir(fs: &SharedFs) -> usize {
+    let names = fs.list(Path::new(DIR)).expect("lists");
+    names.iter().filter(|file| name().number(&file.to_string_lossy()).is_some()).count()
+}

@@ -1,1 +1,32 @@
 //! INSERT, REPLACE, UPDATE, DELETE, BINLOG.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `outcome` | [`DmlOutcome`]: what the client is told |
+//! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
+//! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
+//! | `insert` | runs it, row by row |
+//! | `target` | the rows that UPDATE and DELETE change, found under locks |
+//! | `update` | [`UpdatePlan`] |
+//! | `delete` | [`DeletePlan`] |
+//! | `apply` | row events applied to tables |
+//! | `binlog_statement` | BINLOG '...' |
+//!
+//! Plans are immutable and shared by sessions; what one execution needs is made at its start.
+
+mod apply;
+mod assign;
+mod binlog_statement;
+mod delete;
+mod insert;
+mod insert_plan;
+mod outcome;
+mod target;
+mod update;
+
+pub(crate) use binlog_statement::BinlogApplier;
+pub use binlog_statement::run_binlog_statement;
+pub use delete::DeletePlan;
+pub use insert_plan::InsertPlan;
+pub use outcome::DmlOutcome;
+pub use update::UpdatePlan;

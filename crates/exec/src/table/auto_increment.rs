@@ -15,7 +15,7 @@
 use cohort_base::IndexId;
 use cohort_catalog::IndexKind;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{SqlResult, TypeKind, Value};
 use parking_lot::Mutex;
 
 use crate::table::OpenTable;
@@ -97,22 +97,17 @@ impl AutoIncrement {
 }
 
 impl SessionTrx {
-    /// Takes the next values of the table's AUTO_INCREMENT column.
+    /// Takes the next values of the table's AUTO_INCREMENT column; None when its type is used up.
     pub(crate) fn reserve_auto_increment(
         &mut self,
         table: &OpenTable,
         column: usize,
         count: u64,
-    ) -> SqlResult<Reserved> {
+    ) -> SqlResult<Option<Reserved>> {
         self.load_auto_increment(table)?;
         let series = self.series();
         let max = largest(&table.columns()[column].ty);
-        table.auto_increment.reserve(series, count, max).ok_or_else(|| {
-            SqlError::new(
-                ErrorCode::AutoincReadFailed,
-                "Failed to read auto-increment value from storage engine",
-            )
-        })
+        Ok(table.auto_increment.reserve(series, count, max))
     }
 
     /// The session's series.

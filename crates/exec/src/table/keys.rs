@@ -72,6 +72,12 @@ impl OpenTable {
         self.indexes[index].parts.iter().any(|(column, _)| columns.contains(column))
     }
 
+    /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has not been
+    /// looked at.
+    pub(crate) fn is_last_unique(&self, index: usize) -> bool {
+        self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
+    }
+
     /// `'a-1'` as error 1062 prints the key's values.
     pub(crate) fn key_text(&self, index: usize, row: &[Value]) -> String {
         let mut text = Vec::new();

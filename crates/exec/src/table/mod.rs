@@ -20,6 +20,10 @@ mod image;
 mod keys;
 mod open_table;
 mod resolve;
+#[cfg(test)]
+mod test_world;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use access::{Access, KeySpan, KeySpans, Span, Spans};

@@ -119,12 +119,11 @@ impl SessionTrx {
             log.begin(server, (!annotation.is_empty()).then_some(&*annotation));
         }
         let id = row.map.table_id;
-        let mut result = Ok(());
         if !log.tables.contains(&id) {
             log.tables.push(id);
-            result = log.cache.table_map(row.map);
+            log.cache.table_map(row.map);
         }
-        let result = result.and_then(|()| log.cache.row(id, &row.image)).map_err(cache_error);
+        let result = log.cache.row(id, &row.image).map_err(cache_error);
         self.annotation = annotation;
         result
     }

@@ -1,6 +1,9 @@
 //! Row and metadata locks of the session's transaction, and what their refusals mean to the client.
 
+use std::sync::Arc;
+
 use cohort_base::IndexId;
+use cohort_catalog::Table;
 use cohort_locks::{LockError, MetadataMode, NameKey, RowMode, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -68,6 +71,16 @@ impl SessionTrx {
         let (db, kill) = (self.db.clone(), self.kill.clone());
         let active = self.active_mut();
         db.locks.lock_name(&mut active.locks, name, mode, wait, &kill).map_err(lock_error)
+    }
+
+    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's name.
+    pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
+        let open = self.open_table(table)?;
+        if mode != MetadataMode::SharedRead {
+            self.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+        }
+        self.lock_name(&open.schema_key, MetadataMode::SharedRead)?;
+        self.lock_name(&open.table_key, mode)
     }
 
     /// Fails when KILL has asked for it; long loops call it now and then.

@@ -12,6 +12,7 @@ use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
+use crate::dml::BinlogApplier;
 use crate::table::OpenTable;
 use crate::trx::active::{Active, Ends};
 use crate::trx::binlog::StatementLog;
@@ -55,6 +56,8 @@ pub struct SessionTrx {
     pub(super) spare_log: Option<StatementLog>,
     /// Text of the running statement for its row events; empty for none.
     pub(super) annotation: Vec<u8>,
+    /// What BINLOG statements have told so far.
+    pub(crate) applier: BinlogApplier,
     /// The connection as the pace of flush groups remembers it.
     pub(super) client: Arc<ClientPace>,
 }
@@ -85,6 +88,7 @@ impl SessionTrx {
             spare_log: None,
             client: Arc::default(),
             annotation: Vec::new(),
+            applier: BinlogApplier::default(),
         }
     }
 

@@ -129,6 +129,12 @@ impl Collation {
         }
     }
 
+    /// Length of the sort key at the front of `key`; not of binary.
+    pub(crate) fn sort_key_len(self, key: &[u8]) -> Option<usize> {
+        // The end symbol is one byte, and no symbol of more bytes has that byte in it.
+        key.iter().position(|&b| b == SPACE as u8 + 1).map(|n| n + 1)
+    }
+
     /// Hashes so that equal strings have equal hashes.
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
         if self.weighing() == Weighing::Binary {

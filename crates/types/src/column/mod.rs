@@ -1,8 +1,15 @@
 //! A column's declared type.
+//!
+//! | file | what |
+//! |---|---|
+//! | `describe` | SQL text, limits, result metadata, defaults |
+//! | `store` | assignment: the one way a value gets into a column; `store_number`, `store_text`, `store_temporal` |
+
+mod describe;
 
 use std::sync::Arc;
 
-use crate::Collation;
+use crate::{Collation, DECIMALS_NOT_FIXED, SqlMode, SqlResult, TimeZone, Value, WarningSink};
 
 /// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,10 +50,11 @@ pub enum TypeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
     pub kind: TypeKind,
-    /// Characters of CHAR and VARCHAR, bytes of BINARY and VARBINARY, digits of DECIMAL, bits of BIT, display
-    /// width of integers (MariaDB's default width when none was given).
+    /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY, TEXT and BLOB types, digits of DECIMAL and of
+    /// FLOAT(m,d), bits of BIT, display width of integers (MariaDB's default width when none was given) and YEAR.
     pub length: u32,
-    /// Digits after the point of DECIMAL (and of FLOAT(m,d)), fraction digits of TIME, DATETIME, TIMESTAMP.
+    /// Digits after the point of DECIMAL and of FLOAT(m,d) ([`DECIMALS_NOT_FIXED`] without (m,d)), fraction digits of
+    /// TIME, DATETIME, TIMESTAMP.
     pub decimals: u8,
     pub unsigned: bool,
     pub zerofill: bool,
@@ -55,8 +63,6 @@ pub struct ColumnType {
     /// Labels of ENUM and SET.
     pub members: Arc<[String]>,
 }
-
-use crate::{SqlMode, SqlResult, TimeZone, Value, WarningSink};
 
 /// What an assignment needs to know besides type and value.
 #[derive(Clone, Copy)]
@@ -82,83 +88,111 @@ pub struct StoreContext<'a> {
 pub struct ColumnMeta {
     /// MYSQL_TYPE_*.
     pub type_code: u8,
-    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16, NUM 32768; key and NOT NULL flags are
-    /// the caller's.
+    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16; key and NOT NULL flags are the caller's,
+    /// NUM is the client's.
     pub flags: u16,
-    /// Display length; bytes of `charset_id` for strings.
+    /// Display length; bytes in the result's character set for strings.
     pub length: u32,
-    /// Fraction digits, 31 for FLOAT and DOUBLE without, 39 for nothing known.
+    /// Fraction digits, 31 for FLOAT and DOUBLE without.
     pub decimals: u8,
-    /// Collation id for strings, 63 for the rest.
+    /// Collation id of the result for strings, 63 for the rest.
     pub charset_id: u16,
 }
 
 impl ColumnType {
+    fn plain(kind: TypeKind, length: u32, decimals: u8) -> ColumnType {
+        ColumnType {
+            kind,
+            length,
+            decimals,
+            unsigned: false,
+            zerofill: false,
+            collation: Collation::BINARY,
+            members: Arc::default(),
+        }
+    }
+
     /// An integer type with MariaDB's default width; `width` as declared.
     pub fn int(kind: TypeKind, width: Option<u32>, unsigned: bool) -> ColumnType {
-        todo!()
+        let default = match kind {
+            TypeKind::TinyInt => 4,
+            TypeKind::SmallInt => 6,
+            TypeKind::MediumInt => 9,
+            TypeKind::Int => 11,
+            _ => 20,
+        };
+        let no_sign = u32::from(unsigned && kind != TypeKind::BigInt);
+        ColumnType { unsigned, ..ColumnType::plain(kind, width.unwrap_or(default - no_sign), 0) }
     }
+
     /// DECIMAL(precision, scale).
     pub fn decimal(precision: u8, scale: u8) -> ColumnType {
-        todo!()
+        ColumnType::plain(TypeKind::Decimal, precision.into(), scale)
     }
+
     /// FLOAT or DOUBLE, with (m,d) when given.
     pub fn real(kind: TypeKind, size: Option<(u8, u8)>) -> ColumnType {
-        todo!()
+        let (length, decimals) = size.unwrap_or((0, DECIMALS_NOT_FIXED));
+        ColumnType::plain(kind, length.into(), decimals)
     }
+
     /// BIT(width).
     pub fn bit(width: u8) -> ColumnType {
-        todo!()
+        ColumnType::plain(TypeKind::Bit, width.into(), 0)
     }
+
     /// CHAR, VARCHAR (length in characters), BINARY, VARBINARY (bytes), TEXT and BLOB types (length ignored), JSON.
+    /// The collation of binary types is binary, that of JSON utf8mb4_bin.
     pub fn string(kind: TypeKind, length: u32, collation: Collation) -> ColumnType {
-        todo!()
+        let length = match kind {
+            TypeKind::TinyText | TypeKind::TinyBlob => 0xff,
+            TypeKind::Text | TypeKind::Blob => 0xffff,
+            TypeKind::MediumText | TypeKind::MediumBlob => 0xff_ffff,
+            TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json => 0xffff_ffff,
+            _ => length,
+        };
+        let collation = match kind {
+            TypeKind::Json => Collation::UTF8MB4_BIN,
+            kind if kind.is_binary_string() => Collation::BINARY,
+            _ => collation,
+        };
+        ColumnType { collation, ..ColumnType::plain(kind, length, 0) }
     }
+
+    /// The TEXT (or BLOB, when the collation is binary) type that TEXT(length) stands for: the smallest that holds as
+    /// many characters.
+    pub fn text_of_length(length: u32, collation: Collation) -> ColumnType {
+        use TypeKind as K;
+        let bytes = u64::from(length) * u64::from(collation.charset().mbmaxlen());
+        let (text, blob) = match bytes {
+            0..=0xff => (K::TinyText, K::TinyBlob),
+            0x100..=0xffff => (K::Text, K::Blob),
+            0x1_0000..=0xff_ffff => (K::MediumText, K::MediumBlob),
+            _ => (K::LongText, K::LongBlob),
+        };
+        ColumnType::string(if collation == Collation::BINARY { blob } else { text }, 0, collation)
+    }
+
     /// DATE, TIME, DATETIME, TIMESTAMP (with fraction digits), YEAR.
     pub fn temporal(kind: TypeKind, decimals: u8) -> ColumnType {
-        todo!()
+        match kind {
+            TypeKind::Year => ColumnType { unsigned: true, zerofill: true, ..ColumnType::plain(kind, 4, 0) },
+            TypeKind::Date => ColumnType::plain(kind, 0, 0),
+            _ => ColumnType::plain(kind, 0, decimals),
+        }
     }
+
     /// ENUM or SET.
     pub fn members(kind: TypeKind, members: Vec<String>, collation: Collation) -> ColumnType {
-        todo!()
+        ColumnType { collation, members: members.into(), ..ColumnType::plain(kind, 0, 0) }
     }
+
     /// The same, UNSIGNED.
     pub fn unsigned(mut self) -> ColumnType {
         self.unsigned = true;
         self
     }
-    /// Checks lengths and scales against MariaDB's limits.
-    pub fn check(&self, column: &str) -> SqlResult<()> {
-        todo!()
-    }
-    /// As SHOW CREATE TABLE prints it, without the character set clause: `int(10) unsigned zerofill`.
-    pub fn sql_text(&self) -> String {
-        todo!()
-    }
-    /// ` CHARACTER SET x COLLATE y`, or nothing when the table's collation says the same.
-    pub fn charset_clause(&self, table: Collation) -> String {
-        todo!()
-    }
-    /// As information_schema.columns.data_type has it: `int`.
-    pub fn type_name(&self) -> &'static str {
-        todo!()
-    }
-    /// For result metadata.
-    pub fn meta(&self) -> ColumnMeta {
-        todo!()
-    }
-    /// Most bytes a value takes in the column's character set.
-    pub fn byte_len_max(&self) -> u64 {
-        todo!()
-    }
-    /// What a NOT NULL column without DEFAULT gets where MariaDB allows it: 0, '', zero date, first ENUM member.
-    pub fn implicit_default(&self) -> Value {
-        todo!()
-    }
-    /// Appends a stored value's text with the column's fraction digits and zero fill.
-    pub fn write_text(&self, value: &Value, out: &mut Vec<u8>) {
-        todo!()
-    }
+
     /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a bad
     /// value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
     pub fn store(
@@ -168,5 +202,31 @@ impl ColumnType {
         sink: &mut dyn WarningSink,
     ) -> SqlResult<Value> {
         todo!()
+    }
+}
+
+impl TypeKind {
+    /// BINARY, VARBINARY and the BLOB types.
+    pub fn is_binary_string(self) -> bool {
+        use TypeKind as K;
+        matches!(self, K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob)
+    }
+
+    /// CHAR, VARCHAR, the TEXT types, JSON.
+    pub fn is_text(self) -> bool {
+        use TypeKind as K;
+        matches!(self, K::Char | K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText | K::Json)
+    }
+
+    /// The TEXT and BLOB types and JSON: indexes need a prefix length, literals give no default.
+    pub fn is_blob(self) -> bool {
+        (self.is_text() || self.is_binary_string())
+            && !matches!(self, TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary)
+    }
+
+    /// DATE, TIME, DATETIME, TIMESTAMP, YEAR.
+    pub fn is_temporal(self) -> bool {
+        use TypeKind as K;
+        matches!(self, K::Date | K::Time | K::DateTime | K::Timestamp | K::Year)
     }
 }

@@ -1,0 +1,163 @@
+//! A value on its way into a column.
+
+use cohort_catalog::{DefaultValue, Table};
+use cohort_expr::{EvalContext, Expr};
+use cohort_types::{
+    ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
+};
+
+use crate::bind::Binder;
+
+/// What happens to a value that the column cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// The statement fails.
+    Error,
+    /// The value is adjusted, with a warning: no strict mode.
+    Adjust,
+    /// The same because of IGNORE; NULL for a NOT NULL column too.
+    Ignore,
+}
+
+/// What NULL for a NOT NULL column does when values are adjusted: a single row of VALUES still fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NullRule {
+    /// Error 1048.
+    Error,
+    /// Warning 1048 and the type's implicit default.
+    Adjust,
+}
+
+/// The value an INSERT gives to a column that it does not name, and DEFAULT.
+#[derive(Clone, Debug)]
+pub(crate) enum Default {
+    /// DEFAULT of the column.
+    Expr(Expr),
+    /// Constant, converted when the table was made.
+    Value(Value),
+    /// AUTO_INCREMENT: to be generated.
+    Generated,
+    /// None was declared: 1364, or the type's implicit default.
+    Missing,
+}
+
+impl Default {
+    /// The default of a column.
+    pub(crate) fn of(binder: &Binder<'_>, table: &Table, column: usize) -> SqlResult<Default> {
+        let described = &table.columns[column];
+        Ok(match &described.default {
+            _ if described.auto_increment => Default::Generated,
+            DefaultValue::Value(value) => Default::Value(value.clone()),
+            DefaultValue::None if described.nullable => Default::Value(Value::Null),
+            // An ENUM without DEFAULT has its first member.
+            DefaultValue::None if described.ty.kind == TypeKind::Enum => {
+                Default::Value(described.ty.implicit_default())
+            }
+            DefaultValue::None => Default::Missing,
+            _ => Default::Expr(binder.default_of(table, column)?),
+        })
+    }
+}
+
+/// Collects what conversions warn about in the statement's list.
+pub(crate) struct StatementWarnings<'c, 's>(pub(crate) &'c EvalContext<'s>);
+
+impl WarningSink for StatementWarnings<'_, '_> {
+    fn warn(&mut self, warning: Warning) {
+        self.0.push_warning(warning);
+    }
+}
+
+/// Assigns values to columns of one table.
+#[derive(Clone, Copy)]
+pub(crate) struct Assigner<'t> {
+    pub(crate) table: &'t Table,
+    pub(crate) strictness: Strictness,
+    pub(crate) null: NullRule,
+}
+
+impl Assigner<'_> {
+    /// The strictness of a statement in this session.
+    pub(crate) fn strictness(ctx: &EvalContext<'_>, ignore: bool) -> Strictness {
+        match ctx.env.sql_mode.is_strict() {
+            _ if ignore => Strictness::Ignore,
+            true => Strictness::Error,
+            false => Strictness::Adjust,
+        }
+    }
+
+    /// Converts `value` for the column; `row` counts from 1.
+    pub(crate) fn store(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        value: Value,
+        row: u64,
+    ) -> SqlResult<Value> {
+        let described = &self.table.columns[column];
+        if value.is_null() {
+            return self.store_null(ctx, column);
+        }
+        let store = StoreContext {
+            sql_mode: ctx.env.sql_mode,
+            strict: self.strictness == Strictness::Error,
+            database: &self.table.name.schema,
+            table: &self.table.name.table,
+            column: &described.name,
+            row,
+            zone: &ctx.env.time_zone,
+        };
+        let stored = described.ty.store(value, &store, &mut StatementWarnings(ctx))?;
+        // EMPTY_STRING_IS_NULL and the like.
+        if stored.is_null() { self.store_null(ctx, column) } else { Ok(stored) }
+    }
+
+    fn store_null(&self, ctx: &EvalContext<'_>, column: usize) -> SqlResult<Value> {
+        let described = &self.table.columns[column];
+        if described.nullable {
+            return Ok(Value::Null);
+        }
+        let error =
+            SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
+        let is_error = match self.strictness {
+            Strictness::Error => true,
+            Strictness::Adjust => self.null == NullRule::Error,
+            Strictness::Ignore => false,
+        };
+        if is_error {
+            return Err(error);
+        }
+        ctx.push_warning(Warning { level: Level::Warning, error });
+        Ok(described.ty.implicit_default())
+    }
+
+    /// The value of DEFAULT for the column; NULL stands for a value to be generated.
+    pub(crate) fn default(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        default: &Default,
+        row: u64,
+    ) -> SqlResult<Value> {
+        match default {
+            Default::Value(value) => Ok(value.clone()),
+            Default::Generated => Ok(Value::Null),
+            Default::Expr(expr) => {
+                let value = expr.eval(&[], ctx)?.into_owned();
+                self.store(ctx, column, value, row)
+            }
+            Default::Missing => {
+                let described = &self.table.columns[column];
+                let error = SqlError::new(
+                    ErrorCode::NoDefaultForField,
+                    format!("Field '{}' doesn't have a default value", described.name),
+                );
+                if self.strictness == Strictness::Error {
+                    return Err(error);
+                }
+                ctx.push_warning(Warning { level: Level::Warning, error });
+                Ok(described.ty.implicit_default())
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Runs INSERT and REPLACE.
+//!
+//! A row is built in the table's order: first the defaults of the columns that are not named, then the values from
+//! left to right, each of which may read the columns already there (`INSERT INTO t (a, b) VALUES (1, a + 1)`). Then its
+//! AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its way.
+
+use cohort_expr::EvalContext;
+use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+
+use crate::dml::assign::{Assigner, NullRule, Strictness};
+use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
+use crate::dml::outcome::DmlOutcome;
+use crate::dml::update::touch_on_update;
+use crate::statement::StatementContext;
+use crate::table::{Duplicate, Reserved, TableWriter, positive};
+
+/// Values that a statement takes at once when it does not know how many rows come.
+const RESERVE_MAX: u64 = 1 << 16;
+
+/// Counts as MariaDB keeps them.
+#[derive(Default)]
+struct Counts {
+    records: u64,
+    /// Rows written; of ON DUPLICATE KEY UPDATE also the rows changed.
+    copied: u64,
+    /// Rows that REPLACE removed or overwrote.
+    deleted: u64,
+    /// Rows that ON DUPLICATE KEY UPDATE changed.
+    updated: u64,
+    /// Rows that it found, changed or not.
+    touched: u64,
+}
+
+/// One execution.
+struct Insert<'p> {
+    plan: &'p InsertPlan,
+    assigner: Assigner<'p>,
+    writer: TableWriter,
+    counts: Counts,
+    row: Vec<Value>,
+    /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
+    existing: Vec<Value>,
+    reserved: Reserved,
+    reserve_next: u64,
+    /// The first generated value of a row that was written.
+    generated_id: Option<u64>,
+    /// The AUTO_INCREMENT value of the last row written.
+    last_id: u64,
+}
+
+impl InsertPlan {
+    /// Runs the statement. Its transaction's statement has begun, its names are locked.
+    pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        ctx.trx.annotate(ctx.text);
+        let strictness = Assigner::strictness(&ctx.eval, self.ignore);
+        ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
+        let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
+        let null = if single { NullRule::Error } else { NullRule::Adjust };
+        let mut insert = Insert {
+            plan: self,
+            assigner: Assigner { table: &self.table, strictness, null },
+            writer: TableWriter::open(ctx.trx, &self.table)?,
+            counts: Counts::default(),
+            row: Vec::with_capacity(self.table.columns.len()),
+            existing: Vec::new(),
+            reserved: Reserved { next: 0, left: 0 },
+            reserve_next: 1,
+            generated_id: None,
+            last_id: 0,
+        };
+        let outcome = insert.run(ctx);
+        ctx.eval.abort_on_warning.set(false);
+        outcome?;
+        Ok(insert.outcome(ctx, single))
+    }
+}
+
+impl Insert<'_> {
+    fn run(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
+        match &plan.rows {
+            Rows::Values(rows) => {
+                self.reserve_next = rows.len() as u64;
+                for cells in rows {
+                    self.build(ctx, cells)?;
+                    self.put(ctx)?;
+                }
+                Ok(())
+            }
+            Rows::Query(query) => {
+                let rows = crate::select::rows(query, ctx)?;
+                for values in rows {
+                    self.build_from(ctx, values)?;
+                    self.put(ctx)?;
+                    // As many as asked for so far: a long statement asks seldom.
+                    if self.reserved.left == 0 {
+                        self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Builds the row from a list of VALUES.
+    fn build(&mut self, ctx: &mut StatementContext<'_>, cells: &[Cell]) -> SqlResult<()> {
+        self.begin_row(ctx)?;
+        let number = self.counts.records;
+        for (cell, &column) in cells.iter().zip(&self.plan.columns) {
+            let value = match cell {
+                Cell::Default => {
+                    self.assigner.default(&ctx.eval, column, &self.plan.defaults[column], number)?
+                }
+                Cell::Expr(expr) => {
+                    let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
+                    self.store(&ctx.eval, column, value, number)?
+                }
+            };
+            self.row[column] = value;
+        }
+        Ok(())
+    }
+
+    /// Builds the row from a row of the SELECT.
+    fn build_from(&mut self, ctx: &mut StatementContext<'_>, values: Vec<Value>) -> SqlResult<()> {
+        self.begin_row(ctx)?;
+        let number = self.counts.records;
+        for (value, &column) in values.into_iter().zip(&self.plan.columns) {
+            self.row[column] = self.store(&ctx.eval, column, value, number)?;
+        }
+        Ok(())
+    }
+
+    fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        ctx.check_interrupt()?;
+        self.counts.records += 1;
+        self.row.clear();
+        // What an expression sees of a column that has no value yet: its default, or that of its type.
+        self.row.extend(self.plan.defaults.iter().zip(&self.plan.table.columns).map(|(default, column)| {
+            match default {
+                crate::dml::assign::Default::Value(value) => value.clone(),
+                _ if column.nullable => Value::Null,
+                _ => column.ty.implicit_default(),
+            }
+        }));
+        for &column in &self.plan.unnamed {
+            let default = &self.plan.defaults[column];
+            self.row[column] = self.assigner.default(&ctx.eval, column, default, self.counts.records)?;
+        }
+        Ok(())
+    }
+
+    /// Converts a value for its column; NULL stays for an AUTO_INCREMENT column, to be generated.
+    fn store(&self, ctx: &EvalContext<'_>, column: usize, value: Value, number: u64) -> SqlResult<Value> {
+        if value.is_null() && self.plan.table.columns[column].auto_increment {
+            return Ok(Value::Null);
+        }
+        self.assigner.store(ctx, column, value, number)
+    }
+
+    /// Writes the row that was built.
+    fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        let generated = match self.generate(ctx) {
+            Ok(generated) => generated,
+            Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
+                ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let written = loop {
+            let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
+            match &self.plan.on_duplicate {
+                OnDuplicate::Refuse => break self.refuse(ctx, &duplicate)?,
+                OnDuplicate::Replace => {
+                    if self.replace(ctx, &duplicate)? {
+                        break true;
+                    }
+                }
+                OnDuplicate::Update(assignments) => {
+                    if let Some(changed) = self.update(ctx, &duplicate, assignments)? {
+                        self.note_update(changed);
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        if written {
+            self.counts.copied += 1;
+            self.note_id(generated);
+        }
+        Ok(())
+    }
+
+    fn note_id(&mut self, generated: Option<u64>) {
+        if let Some(value) = generated {
+            self.generated_id.get_or_insert(value);
+        }
+        if let Some((column, _)) = self.writer.table().auto_column {
+            self.last_id = positive(&self.row[column]).unwrap_or(0);
+        }
+    }
+
+    fn note_update(&mut self, changed: bool) {
+        self.counts.touched += 1;
+        if changed {
+            self.counts.updated += 1;
+            self.counts.copied += 1;
+            if let Some((column, _)) = self.writer.table().auto_column {
+                self.last_id = positive(&self.existing[column]).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Generates the AUTO_INCREMENT value if the row has none.
+    fn generate(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<Option<u64>> {
+        let Some(column) = self.plan.table.columns.iter().position(|c| c.auto_increment) else {
+            return Ok(None);
+        };
+        let keeps_zero = ctx.eval.env.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let wanted = match &self.row[column] {
+            Value::Null => true,
+            value => !keeps_zero && is_zero(value),
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        let value = self.next_value(ctx, column)?;
+        self.row[column] = self.assigner.store(&ctx.eval, column, Value::UInt(value), self.counts.records)?;
+        Ok(Some(value))
+    }
+
+    fn next_value(&mut self, ctx: &mut StatementContext<'_>, column: usize) -> SqlResult<u64> {
+        let asked = std::mem::take(&mut ctx.trx.settings.insert_id);
+        if asked != 0 {
+            return Ok(asked);
+        }
+        if self.reserved.left == 0 {
+            let table = self.writer.table().clone();
+            let reserved = ctx.trx.reserve_auto_increment(&table, column, self.reserve_next)?;
+            self.reserved = reserved.ok_or_else(|| self.exhausted(column))?;
+        }
+        let value = self.reserved.next;
+        self.reserved.left -= 1;
+        self.reserved.next = value.saturating_add(ctx.trx.series().increment.max(1));
+        Ok(value)
+    }
+
+    fn exhausted(&self, column: usize) -> SqlError {
+        let (name, row) = (&self.plan.table.columns[column].name, self.counts.records);
+        SqlError::new(
+            ErrorCode::AutoincRange,
+            format!("Out of range value for column '{name}' at row {row}"),
+        )
+    }
+
+    /// A duplicate of a plain INSERT: 1062, or with IGNORE a warning and no row.
+    fn refuse(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
+        let error = self.writer.table().duplicate_error(duplicate.index, &self.row);
+        if !self.plan.ignore {
+            return Err(error);
+        }
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+        Ok(false)
+    }
+
+    /// Removes the row in the way, or overwrites it when no other can be in the way; then true.
+    fn replace(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
+        if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
+            return Ok(false);
+        }
+        if self.writer.table().is_last_unique(duplicate.index) {
+            if self.existing == self.row {
+                return Ok(true);
+            }
+            let written = self.writer.update(ctx.trx, &duplicate.key, &self.existing, &self.row)?;
+            if written.is_ok() {
+                self.counts.deleted += 1;
+                return Ok(true);
+            }
+        }
+        self.writer.delete(ctx.trx, &duplicate.key, &self.existing)?;
+        self.counts.deleted += 1;
+        Ok(false)
+    }
+
+    /// Updates the row in the way: whether it changed, or None if it was gone.
+    fn update(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        duplicate: &Duplicate,
+        assignments: &[(usize, Cell)],
+    ) -> SqlResult<Option<bool>> {
+        if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
+            return Ok(None);
+        }
+        let width = self.existing.len();
+        let before = self.existing.clone();
+        self.existing.extend(self.row.iter().cloned());
+        let number = self.counts.records;
+        for (column, cell) in assignments {
+            let value = match cell {
+                Cell::Default => {
+                    self.assigner.default(&ctx.eval, *column, &self.plan.defaults[*column], number)?
+                }
+                Cell::Expr(expr) => {
+                    let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
+                    self.assigner.store(&ctx.eval, *column, value, number)?
+                }
+            };
+            self.existing[*column] = value;
+        }
+        self.existing.truncate(width);
+        if self.existing == before {
+            return Ok(Some(false));
+        }
+        let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
+        touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
+        match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
+            Ok(()) => Ok(Some(true)),
+            Err(_) if self.plan.ignore => Ok(Some(false)),
+            Err(other) => Err(self.writer.table().duplicate_error(other.index, &self.existing)),
+        }
+    }
+
+    fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
+        let Counts { records, copied, deleted, updated, touched } = self.counts;
+        let duplicates = if self.plan.ignore { records - copied } else { deleted + updated };
+        let warnings = ctx.eval.warning_count();
+        let info = if single {
+            String::new()
+        } else {
+            format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+        };
+        DmlOutcome {
+            affected: copied + deleted + updated,
+            // A found row that did not change counts once.
+            found: copied + deleted + updated + (touched - updated),
+            insert_id: self.generated_id.unwrap_or(self.last_id),
+            generated_id: self.generated_id,
+            info,
+        }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(v) => *v == 0,
+        Value::UInt(v) => *v == 0,
+        Value::Float(v) => *v == 0.0,
+        Value::Double(v) => *v == 0.0,
+        _ => false,
+    }
+}

@@ -1,0 +1,182 @@
+//! [`InsertPlan`]: INSERT and REPLACE, bound to a version of a table.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::Expr;
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::bind::{Binder, Clause, PlanContext, Scope};
+use crate::dml::assign::Default;
+use crate::plan::QueryPlan;
+
+/// What happens to a row whose key exists.
+#[derive(Clone, Debug)]
+pub(crate) enum OnDuplicate {
+    /// Error 1062, or with IGNORE a warning.
+    Refuse,
+    /// REPLACE.
+    Replace,
+    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one.
+    Update(Vec<(usize, Cell)>),
+}
+
+/// A value of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Expr(Expr),
+    /// DEFAULT.
+    Default,
+}
+
+/// Where the rows come from.
+pub(crate) enum Rows {
+    Values(Vec<Vec<Cell>>),
+    Query(Box<QueryPlan>),
+}
+
+/// INSERT or REPLACE.
+pub struct InsertPlan {
+    pub(crate) table: Arc<Table>,
+    /// Column of each value of a row.
+    pub(crate) columns: Vec<usize>,
+    /// Per column of the table.
+    pub(crate) defaults: Vec<Default>,
+    /// Columns that the statement does not name.
+    pub(crate) unnamed: Vec<usize>,
+    pub(crate) rows: Rows,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) ignore: bool,
+}
+
+impl InsertPlan {
+    /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT.
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        insert: &ast::Insert,
+        query: &mut dyn FnMut(&ast::Query) -> SqlResult<QueryPlan>,
+    ) -> SqlResult<InsertPlan> {
+        if !insert.partitions.is_empty() {
+            return Err(not_supported("PARTITION"));
+        }
+        if !insert.returning.is_empty() {
+            return Err(not_supported("INSERT...RETURNING"));
+        }
+        let table = ctx.base_table(&insert.table)?;
+        let scope = Scope::of_table(table.clone(), None);
+        let binder = Binder::new(ctx, &scope, Clause::InsertInto);
+        let columns = columns(&binder, &table, &insert.columns)?;
+        let defaults = (0..table.columns.len())
+            .map(|column| Default::of(&binder, &table, column))
+            .collect::<SqlResult<Vec<_>>>()?;
+        let rows = match &insert.source {
+            ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
+            ast::InsertSource::Query(source) => {
+                let plan = query(source)?;
+                if plan.types.len() != columns.len() {
+                    return Err(wrong_count(1));
+                }
+                Rows::Query(Box::new(plan))
+            }
+        };
+        // A row `()` gives every column its default.
+        let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
+        let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
+        let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
+            (true, _) => OnDuplicate::Replace,
+            (false, true) => OnDuplicate::Refuse,
+            (false, false) => OnDuplicate::Update(bind_update(ctx, &scope, &insert.on_duplicate)?),
+        };
+        Ok(InsertPlan { table, columns, defaults, unnamed, rows, on_duplicate, ignore: insert.ignore })
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The SELECT, whose tables the statement locks too.
+    pub fn query(&self) -> Option<&QueryPlan> {
+        match &self.rows {
+            Rows::Query(plan) => Some(plan),
+            Rows::Values(_) => None,
+        }
+    }
+}
+
+fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..table.columns.len()).filter(|&c| !table.columns[c].invisible).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let name = ast::ColumnRef { db: None, table: None, name: name.clone() };
+        let column = binder.scope.column(&name, Clause::InsertInto)?;
+        if columns.contains(&column) {
+            let text = format!("Column '{}' specified twice", name.name);
+            return Err(SqlError::new(ErrorCode::FieldSpecifiedTwice, text));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn bind_rows(
+    binder: &Binder<'_>,
+    rows: &[Vec<ast::Expr>],
+    columns: &[usize],
+    insert: &ast::Insert,
+) -> SqlResult<Vec<Vec<Cell>>> {
+    let all_empty_allowed = insert.columns.is_empty();
+    let mut bound = Vec::with_capacity(rows.len());
+    for (n, row) in rows.iter().enumerate() {
+        let fits = row.len() == columns.len() || (row.is_empty() && all_empty_allowed);
+        // Rows with and without values do not mix.
+        let alike = row.is_empty() == rows[0].is_empty();
+        if !fits || !alike {
+            return Err(wrong_count(n + 1));
+        }
+        bound.push(row.iter().map(|value| bind_cell(binder, value)).collect::<SqlResult<Vec<_>>>()?);
+    }
+    Ok(bound)
+}
+
+/// A value, or DEFAULT.
+pub(crate) fn bind_cell(binder: &Binder<'_>, value: &ast::Expr) -> SqlResult<Cell> {
+    match value {
+        ast::Expr::Default(None) => Ok(Cell::Default),
+        other => binder.value(other).map(Cell::Expr),
+    }
+}
+
+fn bind_update(
+    ctx: &PlanContext<'_>,
+    scope: &Scope,
+    assignments: &[ast::Assignment],
+) -> SqlResult<Vec<(usize, Cell)>> {
+    let mut binder = Binder::new(ctx, scope, Clause::Set);
+    binder.values_offset = Some(scope.width());
+    let mut bound = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let column = scope.column(&assignment.column, Clause::Set)?;
+        bound.push((column, bind_cell(&binder, &assignment.value)?));
+    }
+    Ok(bound)
+}
+
+/// Error 1136.
+fn wrong_count(row: usize) -> SqlError {
+    SqlError::new(
+        ErrorCode::WrongValueCountOnRow,
+        format!("Column count doesn't match value count at row {row}"),
+    )
+}
+
+/// Error 1235.
+pub(crate) fn not_supported(what: &str) -> SqlError {
+    SqlError::new(
+        ErrorCode::NotSupportedYet,
+        format!("This version of MariaDB doesn't yet support '{what}'"),
+    )
+}

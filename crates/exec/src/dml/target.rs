@@ -1,0 +1,148 @@
+//! The rows that UPDATE and DELETE change: found under exclusive locks, in the order and number that ORDER BY and LIMIT say.
+//!
+//! Rows are changed while the scan runs, unless the change could move a row within the scanned index or an ORDER BY
+//! must see all of them first: then their keys are collected, and each row is read again when its turn comes (its lock
+//! is held since it was found).
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{EvalContext, SortKey, compare_rows};
+use cohort_types::{SqlResult, Value};
+
+use crate::plan::TargetPlan;
+use crate::statement::StatementContext;
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, TableCursor, TableWriter};
+use crate::trx::WaitPolicy;
+
+/// Whether rows may be changed while the scan that finds them runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    WhileScanning,
+    AfterScanning,
+}
+
+/// What is done with a row: its clustered key and its values, which may be changed at will.
+pub(super) type Change<'c> =
+    dyn FnMut(&mut StatementContext<'_>, &mut TableWriter, &[u8], &mut Vec<Value>) -> SqlResult<()> + 'c;
+
+/// A row found, for sorting.
+struct Found {
+    sort: Vec<Value>,
+    key: Box<[u8]>,
+}
+
+impl TargetPlan {
+    /// Finds the rows and calls `change` for each.
+    pub(super) fn for_each(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        order: Order,
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        let mut writer = TableWriter::open(ctx.trx, &self.table)?;
+        let limit = self.limit_rows(&ctx.eval)?;
+        let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
+        let single = matches!(&*spans.spans, [KeySpan::Point(_)]);
+        let options = CursorOptions {
+            mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+            columns: Columns::All,
+            rows_expected: limit.filter(|_| self.sort.is_empty()),
+        };
+        if limit == Some(0) {
+            return Ok(());
+        }
+        let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        if self.sort.is_empty() && (single || order == Order::WhileScanning) {
+            return self.change_while_scanning(ctx, &mut cursor, &mut writer, limit, change);
+        }
+        let found = self.collect(ctx, &mut cursor, limit)?;
+        let mut row = Vec::new();
+        for found in found {
+            ctx.check_interrupt()?;
+            if writer.fetch(ctx.trx, &found.key, &mut row)? {
+                change(ctx, &mut writer, &found.key, &mut row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change_while_scanning(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        cursor: &mut TableCursor,
+        writer: &mut TableWriter,
+        limit: Option<u64>,
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        let mut row = Vec::new();
+        let mut left = limit.unwrap_or(u64::MAX);
+        while left > 0 && self.next(ctx, cursor, &mut row)? {
+            change(ctx, writer, cursor.key(), &mut row)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The keys of all rows, sorted and cut.
+    fn collect(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        cursor: &mut TableCursor,
+        limit: Option<u64>,
+    ) -> SqlResult<Vec<Found>> {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let scan_max = if self.sort.is_empty() { limit } else { usize::MAX };
+        let (mut found, mut row) = (Vec::new(), Vec::new());
+        while found.len() < scan_max && self.next(ctx, cursor, &mut row)? {
+            let mut sort = Vec::with_capacity(self.sort.len());
+            for (expr, _) in &self.sort {
+                sort.push(expr.eval(&row, &ctx.eval)?.into_owned());
+            }
+            found.push(Found { sort, key: cursor.key().into() });
+        }
+        if !self.sort.is_empty() {
+            let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
+            found.sort_by(|a, b| compare_rows(&a.sort, &b.sort, &keys));
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn next(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        cursor: &mut TableCursor,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        ctx.check_interrupt()?;
+        let (trx, eval) = (&mut *ctx.trx, &ctx.eval);
+        let mut filter = |row: &[Value]| match &self.filter {
+            Some(filter) => filter.passes(row, eval),
+            None => Ok(true),
+        };
+        cursor.next(trx, &mut filter, row)
+    }
+
+    fn limit_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<u64>> {
+        let Some(limit) = &self.limit else { return Ok(None) };
+        Ok(Some(match &*limit.eval(&[], ctx)? {
+            Value::Int(v) => u64::try_from(*v).unwrap_or(0),
+            Value::UInt(v) => *v,
+            _ => u64::MAX,
+        }))
+    }
+
+    /// Whether changing these columns may move a row within the index that is scanned.
+    pub(super) fn order_for(&self, columns: &[usize]) -> Order {
+        let parts = |index: usize| self.table.indexes[index].columns.iter();
+        let moves = |index| parts(index).any(|part| columns.contains(&part.column));
+        // A moved row has a new clustered key, which every index ends with.
+        if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub(crate) fn written(&self) -> &Arc<Table> {
+        &self.table
+    }
+}

@@ -1,0 +1,143 @@
+//! UPDATE of one table.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_sql::ast;
+use cohort_types::{SqlMode, SqlResult, Value};
+
+use crate::bind::{Binder, Clause, PlanContext};
+use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
+use crate::dml::insert_plan::{Cell, bind_cell, not_supported};
+use crate::dml::outcome::DmlOutcome;
+use crate::plan::{TargetPlan, plan_target};
+use crate::statement::StatementContext;
+use crate::table::{OpenTable, TableWriter};
+
+/// UPDATE.
+pub struct UpdatePlan {
+    target: TargetPlan,
+    assignments: Vec<(usize, Cell)>,
+    /// DEFAULT of each assigned column, beside `assignments`.
+    defaults: Vec<Default>,
+    ignore: bool,
+}
+
+/// Counts of the info text.
+#[derive(Default)]
+struct Counts {
+    matched: u64,
+    changed: u64,
+}
+
+impl UpdatePlan {
+    /// Binds and plans the statement.
+    pub fn plan(ctx: &PlanContext<'_>, update: &ast::Update) -> SqlResult<UpdatePlan> {
+        let ast::TableRef::Table(table) = &update.tables else {
+            return Err(not_supported("multi-table UPDATE"));
+        };
+        let target =
+            plan_target(ctx, table, update.filter.as_ref(), &update.order_by, update.limit.as_ref())?;
+        let binder = Binder::new(ctx, &target.scope, Clause::Set);
+        let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
+        for assignment in &update.assignments {
+            let column = target.scope.column(&assignment.column, Clause::Set)?;
+            assignments.push((column, bind_cell(&binder, &assignment.value)?));
+            defaults.push(Default::of(&binder, &target.table, column)?);
+        }
+        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore })
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub fn table(&self) -> &Arc<Table> {
+        self.target.written()
+    }
+
+    /// How the rows are found, for EXPLAIN.
+    pub fn target(&self) -> &TargetPlan {
+        &self.target
+    }
+
+    /// Runs the statement.
+    pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        ctx.trx.annotate(ctx.text);
+        let strictness = Assigner::strictness(&ctx.eval, self.ignore);
+        ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
+        let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };
+        let mut assigned: Vec<usize> = self.assignments.iter().map(|(column, _)| *column).collect();
+        let touched = |c: &usize| {
+            self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp
+        };
+        assigned.extend((0..self.target.table.columns.len()).filter(touched));
+        let order = self.target.order_for(&assigned);
+        let mut counts = Counts::default();
+        let mut after = Vec::new();
+        let outcome = self.target.for_each(ctx, order, &mut |ctx, writer, key, before| {
+            self.change(ctx, writer, key, before, &mut after, &assigner, &mut counts)
+        });
+        ctx.eval.abort_on_warning.set(false);
+        outcome?;
+        let Counts { matched, changed } = counts;
+        let warnings = ctx.eval.warning_count();
+        Ok(DmlOutcome {
+            affected: changed,
+            found: matched,
+            info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
+            ..DmlOutcome::default()
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // one row of the loop above
+    fn change(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        writer: &mut TableWriter,
+        key: &[u8],
+        before: &[Value],
+        after: &mut Vec<Value>,
+        assigner: &Assigner<'_>,
+        counts: &mut Counts,
+    ) -> SqlResult<()> {
+        counts.matched += 1;
+        after.clear();
+        after.extend_from_slice(before);
+        let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
+        for ((column, cell), default) in self.assignments.iter().zip(&self.defaults) {
+            let value = match cell {
+                Cell::Default => assigner.default(&ctx.eval, *column, default, counts.matched)?,
+                Cell::Expr(expr) => {
+                    let row = if at_once { before } else { after.as_slice() };
+                    let value = expr.eval(row, &ctx.eval)?.into_owned();
+                    assigner.store(&ctx.eval, *column, value, counts.matched)?
+                }
+            };
+            after[*column] = value;
+        }
+        if after == before {
+            return Ok(());
+        }
+        let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
+        touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
+        match writer.update(ctx.trx, key, before, after)? {
+            Ok(()) => counts.changed += 1,
+            // MariaDB says nothing of rows that UPDATE IGNORE leaves.
+            Err(_) if self.ignore => {}
+            Err(duplicate) => return Err(writer.table().duplicate_error(duplicate.index, after)),
+        }
+        Ok(())
+    }
+}
+
+/// Sets the ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign itself.
+pub(super) fn touch_on_update(
+    ctx: &mut StatementContext<'_>,
+    table: &OpenTable,
+    assigner: &Assigner<'_>,
+    assigned: impl Fn(usize) -> bool,
+    row: &mut [Value],
+) -> SqlResult<()> {
+    for &column in table.on_update.iter().filter(|column| !assigned(**column)) {
+        row[column] = assigner.store(&ctx.eval, column, Value::Timestamp(ctx.eval.env.now_micros), 1)?;
+    }
+    Ok(())
+}

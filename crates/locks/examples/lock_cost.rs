@@ -1,0 +1,91 @@
+//! Prints what locks cost: time and bytes per row lock of a large transaction, a metadata lock, and a hand-over on a hot row.
+//!
+//! `cargo run --release -p cohort-locks --example lock_cost`
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_base::{CommitSeq, IndexId, TrxId};
+use cohort_locks::{KillFlag, LockOwner, LockTable, MetadataMode, NameKey, RowMode, WaitLimit};
+
+const LONG: WaitLimit = WaitLimit::For(Duration::from_secs(60));
+
+fn main() {
+    let table = LockTable::new(1, None);
+    large_transaction(&table, 100_000);
+    large_transaction(&table, 1_000_000);
+    small_transactions(&table);
+    for threads in [1, 4, 64, 512] {
+        hot_row(&table, threads);
+    }
+}
+
+fn lock(table: &LockTable, owner: &mut LockOwner, key: u64) {
+    let kill = KillFlag::default();
+    table
+        .lock_row(owner, IndexId(20), &key.to_be_bytes(), RowMode::Exclusive, LONG, &kill)
+        .expect("a minute is enough");
+}
+
+fn large_transaction(table: &std::sync::Arc<LockTable>, rows: u64) {
+    let mut owner = table.owner(TrxId(1));
+    let start = Instant::now();
+    (0..rows).for_each(|key| lock(table, &mut owner, key));
+    let locked = start.elapsed();
+    let bytes = table.stats().row_table_bytes as usize / rows as usize + 16;
+    let start = Instant::now();
+    table.release_early(&mut owner, CommitSeq(1));
+    let released = start.elapsed();
+    println!(
+        "{rows} rows: lock {} ns, early release {} ns, {bytes} bytes each",
+        locked.as_nanos() as u64 / rows,
+        released.as_nanos() as u64 / rows
+    );
+    (0..64 * 10_000).for_each(|_| table.set_hardened(CommitSeq(1)));
+}
+
+fn small_transactions(table: &std::sync::Arc<LockTable>) {
+    let count = 300_000;
+    let name = NameKey::Table("test".into(), "t1".into());
+    for threads in [1, 2] {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let name = &name;
+                scope.spawn(move || {
+                    for n in 0..count {
+                        let mut owner = table.owner(TrxId(n));
+                        let kill = KillFlag::default();
+                        table
+                            .lock_name(&mut owner, name, MetadataMode::SharedWrite, LONG, &kill)
+                            .expect("shared");
+                        lock(table, &mut owner, thread << 32 | n);
+                    }
+                });
+            }
+        });
+        println!(
+            "{threads} threads: one name, one row, release: {} ns",
+            start.elapsed().as_nanos() as u64 / count
+        );
+    }
+}
+
+fn hot_row(table: &std::sync::Arc<LockTable>, threads: u64) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let count = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let count = &count;
+            scope.spawn(move || {
+                while Instant::now() < deadline {
+                    let mut owner = table.owner(TrxId(thread));
+                    lock(table, &mut owner, u64::MAX);
+                    let seq = CommitSeq(count.fetch_add(1, Ordering::Relaxed));
+                    table.release_early(&mut owner, seq);
+                }
+            });
+        }
+    });
+    println!("hot row, {threads} threads: {} hand-overs/s", count.load(Ordering::Relaxed));
+}

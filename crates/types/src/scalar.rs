@@ -1,0 +1,183 @@
+//! The bytes of values of fixed length. Rows and row events share them:
+//!
+//! ```text
+//! integers        1, 2, 3, 4 or 8 bytes, little-endian, two's complement
+//! FLOAT, DOUBLE   IEEE bits, little-endian
+//! DECIMAL         packed (`decimal::packed`)
+//! BIT             whole bytes, big-endian
+//! DATE            3 bytes little-endian: year 15 bits, month 4, day 5
+//! TIME, DATETIME, TIMESTAMP   `temporal::packed`
+//! YEAR            1 byte: 0, or year - 1900
+//! ENUM            1 byte, or 2 little-endian above 255 members
+//! SET             1, 2, 3, 4 or 8 bytes by the number of members, little-endian
+//! ```
+
+use crate::temporal as t;
+use crate::{ColumnType, Date, Decimal, Str, TypeKind, Value};
+
+/// Bytes of a value; `None` for strings.
+pub(crate) fn len(ty: &ColumnType) -> Option<usize> {
+    Some(match ty.kind {
+        TypeKind::TinyInt | TypeKind::Year => 1,
+        TypeKind::SmallInt => 2,
+        TypeKind::MediumInt | TypeKind::Date => 3,
+        TypeKind::Int | TypeKind::Float => 4,
+        TypeKind::BigInt | TypeKind::Double => 8,
+        TypeKind::Decimal => Decimal::packed_len(ty.length as u8, ty.decimals),
+        TypeKind::Bit => (ty.length as usize).clamp(1, 64).div_ceil(8),
+        TypeKind::Time => t::time_len(ty.decimals),
+        TypeKind::DateTime => t::datetime_len(ty.decimals),
+        TypeKind::Timestamp => t::timestamp_len(ty.decimals),
+        TypeKind::Enum => enum_len(ty.members.len()),
+        TypeKind::Set => set_len(ty.members.len()),
+        _ => return None,
+    })
+}
+
+/// Bytes of an ENUM of so many members.
+pub(crate) fn enum_len(members: usize) -> usize {
+    if members < 256 { 1 } else { 2 }
+}
+
+/// Bytes of a SET of so many members.
+pub(crate) fn set_len(members: usize) -> usize {
+    match members.div_ceil(8) {
+        0 => 1,
+        n @ 1..=4 => n,
+        _ => 8,
+    }
+}
+
+/// The value is not of the column's class, or out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrongClass;
+
+/// Appends [`len`] bytes.
+pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), WrongClass> {
+    let len = len(ty).ok_or(WrongClass)?;
+    match (ty.kind, value) {
+        (kind, Value::Int(_) | Value::UInt(_)) if kind.is_integer() => {
+            let bits = integer_bits(ty, value).ok_or(WrongClass)?;
+            out.extend_from_slice(&bits.to_le_bytes()[..len]);
+        }
+        (TypeKind::Float, Value::Float(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (TypeKind::Double, Value::Double(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (TypeKind::Decimal, Value::Decimal(v)) => v.write_packed(ty.length as u8, ty.decimals, out),
+        (TypeKind::Bit, Value::Bit { bits, .. }) => out.extend_from_slice(&bits.to_be_bytes()[8 - len..]),
+        (TypeKind::Date, Value::Date(v)) => out.extend_from_slice(&v.to_packed().to_le_bytes()[..3]),
+        (TypeKind::Time, Value::Time(v)) => t::write_time(*v, ty.decimals, out),
+        (TypeKind::DateTime, Value::DateTime(v)) => t::write_datetime(v, ty.decimals, out),
+        (TypeKind::Timestamp, Value::Timestamp(v)) => t::write_timestamp(*v, ty.decimals, out),
+        (TypeKind::Year, Value::UInt(v)) => out.push(year_byte(*v).ok_or(WrongClass)?),
+        (TypeKind::Enum, Value::Enum { index, .. }) => out.extend_from_slice(&index.to_le_bytes()[..len]),
+        (TypeKind::Set, Value::Set { bits, .. }) => out.extend_from_slice(&bits.to_le_bytes()[..len]),
+        _ => return Err(WrongClass),
+    }
+    Ok(())
+}
+
+/// Reads [`len`] bytes; `None` when they are no value of the type.
+pub(crate) fn decode(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
+    let len = len(ty)?;
+    let bytes = bytes.get(..len)?;
+    Some(match ty.kind {
+        TypeKind::Float => Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)),
+        TypeKind::Double => Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)),
+        TypeKind::Decimal => Value::Decimal(Decimal::read_packed(ty.length as u8, ty.decimals, bytes)?),
+        TypeKind::Bit => {
+            let bits = bytes.iter().fold(0, |v, b| v << 8 | u64::from(*b));
+            let width = ty.length.clamp(1, 64) as u8;
+            Value::Bit { bits, width }
+        }
+        TypeKind::Date => Value::Date(Date::from_packed(little_endian(bytes) as u32)?),
+        TypeKind::Time => Value::Time(t::read_time(bytes, ty.decimals)?),
+        TypeKind::DateTime => Value::DateTime(t::read_datetime(bytes, ty.decimals)?),
+        TypeKind::Timestamp => Value::Timestamp(t::read_timestamp(bytes, ty.decimals)?),
+        TypeKind::Year => year_value(bytes[0]),
+        TypeKind::Enum => ty.enum_value(little_endian(bytes) as u16)?,
+        TypeKind::Set => ty.set_value(little_endian(bytes))?,
+        _ if ty.unsigned => Value::UInt(little_endian(bytes)),
+        _ => {
+            let shift = 64 - 8 * len;
+            Value::Int((little_endian(bytes) << shift) as i64 >> shift)
+        }
+    })
+}
+
+pub(crate) fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+}
+
+/// The two's complement of an integer that is in the column's range.
+pub(crate) fn integer_bits(ty: &ColumnType, value: &Value) -> Option<u64> {
+    let (low, high) = ty.integer_range()?;
+    let wide = match value {
+        Value::Int(v) => i128::from(*v),
+        Value::UInt(v) => i128::from(*v),
+        _ => return None,
+    };
+    (low..=high).contains(&wide).then_some(wide as u64)
+}
+
+/// How a YEAR is kept.
+pub(crate) fn year_byte(year: u64) -> Option<u8> {
+    match year {
+        0 => Some(0),
+        1901..=2155 => Some((year - 1900) as u8),
+        _ => None,
+    }
+}
+
+/// The reverse.
+pub(crate) fn year_value(byte: u8) -> Value {
+    Value::UInt(if byte == 0 { 0 } else { u64::from(byte) + 1900 })
+}
+
+impl TypeKind {
+    /// TINYINT to BIGINT.
+    pub fn is_integer(self) -> bool {
+        use TypeKind as K;
+        matches!(self, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
+    }
+}
+
+impl ColumnType {
+    /// Smallest and largest value of an integer type.
+    pub fn integer_range(&self) -> Option<(i128, i128)> {
+        let bits = match self.kind {
+            TypeKind::TinyInt => 8,
+            TypeKind::SmallInt => 16,
+            TypeKind::MediumInt => 24,
+            TypeKind::Int => 32,
+            TypeKind::BigInt => 64,
+            _ => return None,
+        };
+        Some(if self.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) })
+    }
+
+    /// The ENUM value of an index; `None` when there is no such member. 0 is the error value.
+    pub fn enum_value(&self, index: u16) -> Option<Value> {
+        let label = match usize::from(index).checked_sub(1) {
+            None => "",
+            Some(n) => self.members.get(n)?,
+        };
+        Some(Value::Enum { index, label: Str { bytes: label.into(), collation: self.collation } })
+    }
+
+    /// The SET value of its bits; `None` when a bit stands for no member.
+    pub fn set_value(&self, bits: u64) -> Option<Value> {
+        if self.members.len() < 64 && bits >> self.members.len() != 0 {
+            return None;
+        }
+        let mut label = Vec::new();
+        for (n, member) in self.members.iter().enumerate().take(64) {
+            if bits >> n & 1 == 1 {
+                if !label.is_empty() {
+                    label.push(b',');
+                }
+                label.extend_from_slice(member.as_bytes());
+            }
+        }
+        Some(Value::Set { bits, label: Str { bytes: label, collation: self.collation } })
+    }
+}
