@@ -1,8 +1,51 @@
 //! Values as row events carry them.
+//!
+//! ```text
+//! type        code  metadata                              value
+//! integers    1 2 9 3 8  -                                little-endian (`scalar`)
+//! FLOAT       4     4                                     `scalar`
+//! DOUBLE      5     8                                     `scalar`
+//! DECIMAL     246   precision, scale                      packed
+//! BIT         16    bits % 8, bits / 8                    big-endian
+//! DATE        10    -                                     `scalar`
+//! YEAR        13    -                                     `scalar`
+//! TIME        19    fraction digits                       packed
+//! DATETIME    18    fraction digits                       packed
+//! TIMESTAMP   17    fraction digits                       packed
+//! CHAR,BINARY 254   254 ^ (len >> 4 & 0x30), len & 0xff   length 1 byte (2 when len > 255), bytes without padding
+//! VARCHAR..   15    len u16                               length 1 byte (2 when len > 255), bytes
+//! BLOB, TEXT  252   length bytes (1 to 4)                 length, bytes
+//! ENUM        254   247, bytes                            little-endian
+//! SET         254   248, bytes                            little-endian
+//! ```
+//!
+//! `len` is the column's length in bytes of its own character set, which the bytes are in.
 
 use cohort_base::Reader;
 
-use crate::{ColumnType, Value};
+use crate::scalar;
+use crate::{Charset, Collation, ColumnType, Decimal, Str, TypeKind, Value};
+
+const TINY: u8 = 1;
+const SHORT: u8 = 2;
+const LONG: u8 = 3;
+const FLOAT: u8 = 4;
+const DOUBLE: u8 = 5;
+const LONGLONG: u8 = 8;
+const INT24: u8 = 9;
+const DATE: u8 = 10;
+const YEAR: u8 = 13;
+const NEWDATE: u8 = 14;
+const VARCHAR: u8 = 15;
+const BIT: u8 = 16;
+const TIMESTAMP2: u8 = 17;
+const DATETIME2: u8 = 18;
+const TIME2: u8 = 19;
+const NEWDECIMAL: u8 = 246;
+const ENUM: u8 = 247;
+const SET: u8 = 248;
+const BLOB: u8 = 252;
+const STRING: u8 = 254;
 
 /// What a table map event says of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,34 +69,259 @@ pub enum ImageError {
     UnknownType(u8),
 }
 
+impl std::fmt::Display for ImageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ImageError::Corrupt => write!(f, "the row image does not decode"),
+            ImageError::WrongClass => write!(f, "the value and its column are of different types"),
+            ImageError::UnknownType(code) => write!(f, "the table map has a column of unknown type {code}"),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+impl From<cohort_base::Truncated> for ImageError {
+    fn from(_: cohort_base::Truncated) -> ImageError {
+        ImageError::Corrupt
+    }
+}
+
+/// How a wire value is laid out.
+enum Layout {
+    /// So many bytes.
+    Fixed(usize),
+    /// A string behind a length of so many bytes.
+    Counted(usize),
+}
+
 impl BinlogColumn {
     /// How a column of this type is described.
     pub fn of(ty: &ColumnType) -> BinlogColumn {
-        todo!()
+        let pair = |low: u32, high: u32| (low & 0xff | high << 8) as u16;
+        let bytes = ty.byte_len_max() as u32;
+        let (code, metadata) = match ty.kind {
+            TypeKind::TinyInt => (TINY, 0),
+            TypeKind::SmallInt => (SHORT, 0),
+            TypeKind::MediumInt => (INT24, 0),
+            TypeKind::Int => (LONG, 0),
+            TypeKind::BigInt => (LONGLONG, 0),
+            TypeKind::Float => (FLOAT, 4),
+            TypeKind::Double => (DOUBLE, 8),
+            TypeKind::Decimal => (NEWDECIMAL, pair(ty.length, ty.decimals.into())),
+            TypeKind::Bit => (BIT, pair(ty.length % 8, ty.length / 8)),
+            TypeKind::Date => (DATE, 0),
+            TypeKind::Year => (YEAR, 0),
+            TypeKind::Time => (TIME2, ty.decimals.into()),
+            TypeKind::DateTime => (DATETIME2, ty.decimals.into()),
+            TypeKind::Timestamp => (TIMESTAMP2, ty.decimals.into()),
+            TypeKind::Char | TypeKind::Binary => {
+                (STRING, pair(u32::from(STRING) ^ (bytes & 0x300) >> 4, bytes & 0xff))
+            }
+            TypeKind::VarChar | TypeKind::VarBinary => (VARCHAR, bytes as u16),
+            TypeKind::Enum => (STRING, pair(ENUM.into(), scalar::enum_len(ty.members.len()) as u32)),
+            TypeKind::Set => (STRING, pair(SET.into(), scalar::set_len(ty.members.len()) as u32)),
+            _ => (BLOB, blob_length_bytes(ty.kind) as u16),
+        };
+        BinlogColumn { code, metadata, unsigned: ty.unsigned && BinlogColumn::has_sign(code) }
     }
+
+    /// Number of metadata bytes of a type code.
+    fn metadata_len(code: u8) -> Result<usize, ImageError> {
+        match code {
+            TINY | SHORT | LONG | LONGLONG | INT24 | DATE | YEAR | NEWDATE => Ok(0),
+            FLOAT | DOUBLE | TIME2 | DATETIME2 | TIMESTAMP2 | BLOB => Ok(1),
+            NEWDECIMAL | BIT | STRING | VARCHAR => Ok(2),
+            _ => Err(ImageError::UnknownType(code)),
+        }
+    }
+
     /// Appends the metadata bytes (0 to 2).
     pub fn write_metadata(&self, out: &mut Vec<u8>) {
-        todo!()
+        let len = BinlogColumn::metadata_len(self.code).unwrap_or(0);
+        out.extend_from_slice(&self.metadata.to_le_bytes()[..len]);
     }
+
     /// The columns of a table map: its type codes and metadata block; all signed until told otherwise.
     pub fn parse_all(codes: &[u8], metadata: &[u8]) -> Result<Vec<BinlogColumn>, ImageError> {
-        todo!()
+        let mut from = Reader::new(metadata);
+        let column = |&code: &u8| {
+            let bytes = from.bytes(BinlogColumn::metadata_len(code)?)?;
+            Ok(BinlogColumn { code, metadata: scalar::little_endian(bytes) as u16, unsigned: false })
+        };
+        let columns = codes.iter().map(column).collect::<Result<Vec<_>, ImageError>>()?;
+        if from.is_empty() { Ok(columns) } else { Err(ImageError::Corrupt) }
     }
+
+    fn has_sign(code: u8) -> bool {
+        matches!(code, TINY | SHORT | LONG | LONGLONG | INT24 | FLOAT | DOUBLE | NEWDECIMAL | YEAR)
+    }
+
     /// Whether the optional metadata has a signedness bit for it.
     pub fn is_numeric(&self) -> bool {
-        todo!()
+        BinlogColumn::has_sign(self.code)
     }
-    /// Takes a value off a row image, as a value of `ty`.
-    pub fn read(&self, ty: &ColumnType, from: &mut Reader<'_>) -> Result<Value, ImageError> {
-        todo!()
+
+    /// The code and the length that CHAR, ENUM and SET hide in the metadata of STRING.
+    fn real(&self) -> (u8, u32) {
+        let [low, high] = self.metadata.to_le_bytes();
+        if self.code != STRING {
+            return (self.code, self.metadata.into());
+        }
+        if low & 0x30 != 0x30 {
+            return (low | 0x30, u32::from(high) | u32::from(low & 0x30 ^ 0x30) << 4);
+        }
+        (low, high.into())
     }
+
+    fn layout(&self) -> Result<Layout, ImageError> {
+        let [low, high] = self.metadata.to_le_bytes();
+        let (code, length) = self.real();
+        let fraction = usize::from(low.min(6)).div_ceil(2);
+        let counted = |length: u32| Layout::Counted(if length > 0xff { 2 } else { 1 });
+        Ok(match code {
+            TINY | YEAR => Layout::Fixed(1),
+            SHORT => Layout::Fixed(2),
+            INT24 | DATE | NEWDATE => Layout::Fixed(3),
+            LONG | FLOAT => Layout::Fixed(4),
+            LONGLONG | DOUBLE => Layout::Fixed(8),
+            NEWDECIMAL => Layout::Fixed(Decimal::packed_len(low, high)),
+            BIT => Layout::Fixed(usize::from(high) + usize::from(low > 0)),
+            TIME2 => Layout::Fixed(3 + fraction),
+            DATETIME2 => Layout::Fixed(5 + fraction),
+            TIMESTAMP2 => Layout::Fixed(4 + fraction),
+            ENUM | SET if self.code == STRING => Layout::Fixed(length as usize),
+            STRING | VARCHAR => counted(length),
+            BLOB if (1..=4).contains(&low) => Layout::Counted(low.into()),
+            BLOB => return Err(ImageError::Corrupt),
+            code => return Err(ImageError::UnknownType(code)),
+        })
+    }
+
+    /// The bytes of a value, without their length.
+    fn take<'a>(&self, from: &mut Reader<'a>) -> Result<&'a [u8], ImageError> {
+        let len = match self.layout()? {
+            Layout::Fixed(len) => len,
+            Layout::Counted(len) => scalar::little_endian(from.bytes(len)?) as usize,
+        };
+        Ok(from.bytes(len)?)
+    }
+
     /// Passes over a value.
     pub fn skip(&self, from: &mut Reader<'_>) -> Result<(), ImageError> {
-        todo!()
+        self.take(from).map(|_| ())
+    }
+
+    /// Takes a value off a row image, as a value of `ty`. Wire and column may differ in the length of strings and the
+    /// width of integers, as far as the value fits; in nothing else.
+    pub fn read(&self, ty: &ColumnType, from: &mut Reader<'_>) -> Result<Value, ImageError> {
+        let bytes = self.take(from)?;
+        let local = BinlogColumn::of(ty);
+        let (code, local_code) = (self.real().0, local.real().0);
+        if scalar::len(ty).is_none() {
+            let is_string = |code| matches!(code, STRING | VARCHAR | BLOB);
+            return if is_string(code) { string(ty, bytes) } else { Err(ImageError::WrongClass) };
+        }
+        if ty.kind.is_integer() {
+            return self.read_integer(ty, bytes);
+        }
+        let dates = |code| matches!(code, DATE | NEWDATE);
+        if code != local_code && !(dates(code) && dates(local_code)) {
+            return Err(ImageError::WrongClass);
+        }
+        let mut wire = ty.clone();
+        let [low, high] = self.metadata.to_le_bytes();
+        match ty.kind {
+            TypeKind::Decimal => (wire.length, wire.decimals) = (low.into(), high),
+            TypeKind::Bit => wire.length = u32::from(high) * 8 + u32::from(low),
+            TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => wire.decimals = low,
+            TypeKind::Enum | TypeKind::Set if self.real() != local.real() => {
+                return Err(ImageError::WrongClass);
+            }
+            _ => {}
+        }
+        let value = scalar::decode(&wire, bytes).ok_or(ImageError::Corrupt)?;
+        fit(ty, value).ok_or(ImageError::WrongClass)
+    }
+
+    fn read_integer(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+        if !matches!(self.code, TINY | SHORT | INT24 | LONG | LONGLONG) {
+            return Err(ImageError::WrongClass);
+        }
+        let bits = scalar::little_endian(bytes);
+        let shift = 64 - 8 * bytes.len();
+        // The sign is the column's: old sources do not send it.
+        let value = if ty.unsigned { Value::UInt(bits) } else { Value::Int((bits << shift) as i64 >> shift) };
+        scalar::integer_bits(ty, &value).map(|_| value).ok_or(ImageError::WrongClass)
+    }
+}
+
+/// A value of the wire's size as one of the column's, when it loses nothing but zeros.
+fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
+    match value {
+        Value::Decimal(v) => {
+            let scaled = v.round(ty.decimals.into()).ok()?;
+            let fits = u32::from(scaled.int_digits()) + u32::from(ty.decimals) <= ty.length.max(1);
+            (scaled == v && fits).then_some(Value::Decimal(scaled))
+        }
+        Value::Bit { bits, .. } => {
+            let width = ty.length.clamp(1, 64) as u8;
+            (width == 64 || bits >> width == 0).then_some(Value::Bit { bits, width })
+        }
+        value => Some(value),
+    }
+}
+
+fn string(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+    let mut text = Vec::with_capacity(bytes.len());
+    ty.collation.charset().decode(bytes, &mut text).map_err(|_| ImageError::Corrupt)?;
+    if ty.kind == TypeKind::Binary && text.len() < ty.length as usize {
+        text.resize(ty.length as usize, 0);
+    }
+    let chars = if ty.kind.is_blob() { text.len() } else { ty.collation.char_len(&text) };
+    if chars > ty.length as usize {
+        return Err(ImageError::WrongClass);
+    }
+    Ok(Value::Str(Str { bytes: text, collation: ty.collation }))
+}
+
+fn blob_length_bytes(kind: TypeKind) -> usize {
+    match kind {
+        TypeKind::TinyText | TypeKind::TinyBlob => 1,
+        TypeKind::Text | TypeKind::Blob => 2,
+        TypeKind::MediumText | TypeKind::MediumBlob => 3,
+        _ => 4,
     }
 }
 
 /// Appends a stored value, not NULL, as a row image holds it.
 pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), ImageError> {
-    todo!()
+    if scalar::len(ty).is_some() {
+        return scalar::encode(ty, value, out).map_err(|_| ImageError::WrongClass);
+    }
+    let Value::Str(s) = value else { return Err(ImageError::WrongClass) };
+    let mut bytes = s.bytes.as_slice();
+    let pad = match ty.kind {
+        TypeKind::Char => Some(b' '),
+        TypeKind::Binary => Some(0),
+        _ => None,
+    };
+    while pad.is_some() && bytes.last().copied() == pad {
+        bytes = &bytes[..bytes.len() - 1];
+    }
+    let length_bytes = match ty.kind {
+        kind if kind.is_blob() => blob_length_bytes(kind),
+        _ if ty.byte_len_max() > 0xff => 2,
+        _ => 1,
+    };
+    let start = out.len();
+    out.resize(start + length_bytes, 0);
+    let charset = if ty.collation == Collation::BINARY { Charset::Binary } else { ty.collation.charset() };
+    charset.encode(bytes, out);
+    let len = out.len() - start - length_bytes;
+    if len as u64 > ty.byte_len_max().max(1) {
+        return Err(ImageError::WrongClass);
+    }
+    out[start..start + length_bytes].copy_from_slice(&(len as u32).to_le_bytes()[..length_bytes]);
+    Ok(())
 }
