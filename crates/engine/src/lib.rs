@@ -6,11 +6,13 @@
 //! transaction is committed: the commit record in the log does (I2).
 
 pub mod conformance;
+mod mirror;
 mod read_view;
 mod reference;
 mod traits;
 mod write_set;
 
+pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use reference::ReferenceEngine;
 pub use traits::{

@@ -1,0 +1,232 @@
+//! Two engines that do everything twice and must agree: the reference engine beside the one under test.
+//!
+//! Redo holds both halves (`u32 length of the first | first | second`). A read that differs is a bug in one of the two and panics with what each
+//! answered.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
+
+use crate::read_view::{EngineSnapshot, ReadView};
+use crate::traits::{
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
+    Participant, ReadAt, Redo, Savepoint,
+};
+
+/// Runs `first` and `second` side by side under the first one's number.
+pub struct Mirror {
+    first: Arc<dyn Engine>,
+    second: Arc<dyn Engine>,
+}
+
+impl Mirror {
+    /// The two must have different participant numbers.
+    pub fn new(first: Arc<dyn Engine>, second: Arc<dyn Engine>) -> Mirror {
+        assert_ne!(first.id(), second.id(), "read views tell engines apart by number");
+        Mirror { first, second }
+    }
+}
+
+fn split(redo: &Redo) -> Result<(Redo, Redo), EngineError> {
+    let mut r = Reader::new(&redo.bytes);
+    let first = r.u32().and_then(|len| r.bytes(len as usize));
+    let first = first.map_err(|_| EngineError::Corrupt("redo of a mirror is truncated".to_owned()))?;
+    Ok((Redo { bytes: first.to_vec() }, Redo { bytes: r.rest().to_vec() }))
+}
+
+/// The snapshots of both, each as a view of its own.
+struct Both {
+    first: ReadView,
+    second: ReadView,
+}
+
+impl EngineSnapshot for Both {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Participant for Mirror {
+    fn id(&self) -> ParticipantId {
+        self.first.id()
+    }
+
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
+        let halves: Vec<(Redo, Redo)> =
+            redo.iter().map(|redo| split(redo).expect("prepared by a mirror")).collect();
+        self.first.commit_ordered(seq, &halves.iter().map(|(first, _)| first).collect::<Vec<_>>());
+        self.second.commit_ordered(seq, &halves.iter().map(|(_, second)| second).collect::<Vec<_>>());
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        Ok(Box::new((self.first.begin_checkpoint(lsn)?, self.second.begin_checkpoint(lsn)?)))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.first.durable_lsn().min(self.second.durable_lsn())
+    }
+
+    fn unflushed_bytes(&self) -> u64 {
+        self.first.unflushed_bytes().max(self.second.unflushed_bytes())
+    }
+
+    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
+        let (first, second) = split(redo)?;
+        self.first.replay(&first)?;
+        self.second.replay(&second)
+    }
+}
+
+impl CheckpointTask for (Box<dyn CheckpointTask>, Box<dyn CheckpointTask>) {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        self.0.finish()?;
+        self.1.finish()
+    }
+}
+
+impl Engine for Mirror {
+    fn name(&self) -> &'static str {
+        "MIRROR"
+    }
+
+    fn begin(&self) -> Box<dyn EngineTrx> {
+        Box::new(MirrorTrx {
+            id: self.id(),
+            first: self.first.begin(),
+            second: self.second.begin(),
+            savepoints: Vec::new(),
+        })
+    }
+
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
+        let view =
+            |engine: &Arc<dyn Engine>| ReadView::new(CommitSeq(0), vec![(engine.id(), engine.snapshot())]);
+        Arc::new(Both { first: view(&self.first), second: view(&self.second) })
+    }
+
+    fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
+        Ok(Box::new((self.first.bulk_load(index)?, self.second.bulk_load(index)?)))
+    }
+
+    fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
+        self.first.drop_indexes(indexes)?;
+        self.second.drop_indexes(indexes)
+    }
+
+    fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
+        let (first, second) = (self.first.indexes()?, self.second.indexes()?);
+        assert_eq!(first, second, "the mirrored engines hold different key spaces");
+        Ok(first)
+    }
+
+    fn stats(&self, index: IndexId) -> IndexStats {
+        self.second.stats(index)
+    }
+
+    fn status(&self) -> Vec<(String, u64)> {
+        self.second.status()
+    }
+}
+
+impl BulkLoad for (Box<dyn BulkLoad>, Box<dyn BulkLoad>) {
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.0.add(key, value)?;
+        self.1.add(key, value)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        self.0.finish()?;
+        self.1.finish()
+    }
+}
+
+struct MirrorTrx {
+    id: ParticipantId,
+    first: Box<dyn EngineTrx>,
+    second: Box<dyn EngineTrx>,
+    savepoints: Vec<(Savepoint, Savepoint)>,
+}
+
+impl MirrorTrx {
+    fn views<'a>(&self, at: ReadAt<'a>) -> (ReadAt<'a>, ReadAt<'a>) {
+        match at {
+            ReadAt::Latest => (ReadAt::Latest, ReadAt::Latest),
+            ReadAt::View(view) => {
+                let both: &Both = view.of(self.id).as_any().downcast_ref().expect("made by a mirror");
+                (ReadAt::View(&both.first), ReadAt::View(&both.second))
+            }
+        }
+    }
+}
+
+impl EngineTrx for MirrorTrx {
+    fn get(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        let (at_first, at_second) = self.views(at);
+        let mut other = Vec::new();
+        let found = self.first.get(at_first, index, key, &mut other)?;
+        let also = self.second.get(at_second, index, key, value)?;
+        assert_eq!((found, &other), (also, &*value), "get of {key:?} in {index}");
+        Ok(also)
+    }
+
+    fn scan(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<bool, EngineError> {
+        let (at_first, at_second) = self.views(at);
+        let (mut other, mut own) = (Batch::default(), Batch::default());
+        self.first.scan(at_first, index, range, direction, limit, &mut other)?;
+        let more = self.second.scan(at_second, index, range, direction, limit, &mut own)?;
+        assert!(other.iter().eq(own.iter()), "scan of {range:?} {direction:?} in {index}");
+        own.iter().for_each(|(key, value)| batch.push(key, value));
+        Ok(more)
+    }
+
+    fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.first.put(index, key, value)?;
+        self.second.put(index, key, value)
+    }
+
+    fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
+        self.first.delete(index, key)?;
+        self.second.delete(index, key)
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.savepoints.push((self.first.savepoint(), self.second.savepoint()));
+        Savepoint(self.savepoints.len() - 1)
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        let (first, second) = self.savepoints[savepoint.0];
+        self.first.rollback_to(first);
+        self.second.rollback_to(second);
+        self.savepoints.truncate(savepoint.0 + 1);
+    }
+
+    fn is_read_only(&self) -> bool {
+        assert_eq!(self.first.is_read_only(), self.second.is_read_only());
+        self.second.is_read_only()
+    }
+
+    fn prepare(&mut self) -> Result<Redo, EngineError> {
+        let (first, second) = (self.first.prepare()?, self.second.prepare()?);
+        let mut bytes = Vec::with_capacity(4 + first.bytes.len() + second.bytes.len());
+        bytes.put_u32(first.bytes.len() as u32);
+        bytes.extend_from_slice(&first.bytes);
+        bytes.extend_from_slice(&second.bytes);
+        Ok(Redo { bytes })
+    }
+}
