@@ -14,12 +14,18 @@
 //! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file and the
 //! manual page are all made from it.
 
+mod manual;
+mod option_file;
+mod options;
 mod runtime;
 mod setting;
 mod status;
 mod table;
 mod value;
 
+pub use manual::{manual_page, sample_file};
+pub use option_file::{DefaultsPlan, OptionFileError};
+pub use options::{Options, StartupError, StartupRequest, load};
 pub use runtime::{Globals, SessionVars, SetError, SetNote};
 pub use setting::{Access, Kind, Scope, Setting, SettingScope};
 pub use status::{Counter, Status, StatusSource};

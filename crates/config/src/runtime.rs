@@ -203,6 +203,12 @@ pub struct Globals {
     writer: Mutex<()>,
 }
 
+impl fmt::Debug for Globals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Globals(generation {})", self.generation())
+    }
+}
+
 impl Default for Globals {
     fn default() -> Globals {
         Globals::new()
@@ -475,7 +481,7 @@ fn checked(id: VarId, value: &VarValue) -> Result<(Changes, SetNote), SetError> 
     Ok((changes, note))
 }
 
-pub(crate) fn set_error(setting: &Setting, value: &VarValue, misfit: Misfit) -> SetError {
+fn set_error(setting: &Setting, value: &VarValue, misfit: Misfit) -> SetError {
     match misfit {
         Misfit::Type => SetError::WrongType(setting.name),
         Misfit::Value | Misfit::Suffix(_) => {
@@ -518,8 +524,13 @@ fn charset_name(id: VarId, value: &VarValue) -> Result<VarValue, SetError> {
     }
 }
 
+/// The text of an option, with aliases of character sets and collations resolved.
+pub(crate) fn option_text(id: VarId, text: &str) -> Result<String, SetError> {
+    charset_name(id, &VarValue::text(text)).map(|value| value.to_string())
+}
+
 /// A character set brings its default collation along, a collation its character set.
-fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
+pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     use VarId::*;
     let collation = |target| {
         let charset = CHARSETS.get(index)?;

@@ -1,0 +1,129 @@
+//! The manual page and the sample option file, made from the table of settings.
+
+use std::fmt::Write;
+
+use crate::setting::{Access, Kind, Setting, SettingScope};
+use crate::table::VarId;
+
+/// docs/configuration.md.
+pub fn manual_page() -> String {
+    let mut out = String::from(
+        "# Configuration\n\n\
+         Made by `cohortd --print-configuration-docs` from the table of settings; edit `crates/config/src/table.rs`.\n\n\
+         Every setting is a system variable with MariaDB's name (`SHOW VARIABLES`, `SET GLOBAL`), an option of the \
+         command line (`--name=value`, dashes and underscores are the same) and of option files, in the groups \
+         `[mysqld]`, `[server]`, `[mariadb]`, `[mariadbd]`, `[mariadb-10.11]`, `[client-server]`, `[cohort]`, \
+         `[cohortd]`. Sizes take the suffixes K, M, G, T.\n\n",
+    );
+    let all: Vec<&Setting> = VarId::shown().map(VarId::setting).collect();
+    out.push_str("## Settings that may lose data\n\n");
+    for setting in &all {
+        if let Some(what) = setting.may_lose_data {
+            push(&mut out, format_args!("- `{}`: {what}.\n", setting.name));
+        }
+    }
+    out.push_str("\n## Settings\n\n| name | default | range | scope | |\n|---|---|---|---|---|\n");
+    for setting in all.iter().filter(|s| s.no_effect.is_none() && s.option) {
+        push(
+            &mut out,
+            format_args!(
+                "| `{}` | {} | {} | {} | {} |\n",
+                setting.name,
+                default_text(setting),
+                range(setting),
+                scope(setting),
+                setting.doc
+            ),
+        );
+    }
+    out.push_str("\n## Session variables and facts\n\nNot options.\n\n| name | scope | |\n|---|---|---|\n");
+    for setting in all.iter().filter(|s| s.no_effect.is_none() && !s.option) {
+        push(&mut out, format_args!("| `{}` | {} | {} |\n", setting.name, scope(setting), setting.doc));
+    }
+    out.push_str(
+        "\n## Accepted without effect\n\nSo that option files and tools made for MariaDB work; a note in the error log \
+         names those that were given.\n\n| name | default | why |\n|---|---|---|\n",
+    );
+    for setting in &all {
+        if let Some(why) = setting.no_effect {
+            push(&mut out, format_args!("| `{}` | {} | {why} |\n", setting.name, default_text(setting)));
+        }
+    }
+    out
+}
+
+/// A my.cnf with every setting, commented out, at its default.
+pub fn sample_file() -> String {
+    let mut out = String::from("# Options of Cohort. Every line shows a default.\n\n[cohortd]\n");
+    for setting in VarId::shown().map(VarId::setting) {
+        if setting.option && setting.no_effect.is_none() && setting.alias_of.is_none() {
+            let default = setting.kind.value(setting.kind.default_raw());
+            push(&mut out, format_args!("\n# {}\n", setting.doc));
+            if let Some(what) = setting.may_lose_data {
+                push(&mut out, format_args!("# May lose data: {what}.\n"));
+            }
+            push(&mut out, format_args!("#{} = {default}\n", setting.name));
+        }
+    }
+    out
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes everything");
+}
+
+fn default_text(setting: &Setting) -> String {
+    let value = setting.kind.value(setting.kind.default_raw()).to_string();
+    match setting.kind {
+        Kind::Int { default, .. } if setting.unit == "bytes" => size(default),
+        _ if value.is_empty() => String::new(),
+        _ => format!("`{value}`"),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    for (shift, suffix) in [(30, "G"), (20, "M"), (10, "K")] {
+        if bytes != 0 && bytes.trailing_zeros() >= shift && bytes != u64::MAX {
+            return format!("`{}{suffix}`", bytes >> shift);
+        }
+    }
+    format!("`{bytes}`")
+}
+
+fn range(setting: &Setting) -> String {
+    match setting.kind {
+        Kind::Bool { .. } => "ON, OFF".to_owned(),
+        Kind::Int { min, max: u64::MAX, .. } => format!("{min} or more {}", setting.unit),
+        Kind::Int { min, max, .. } => format!("{min} to {max} {}", setting.unit),
+        Kind::Double { min, max, .. } => format!("{min} to {max} {}", setting.unit),
+        Kind::Enum { members, .. } => members.join(", "),
+        Kind::Set { .. } => "a list".to_owned(),
+        Kind::Text { .. } => "text".to_owned(),
+        Kind::Path { .. } => "path".to_owned(),
+    }
+}
+
+fn scope(setting: &Setting) -> &'static str {
+    match (setting.access, setting.scope) {
+        (Access::ReadOnly, SettingScope::Session) => "session, read-only",
+        (Access::ReadOnly, _) => "read-only",
+        (Access::SessionReadOnly, _) => "global; sessions keep theirs",
+        (Access::Dynamic, SettingScope::Global) => "global",
+        (Access::Dynamic, SettingScope::Session) => "session",
+        (Access::Dynamic, SettingScope::Both) => "global, session",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_its_line() {
+        let (manual, sample) = (manual_page(), sample_file());
+        for setting in VarId::shown().map(VarId::setting) {
+            assert!(manual.contains(&format!("`{}`", setting.name)), "{}", setting.name);
+        }
+        assert!(sample.contains("#sync_binlog = 1\n") && !sample.contains("innodb_buffer_pool_size"));
+    }
+}

@@ -1,0 +1,355 @@
+//! Option files (my.cnf) by mariadbd's rules.
+//!
+//! ```text
+//! # comment            ; comment
+//! [group]
+//! name = value         name            name = "quoted # value"
+//! !include FILE        !includedir DIRECTORY   (its *.cnf, by name)
+//! ```
+//!
+//! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Without options of its own the server
+//! reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, those that exist.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The groups that this server reads.
+const GROUPS: &[&str] = &[
+    "mysqld",
+    "server",
+    "mysqld-10.11",
+    "mariadb",
+    "mariadb-10.11",
+    "mariadbd",
+    "mariadbd-10.11",
+    "client-server",
+    "cohort",
+    "cohortd",
+];
+
+/// Includes inside includes beyond this depth are refused, as in MariaDB.
+const DEPTH_MAX: usize = 10;
+
+/// An option file cannot be used.
+#[derive(Debug)]
+pub enum OptionFileError {
+    /// A file that was asked for cannot be read.
+    Unreadable(PathBuf, io::Error),
+    /// A line that is no option stands before the first group.
+    NoGroup(PathBuf, usize),
+    /// `[` without `]`.
+    BadGroup(PathBuf, usize),
+    /// `!something` that is neither include nor includedir, or includes without end.
+    BadDirective(PathBuf, usize),
+}
+
+impl fmt::Display for OptionFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionFileError::Unreadable(path, error) => {
+                write!(f, "Could not open required defaults file: {} ({error})", path.display())
+            }
+            OptionFileError::NoGroup(path, line) => {
+                write!(
+                    f,
+                    "Found option without preceding group in config file: {} at line: {line}",
+                    path.display()
+                )
+            }
+            OptionFileError::BadGroup(path, line) => {
+                write!(f, "Wrong group definition in config file: {} at line {line}", path.display())
+            }
+            OptionFileError::BadDirective(path, line) => {
+                write!(f, "Wrong '!' directive in config file: {} at line {line}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for OptionFileError {}
+
+/// Which files and groups to read: the options that must come first on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefaultsPlan {
+    /// --no-defaults.
+    pub none: bool,
+    /// --defaults-file: only this one.
+    pub file: Option<PathBuf>,
+    /// --defaults-extra-file: after the global ones.
+    pub extra: Option<PathBuf>,
+    /// --defaults-group-suffix: `[mysqld]` and `[mysqld1]` with suffix 1.
+    pub suffix: Option<String>,
+    /// --print-defaults.
+    pub print: bool,
+}
+
+/// What the files say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileOptions {
+    /// As arguments: `--name=value` or `--name`.
+    pub arguments: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+impl DefaultsPlan {
+    /// Takes the leading options that are about files off the command line.
+    pub(crate) fn take(arguments: &[String]) -> (DefaultsPlan, &[String]) {
+        let mut plan = DefaultsPlan::default();
+        let mut rest = arguments;
+        while let [first, tail @ ..] = rest {
+            let (name, value) = first.split_once('=').map_or((first.as_str(), None), |(n, v)| (n, Some(v)));
+            match (name, value) {
+                ("--no-defaults", None) => plan.none = true,
+                ("--print-defaults", None) => plan.print = true,
+                ("--defaults-file", Some(path)) => plan.file = Some(path.into()),
+                ("--defaults-extra-file", Some(path)) => plan.extra = Some(path.into()),
+                ("--defaults-group-suffix", Some(suffix)) => plan.suffix = Some(suffix.to_owned()),
+                _ => break,
+            }
+            rest = tail;
+        }
+        (plan, rest)
+    }
+
+    /// Reads the files.
+    pub(crate) fn read(&self) -> Result<FileOptions, OptionFileError> {
+        let mut reader = FileReader::new(self.suffix.as_deref());
+        if self.none {
+            return Ok(reader.found);
+        }
+        if let Some(file) = &self.file {
+            reader.file(file, Need::Must, 0)?;
+            return Ok(reader.found);
+        }
+        for path in ["/etc/my.cnf", "/etc/mysql/my.cnf"] {
+            reader.file(Path::new(path), Need::May, 0)?;
+        }
+        if let Some(extra) = &self.extra {
+            reader.file(extra, Need::Must, 0)?;
+        }
+        if let Some(home) = std::env::var_os("HOME") {
+            reader.file(&Path::new(&home).join(".my.cnf"), Need::May, 0)?;
+        }
+        Ok(reader.found)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Its absence is an error.
+    Must,
+    May,
+}
+
+struct FileReader {
+    groups: Vec<String>,
+    found: FileOptions,
+}
+
+impl FileReader {
+    fn new(suffix: Option<&str>) -> FileReader {
+        let plain = GROUPS.iter().map(|group| (*group).to_owned());
+        let suffixed = suffix.into_iter().flat_map(|s| GROUPS.iter().map(move |group| format!("{group}{s}")));
+        FileReader { groups: plain.chain(suffixed).collect(), found: FileOptions::default() }
+    }
+
+    fn file(&mut self, path: &Path, need: Need, depth: usize) -> Result<(), OptionFileError> {
+        let text = match fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) if need == Need::May => return Ok(()),
+            Err(error) => return Err(OptionFileError::Unreadable(path.to_owned(), error)),
+        };
+        if fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o002 != 0) {
+            let warning = format!("World-writable config file '{}' is ignored", path.display());
+            self.found.warnings.push(warning);
+            return Ok(());
+        }
+        let mut group: Option<bool> = None;
+        for (n, line) in text.lines().enumerate() {
+            self.line(path, n + 1, line.trim(), &mut group, depth)?;
+        }
+        Ok(())
+    }
+
+    /// `group`: whether the present group is read; `None` before the first.
+    fn line(
+        &mut self,
+        path: &Path,
+        number: usize,
+        line: &str,
+        group: &mut Option<bool>,
+        depth: usize,
+    ) -> Result<(), OptionFileError> {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            return Ok(());
+        }
+        if let Some(directive) = line.strip_prefix('!') {
+            return self.include(path, number, directive, depth);
+        }
+        if let Some(rest) = line.strip_prefix('[') {
+            let name =
+                rest.split_once(']').ok_or_else(|| OptionFileError::BadGroup(path.to_owned(), number))?.0;
+            *group = Some(self.groups.iter().any(|known| known == name.trim()));
+            return Ok(());
+        }
+        match group {
+            None => Err(OptionFileError::NoGroup(path.to_owned(), number)),
+            Some(false) => Ok(()),
+            Some(true) => {
+                self.found.arguments.push(option_of(line));
+                Ok(())
+            }
+        }
+    }
+
+    fn include(
+        &mut self,
+        path: &Path,
+        line: usize,
+        directive: &str,
+        depth: usize,
+    ) -> Result<(), OptionFileError> {
+        let bad = || OptionFileError::BadDirective(path.to_owned(), line);
+        let (what, target) = directive.split_once(char::is_whitespace).ok_or_else(bad)?;
+        let target = Path::new(target.trim());
+        if depth >= DEPTH_MAX {
+            return Err(bad());
+        }
+        match what {
+            "include" => self.file(target, Need::Must, depth + 1),
+            "includedir" => {
+                let entries =
+                    fs::read_dir(target).map_err(|e| OptionFileError::Unreadable(target.to_owned(), e))?;
+                let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+                files.retain(|file| file.extension().is_some_and(|ext| ext == "cnf"));
+                files.sort();
+                files.iter().try_for_each(|file| self.file(file, Need::May, depth + 1))
+            }
+            _ => Err(bad()),
+        }
+    }
+}
+
+/// `name = value` as an argument.
+fn option_of(line: &str) -> String {
+    let line = without_comment(line);
+    match line.split_once('=') {
+        None => format!("--{}", line.trim()),
+        Some((name, value)) => format!("--{}={}", name.trim(), unescape(unquote(value.trim()))),
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, c) in line.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if quote == Some(c) {
+            quote = None;
+        } else if c == '\\' && quote.is_some() {
+            escaped = true;
+        } else if quote.is_none() && matches!(c, '\'' | '"') {
+            quote = Some(c);
+        } else if quote.is_none() && c == '#' {
+            return &line[..at];
+        }
+    }
+    line
+}
+
+fn unquote(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            return inner;
+        }
+    }
+    value
+}
+
+fn unescape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('b') => out.push('\u{8}'),
+            Some('t') => out.push('\t'),
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('s') => out.push(' '),
+            Some(c @ ('\\' | '"' | '\'')) => out.push(c),
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_arguments() {
+        for (line, expected) in [
+            ("port=3307", "--port=3307"),
+            ("max-connections = 10  # few", "--max-connections=10"),
+            ("skip-networking", "--skip-networking"),
+            ("init_connect = \"SET x='#'\" # why", "--init_connect=SET x='#'"),
+            ("tmpdir = '/with space'", "--tmpdir=/with space"),
+            ("a = \\ttab\\sspace\\\\end\\q", "--a=\ttab space\\end\\q"),
+            ("empty =", "--empty="),
+        ] {
+            assert_eq!(option_of(line), expected);
+        }
+    }
+
+    #[test]
+    fn groups_includes_and_errors() {
+        let directory = std::env::temp_dir().join(format!("cohort-config-{}", std::process::id()));
+        let sub = directory.join("conf.d");
+        fs::create_dir_all(&sub).expect("created");
+        let write = |path: &Path, text: &str| fs::write(path, text).expect("written");
+        let main = directory.join("my.cnf");
+        write(&sub.join("b.cnf"), "[mysqld]\nfrom=b\n");
+        write(&sub.join("a.cnf"), "[client]\nfrom=client\n[mariadb-10.11]\nfrom=a\n");
+        write(&sub.join("c.ignored"), "[mysqld]\nfrom=c\n");
+        let text = format!("; all\n[cohortd]\nx=1\n!includedir {}\n[mysqld1]\nsuffixed\n", sub.display());
+        write(&main, &text);
+        let read = |suffix: Option<&str>| {
+            let plan = DefaultsPlan {
+                file: Some(main.clone()),
+                suffix: suffix.map(str::to_owned),
+                ..DefaultsPlan::default()
+            };
+            plan.read().map(|found| found.arguments)
+        };
+        assert_eq!(read(None).expect("good"), ["--x=1", "--from=a", "--from=b"]);
+        assert_eq!(read(Some("1")).expect("good").last().map(String::as_str), Some("--suffixed"));
+        write(&main, "x=1\n");
+        assert!(read(None).expect_err("bad").to_string().contains("without preceding group"));
+        write(&main, "[mysqld\n");
+        assert!(read(None).expect_err("bad").to_string().contains("Wrong group definition"));
+        write(&main, &format!("!include {}\n", main.display()));
+        assert!(read(None).is_err(), "a file that includes itself");
+        write(&main, "[mysqld]\nx=1\n");
+        fs::set_permissions(&main, PermissionsExt::from_mode(0o666)).expect("set");
+        assert_eq!(read(None).expect("ignored").len(), 0);
+        fs::remove_dir_all(&directory).expect("removed");
+    }
+
+    #[test]
+    fn options_about_files_come_first() {
+        let arguments: Vec<String> =
+            ["--defaults-file=/a", "--print-defaults", "--port=1", "--no-defaults"].map(String::from).into();
+        let (plan, rest) = DefaultsPlan::take(&arguments);
+        assert_eq!((plan.file.as_deref(), plan.print, plan.none), (Some(Path::new("/a")), true, false));
+        assert_eq!(rest, &arguments[2..]);
+    }
+}

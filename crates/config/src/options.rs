@@ -1,0 +1,492 @@
+//! Command line and option files to settings, with mariadbd's rules, messages and exit codes.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::option_file::{DefaultsPlan, OptionFileError};
+use crate::runtime::{Globals, expand_sql_mode, followers, option_text};
+use crate::setting::Kind;
+use crate::table::VarId;
+use crate::value::{Misfit, Raw, VarValue};
+
+/// What the server was started for.
+#[derive(Debug)]
+pub enum StartupRequest {
+    /// To serve.
+    Run(Box<Options>),
+    /// To print a text and end: --version, --help, --print-defaults, --print-configuration-docs, --print-sample-file.
+    Print(String),
+}
+
+/// What was asked for at the start.
+#[derive(Debug, Default)]
+pub struct Options {
+    changes: Vec<(VarId, Raw)>,
+    /// For the error log.
+    pub warnings: Vec<String>,
+    /// `--log-bin[=NAME]`, `--skip-log-bin`: the base name, `None` if off.
+    pub log_bin: Option<String>,
+    /// `--user`: who to run as when started by root.
+    pub user: Option<String>,
+}
+
+/// The server does not start; nothing was touched.
+#[derive(Debug)]
+pub struct StartupError {
+    /// For standard error.
+    pub message: String,
+    /// Of the process.
+    pub exit_code: i32,
+}
+
+impl fmt::Display for StartupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StartupError {}
+
+impl From<OptionFileError> for StartupError {
+    fn from(error: OptionFileError) -> StartupError {
+        let message = format!("{error}\nFatal error in defaults handling. Program aborted");
+        StartupError { message, exit_code: 1 }
+    }
+}
+
+const EXIT_UNKNOWN_OPTION: i32 = 2;
+const EXIT_ARGUMENT_REQUIRED: i32 = 3;
+const EXIT_UNKNOWN_VARIABLE: i32 = 7;
+const EXIT_BAD_NUMBER: i32 = 9;
+const EXIT_BAD_VALUE: i32 = 13;
+
+/// Options of parts that MariaDB has and this server has not: kept quiet about, with a note.
+const IGNORED_PREFIXES: &[&str] = &[
+    "innodb_",
+    "aria_",
+    "myisam_",
+    "performance_schema_",
+    "query_cache_",
+    "rocksdb_",
+    "key_cache_",
+    "ft_",
+    "feedback",
+    "thread_pool_",
+    "wsrep_",
+    "optimizer_",
+];
+const IGNORED: &[&str] = &[
+    "symbolic_links",
+    "skip_symbolic_links",
+    "external_locking",
+    "skip_host_cache",
+    "skip_slave_start",
+    "skip_ssl",
+    "ssl",
+    "old_style_user_limits",
+    "safe_user_create",
+    "language",
+    "character_set_client_handshake",
+    "temp_pool",
+    "memlock",
+    "log_tc",
+    "log_tc_size",
+    "des_key_file",
+    "plugin_load",
+    "plugin_load_add",
+    "host_cache_size",
+    "flush_time",
+    "table_open_cache_instances",
+    "metadata_locks_cache_size",
+    "stored_program_cache",
+    "federated",
+    "debug_no_sync",
+    "max_delayed_threads",
+    "delayed_insert_limit",
+    "slow_launch_time",
+    "tmp_disk_table_size",
+    "tmp_memory_table_size",
+    "max_length_for_sort_data",
+    "max_seeks_for_key",
+    "max_tmp_tables",
+    "max_write_lock_count",
+    "mrr_buffer_size",
+    "max_session_mem_used",
+    "userstat",
+    "sync_frm",
+    "sync_relay_log_info",
+    "relay_log_purge",
+    "relay_log_index",
+    "relay_log_info_file",
+    "relay_log_space_limit",
+    "master_info_file",
+    "slave_load_tmpdir",
+    "slave_compressed_protocol",
+    "slave_transaction_retries",
+    "slave_domain_parallel_threads",
+    "slave_type_conversions",
+    "slave_parallel_max_queued",
+    "slave_ddl_exec_mode",
+    "report_port",
+    "report_user",
+    "report_password",
+    "histogram_size",
+    "histogram_type",
+    "join_cache_level",
+    "join_buffer_space_limit",
+    "low_priority_updates",
+    "max_password_errors",
+    "net_buffer_length",
+    "range_alloc_block_size",
+    "stack_trace",
+    "tc_heuristic_recover",
+];
+
+/// Reads option files and the command line (without the program's name).
+pub fn load(arguments: &[String]) -> Result<StartupRequest, StartupError> {
+    let (plan, rest) = DefaultsPlan::take(arguments);
+    let from_files = plan.read()?;
+    if plan.print {
+        let all: Vec<&str> = from_files.arguments.iter().chain(rest).map(String::as_str).collect();
+        let text =
+            format!("cohortd would have been started with the following arguments:\n{} \n", all.join(" "));
+        return Ok(StartupRequest::Print(text));
+    }
+    let mut options = Options { log_bin: Some("binlog".to_owned()), ..Options::default() };
+    options.warnings.extend(from_files.warnings);
+    for argument in &from_files.arguments {
+        // A file's option never takes the next line for its value.
+        options.argument(argument, &mut std::iter::empty())?;
+    }
+    let mut rest = rest.iter().map(String::as_str);
+    while let Some(argument) = rest.next() {
+        if let Some(print) = print_request(argument) {
+            return Ok(StartupRequest::Print(print));
+        }
+        options.argument(argument, &mut rest)?;
+    }
+    Ok(StartupRequest::Run(Box::new(options)))
+}
+
+fn print_request(argument: &str) -> Option<String> {
+    match argument {
+        "--version" | "-V" => {
+            Some(format!("cohortd  Ver {} for Linux on {}\n", crate::VERSION, std::env::consts::ARCH))
+        }
+        "--help" | "-?" | "-I" => Some(help()),
+        "--print-configuration-docs" => Some(crate::manual::manual_page()),
+        "--print-sample-file" => Some(crate::manual::sample_file()),
+        _ => None,
+    }
+}
+
+fn help() -> String {
+    let mut out = format!("cohortd  Ver {}\n\nUsage: cohortd [OPTIONS]\n\n", crate::VERSION);
+    out.push_str("Files read: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf\n");
+    out.push_str("First options: --no-defaults, --defaults-file=F, --defaults-extra-file=F, --defaults-group-suffix=S, --print-defaults\n\n");
+    out.push_str("Variables (--variable-name=value)                          default\n");
+    for id in VarId::shown().filter(|id| id.setting().option) {
+        let setting = id.setting();
+        let default = setting.kind.value(setting.kind.default_raw());
+        out.push_str(&format!("{:<58} {default}\n", setting.name.replace('_', "-")));
+    }
+    out
+}
+
+/// A name and where its value may come from.
+struct Given<'a> {
+    /// As it was written, with dashes in front.
+    written: &'a str,
+    /// Without dashes and prefixes, with underscores.
+    name: String,
+    value: Option<&'a str>,
+    loose: bool,
+}
+
+impl Options {
+    fn argument<'a>(
+        &mut self,
+        argument: &'a str,
+        rest: &mut dyn Iterator<Item = &'a str>,
+    ) -> Result<(), StartupError> {
+        if let Some(long) = argument.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+            let name = name.replace('-', "_");
+            let (name, loose) = match name.strip_prefix("loose_") {
+                Some(inner) => (inner.to_owned(), true),
+                None => (name, false),
+            };
+            return self.long(Given { written: argument, name, value, loose }, rest);
+        }
+        let unknown = || failure(format!("unknown option '{argument}'"), EXIT_UNKNOWN_OPTION);
+        let mut chars = argument.strip_prefix('-').ok_or_else(|| {
+            // mariadbd refuses plain words too.
+            failure(format!("Too many arguments (first extra is '{argument}')."), 1)
+        })?;
+        let short = chars.get(..1).ok_or_else(unknown)?;
+        chars = &chars[1..];
+        let name = match short {
+            "h" => "datadir",
+            "b" => "basedir",
+            "P" => "port",
+            "u" => "user",
+            "t" => "tmpdir",
+            "C" => "character_set_server",
+            "W" => "log_warnings",
+            "v" => return Ok(()),
+            _ => return Err(unknown()),
+        };
+        let value = if chars.is_empty() { None } else { Some(chars) };
+        self.long(Given { written: argument, name: name.to_owned(), value, loose: false }, rest)
+    }
+
+    fn long<'a>(
+        &mut self,
+        given: Given<'a>,
+        rest: &mut dyn Iterator<Item = &'a str>,
+    ) -> Result<(), StartupError> {
+        match given.name.as_str() {
+            "log_bin" => {
+                self.log_bin =
+                    Some(given.value.filter(|name| !name.is_empty()).unwrap_or("binlog").to_owned())
+            }
+            "skip_log_bin" | "disable_log_bin" => self.log_bin = None,
+            "user" => self.user = Some(required(&given, rest)?.to_owned()),
+            "console" | "verbose" => {}
+            "default_time_zone" => self.set(VarId::TimeZone, required(&given, rest)?)?,
+            name => return self.variable(name, &given, rest),
+        }
+        Ok(())
+    }
+
+    fn variable<'a>(
+        &mut self,
+        name: &str,
+        given: &Given<'a>,
+        rest: &mut dyn Iterator<Item = &'a str>,
+    ) -> Result<(), StartupError> {
+        let found = |name: &str| VarId::find(name).filter(|id| id.setting().option || id.setting().hidden);
+        // Bare aliases of time_zone and log_bin are no options in MariaDB either.
+        let exact = found(name).or_else(|| (name == "autocommit").then_some(VarId::Autocommit));
+        if let Some(id) = exact {
+            let value = match (id.setting().kind, given.value) {
+                (Kind::Bool { .. }, None) => "1",
+                (_, Some(value)) => value,
+                (_, None) => required(given, rest)?,
+            };
+            return self.set(id, value);
+        }
+        for (prefix, value) in [("skip_", "0"), ("disable_", "0"), ("enable_", "1")] {
+            let inner = name.strip_prefix(prefix).and_then(found);
+            if let Some(id) =
+                inner.filter(|id| matches!(id.setting().kind, Kind::Bool { .. } | Kind::Int { .. }))
+            {
+                return self.set(id, value);
+            }
+        }
+        if IGNORED.contains(&name) || IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+            self.warnings.push(format!("option '{name}' is accepted and has no effect here"));
+            return Ok(());
+        }
+        let (text, code) = match given.value {
+            None => (format!("unknown option '{}'", given.written), EXIT_UNKNOWN_OPTION),
+            Some(_) => (
+                format!("unknown variable '{}'", given.written.trim_start_matches('-')),
+                EXIT_UNKNOWN_VARIABLE,
+            ),
+        };
+        match given.loose {
+            true => {
+                self.warnings.push(text);
+                Ok(())
+            }
+            false => Err(failure(text, code)),
+        }
+    }
+
+    fn set(&mut self, id: VarId, value: &str) -> Result<(), StartupError> {
+        let setting = id.setting();
+        let text = option_text(id, value).map_err(|error| failure(error.to_string(), EXIT_BAD_VALUE))?;
+        let fit = setting.kind.parse_option(&text).map_err(|misfit| bad_value(id, value, misfit))?;
+        if fit.adjusted {
+            self.warnings.push(adjusted(id, value, &fit.raw));
+        }
+        if let (Some(why), false) = (setting.no_effect, setting.alias_of.is_some()) {
+            self.warnings.push(format!("option '{}' has no effect here: {why}", setting.name));
+        }
+        let raw = match (id, fit.raw) {
+            (VarId::SqlMode, Raw::Number(bits)) => Raw::Number(expand_sql_mode(bits)),
+            (_, raw) => raw,
+        };
+        self.changes.push((id.canonical(), raw));
+        Ok(())
+    }
+
+    /// Puts everything in force.
+    pub fn apply(&self, globals: &Globals) {
+        // A collation decides over a character set, whichever was given first.
+        let (collations, others): (Vec<_>, Vec<_>) =
+            self.changes.iter().cloned().partition(|(id, _)| *id == VarId::CollationServer);
+        for (id, raw) in others.into_iter().chain(collations) {
+            let follower = match raw {
+                Raw::Number(n) => followers(id, n as usize),
+                Raw::Text(_) => None,
+            };
+            globals.put_raw(vec![(id, raw)]);
+            globals.put_raw(follower.into_iter().collect());
+        }
+        let (charset, collation) =
+            (globals.value(VarId::CharacterSetServer), globals.value(VarId::CollationServer));
+        for id in [
+            VarId::CharacterSetClient,
+            VarId::CharacterSetConnection,
+            VarId::CharacterSetResults,
+            VarId::CharacterSetDatabase,
+        ] {
+            globals.put(id, &charset);
+        }
+        globals.put(VarId::CollationConnection, &collation);
+        globals.put(VarId::CollationDatabase, &collation);
+        globals.put(VarId::LogBin, &VarValue::Bool(self.log_bin.is_some()));
+    }
+
+    /// Whether a setting was given.
+    pub fn is_given(&self, id: VarId) -> bool {
+        self.changes.iter().any(|(given, _)| *given == id)
+    }
+
+    /// A path that was given.
+    pub fn path(&self, id: VarId) -> Option<PathBuf> {
+        self.changes.iter().rev().find(|(given, _)| *given == id).and_then(|(_, raw)| match raw {
+            Raw::Text(text) => text.as_deref().map(PathBuf::from),
+            Raw::Number(_) => None,
+        })
+    }
+}
+
+fn required<'a>(given: &Given<'a>, rest: &mut dyn Iterator<Item = &'a str>) -> Result<&'a str, StartupError> {
+    let missing =
+        || failure(format!("option '{}' requires an argument", given.written), EXIT_ARGUMENT_REQUIRED);
+    given.value.map_or_else(|| rest.next().ok_or_else(missing), Ok)
+}
+
+fn failure(text: String, exit_code: i32) -> StartupError {
+    StartupError { message: format!("cohortd: {text}"), exit_code }
+}
+
+fn bad_value(id: VarId, value: &str, misfit: Misfit) -> StartupError {
+    let name = id.setting().name;
+    let text = format!("Error while setting value '{value}' to '{name}'");
+    match misfit {
+        Misfit::Suffix(c) => failure(
+            format!(
+                "{text}: Unknown suffix '{c}' used for variable '{name}' (value '{value}'). Legal suffix characters \
+                 are: K, M, G, T, P, E"
+            ),
+            EXIT_BAD_NUMBER,
+        ),
+        _ => failure(text, EXIT_BAD_VALUE),
+    }
+}
+
+fn adjusted(id: VarId, given: &str, raw: &Raw) -> String {
+    let setting = id.setting();
+    let value = setting.kind.value(raw.clone());
+    match setting.kind {
+        Kind::Bool { .. } => {
+            format!("option '{}': boolean value '{given}' wasn't recognized. Set to OFF.", setting.name)
+        }
+        Kind::Double { .. } => format!("option '{}': value {given} adjusted to {value}", setting.name),
+        _ => format!("option '{}': unsigned value {given} adjusted to {value}", setting.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn run(arguments: &[&str]) -> Result<(Arc<Globals>, Box<Options>), StartupError> {
+        let mut all = vec!["--no-defaults".to_owned()];
+        all.extend(arguments.iter().map(|a| (*a).to_owned()));
+        match load(&all)? {
+            StartupRequest::Run(options) => {
+                let globals = Arc::new(Globals::new());
+                options.apply(&globals);
+                Ok((globals, options))
+            }
+            StartupRequest::Print(text) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn habits_of_operators_work() {
+        let arguments = [
+            "--max-connections=200",
+            "--max_binlog_size=100M",
+            "--port",
+            "3307",
+            "-h/data",
+            "--skip-networking",
+            "--disable-slow_query_log",
+            "--loose-unheard-of=1",
+            "--innodb-buffer-pool-size=1G",
+            "--innodb-unheard-of=1",
+            "--collation-server=latin1_bin",
+            "--character-set-server=utf8",
+            "--sql-mode=ANSI",
+            "--log-bin=master",
+            "--read-only",
+            "--default-time-zone=+00:00",
+        ];
+        let (globals, options) = run(&arguments).expect("good");
+        assert_eq!(globals.uint(VarId::MaxConnections), 200);
+        assert_eq!(globals.uint(VarId::MaxBinlogSize), 100 << 20);
+        assert_eq!(globals.uint(VarId::Port), 3307);
+        assert_eq!(globals.text(VarId::Datadir).as_deref(), Some("/data"));
+        assert!(
+            globals.flag(VarId::SkipNetworking)
+                && globals.flag(VarId::ReadOnly)
+                && globals.flag(VarId::LogBin)
+        );
+        assert_eq!(
+            globals.value(VarId::CharacterSetServer),
+            VarValue::text("latin1"),
+            "the collation decides"
+        );
+        assert_eq!(globals.value(VarId::CharacterSetClient), VarValue::text("latin1"));
+        assert!(globals.value(VarId::SqlMode).to_string().contains("ANSI_QUOTES"));
+        assert_eq!(globals.text(VarId::TimeZone).as_deref(), Some("+00:00"));
+        assert_eq!(options.log_bin.as_deref(), Some("master"));
+        assert_eq!(options.warnings.len(), 4, "{:?}", options.warnings);
+        assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
+    }
+
+    #[test]
+    fn errors_have_the_messages_and_exit_codes_of_mariadbd() {
+        for (argument, code, text) in [
+            ("--foo", 2, "cohortd: unknown option '--foo'"),
+            ("--foo=1", 7, "cohortd: unknown variable 'foo=1'"),
+            ("--max-connections=20x", 9, "Unknown suffix 'x' used for variable 'max_connections'"),
+            ("--binlog-format=foo", 13, "cohortd: Error while setting value 'foo' to 'binlog_format'"),
+            ("--sql-mode=FOO,ANSI", 13, "Error while setting value 'FOO,ANSI' to 'sql_mode'"),
+            ("--long-query-time=abc", 13, "Error while setting value 'abc' to 'long_query_time'"),
+            ("--port", 3, "requires an argument"),
+            ("--version-comment=x", 7, "unknown variable"),
+            ("--binlog-do-db=x", 7, "unknown variable"),
+            ("word", 1, "Too many arguments"),
+            ("-", 2, "unknown option"),
+        ] {
+            let error = run(&[argument]).expect_err(argument);
+            assert_eq!(error.exit_code, code, "{argument}: {error}");
+            assert!(error.message.contains(text), "{argument}: {error}");
+        }
+        let (globals, options) = run(&["--max_connections=5", "--read-only=maybe"]).expect("adjusted");
+        assert_eq!(globals.uint(VarId::MaxConnections), 10);
+        assert_eq!(options.warnings[0], "option 'max_connections': unsigned value 5 adjusted to 10");
+        assert_eq!(
+            options.warnings[1],
+            "option 'read_only': boolean value 'maybe' wasn't recognized. Set to OFF."
+        );
+    }
+}
