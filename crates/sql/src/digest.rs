@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 use cohort_types::Value;
 
 use crate::ParseOptions;
-use crate::lexer::{Kind, Lexer};
-use crate::literal::literal_value;
+use crate::lexer::{Kind, Lexer, Token};
+use crate::literal::{append_text, literal_value};
 
 /// Longer statements take the parser: they are bulk loads.
 const LENGTH_MAX: usize = 8 * 1024;
@@ -25,11 +25,10 @@ const LENGTH_MAX: usize = 8 * 1024;
 pub struct Digest(pub u128);
 
 impl Digest {
-    /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order (`literals` is cleared
-    /// first). None: other statements, texts over 8 KiB, texts with `?`, version comments, lexical errors; they
-    /// take the parser.
+    /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order. What `literals` held is
+    /// overwritten; strings in it lend their buffers. None: other statements, texts over 8 KiB, texts with `?`,
+    /// version comments, lexical errors; they take the parser, and `literals` holds nothing of use.
     pub fn of(sql: &[u8], options: &ParseOptions, literals: &mut Vec<Value>) -> Option<Digest> {
-        literals.clear();
         if sql.len() > LENGTH_MAX || !matches!(sql.first()? | 0x20, b's' | b'i' | b'u' | b'd' | b'r') {
             return None;
         }
@@ -39,18 +38,18 @@ impl Digest {
             return None;
         }
         let mut hash = Lanes::new();
-        let mut hashed = 0;
+        let (mut hashed, mut count) = (0, 0);
         loop {
             let token = lexer.next();
             match token.kind {
                 Kind::End => break,
                 Kind::Invalid | Kind::Param => return None,
                 kind if kind.is_literal() => {
-                    let value = literal_value(sql, token, options)?;
+                    let value = store(sql, token, options, literals, count)?;
                     hash.bytes(&sql[hashed..token.start]);
-                    hash.word(type_tag(kind, &value));
+                    hash.word(type_tag(kind, value));
                     hashed = token.end;
-                    literals.push(value);
+                    count += 1;
                 }
                 _ => {}
             }
@@ -58,9 +57,31 @@ impl Digest {
         if lexer.saw_version_comment {
             return None;
         }
+        literals.truncate(count);
         hash.bytes(&sql[hashed..]);
         Some(hash.finish())
     }
+}
+
+/// Puts the literal's value at `at`, which is the end of the list or a value of the statement before.
+#[inline]
+fn store<'v>(
+    sql: &[u8],
+    token: Token,
+    options: &ParseOptions,
+    literals: &'v mut Vec<Value>,
+    at: usize,
+) -> Option<&'v Value> {
+    match literals.get_mut(at) {
+        Some(Value::Str(text)) if token.kind == Kind::Text => {
+            text.bytes.clear();
+            append_text(&sql[token.start..token.end], options.mode, &mut text.bytes);
+            text.collation = options.collation;
+        }
+        Some(slot) => *slot = literal_value(sql, token, options)?,
+        None => literals.push(literal_value(sql, token, options)?),
+    }
+    literals.get(at)
 }
 
 fn is_digestible(word: &[u8]) -> bool {
@@ -178,6 +199,9 @@ mod tests {
         ] {
             assert_ne!(a, digest(other).0, "{other}");
         }
+        let mut reused = vec![Value::text("long old text"), Value::Int(5), Value::Null];
+        Digest::of(b"SELECT 'a', 'b'", &ParseOptions::default(), &mut reused);
+        assert_eq!(reused, [Value::text("a"), Value::text("b")]);
         assert_ne!(digest("SELECT 1,1 FROM t").0, digest("SELECT 1 FROM t").0);
         assert_ne!(digest("SELECT a FROM t1").0, digest("SELECT a FROM t2").0);
     }

@@ -468,7 +468,7 @@ impl<'a> Lexer<'a> {
 
 /// Where `a` or `b` first stands, else the length. Eight bytes a step: string literals are long.
 #[inline]
-fn find_either(bytes: &[u8], a: u8, b: u8) -> usize {
+pub(crate) fn find_either(bytes: &[u8], a: u8, b: u8) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let (wide_a, wide_b) = (LOW * u64::from(a), LOW * u64::from(b));

@@ -2,7 +2,7 @@
 
 use cohort_types::{Collation, Decimal, Value};
 
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Kind, Token, find_either};
 use crate::{ParseMode, ParseOptions};
 
 /// The value of a literal token. None when it is no literal, or a number beyond what a double holds.
@@ -90,13 +90,19 @@ fn bits(digits: &[u8]) -> Vec<u8> {
 /// The content of a string token (with its quotes): doubled quotes and backslash escapes resolved. `\%` and `\_`
 /// stay as they are: they mean something to LIKE only.
 pub(crate) fn text(token: &[u8], mode: ParseMode) -> Vec<u8> {
+    let mut out = Vec::with_capacity(token.len() - 2);
+    append_text(token, mode, &mut out);
+    out
+}
+
+/// [`text`] into a buffer.
+pub(crate) fn append_text(token: &[u8], mode: ParseMode, out: &mut Vec<u8>) {
     let quote = token[0];
     let body = &token[1..token.len() - 1];
-    let special = |b: &u8| *b == quote || *b == b'\\';
-    if !body.iter().any(|b| special(b)) {
-        return body.to_vec();
+    if find_either(body, quote, b'\\') == body.len() {
+        out.extend_from_slice(body);
+        return;
     }
-    let mut out = Vec::with_capacity(body.len());
     let mut bytes = body.iter().copied();
     while let Some(byte) = bytes.next() {
         if byte == quote {
@@ -118,7 +124,6 @@ pub(crate) fn text(token: &[u8], mode: ParseMode) -> Vec<u8> {
             out.push(byte);
         }
     }
-    out
 }
 
 /// The name in a quoted identifier's token.

@@ -90,7 +90,7 @@ fn compact(debug: &str) -> String {
         (" {  }", ""),
         ("{ , ", "{ "),
         ("Column(ColumnRef { name: ", "Column({ "),
-        ("ObjectName { name: ", "Name({ "),
+        ("ObjectName { name: ", "Name { "),
         ("Literal(Literal { value: ", "Lit({ "),
         ("  ", " "),
     ] {

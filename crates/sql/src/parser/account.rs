@@ -248,14 +248,10 @@ impl Parser<'_> {
         if self.eat_words(&["PROXY", "ON"]) {
             return Ok((Vec::new(), GrantLevel::Proxy(self.account()?)));
         }
-        let start = self.at;
         let privileges = self.list(Self::privilege)?;
         let known = privileges.iter().all(|(_, known)| *known);
         let privileges: Vec<Privilege> = privileges.into_iter().map(|(privilege, _)| privilege).collect();
-        if self.eat_word("ON") {
-            if !known {
-                return Err(self.error_at(start));
-            }
+        if known && self.eat_word("ON") {
             return Ok((privileges, self.grant_level()?));
         }
         let level = if known { GrantLevel::Global } else { GrantLevel::Role };

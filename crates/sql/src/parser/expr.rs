@@ -99,6 +99,10 @@ impl Parser<'_> {
             left = self.infix_rest(left, infix)?;
             self.grow()?;
         }
+        if power <= PREDICATE && self.is("NOT") {
+            // Only a predicate can follow, and none does: the fault is behind the NOT.
+            return Err(self.error_at(self.at + 1));
+        }
         Ok(left)
     }
 
@@ -172,10 +176,11 @@ impl Parser<'_> {
                     let subtract = op == BinaryOp::Subtract;
                     return Ok(date_arith(left, subtract, amount, unit));
                 }
-                if power == COMPARISON && self.peek(1).kind == Kind::LeftParen {
-                    if let Some(quantifier) = self.quantifier() {
-                        return self.quantified(left, op, quantifier);
-                    }
+                if power == COMPARISON
+                    && self.peek(1).kind == Kind::LeftParen
+                    && let Some(quantifier) = self.quantifier()
+                {
+                    return self.quantified(left, op, quantifier);
                 }
                 let right = self.operand(power + 1)?;
                 Ok(binary(op, left, right))
@@ -281,12 +286,14 @@ impl Parser<'_> {
 
     /// The right side of LIKE and REGEXP.
     fn pattern(&mut self) -> SqlResult<Expr> {
-        let mut right = self.bit_expr()?;
-        while let Some(infix @ Infix::Predicate { negated: true }) = self.infix() {
-            right = self.infix_rest(right, infix)?;
-            self.grow()?;
-        }
-        Ok(right)
+        self.enter(|p| {
+            let mut right = p.bit_expr()?;
+            while let Some(infix @ Infix::Predicate { negated: true }) = p.infix() {
+                right = p.infix_rest(right, infix)?;
+                p.grow()?;
+            }
+            Ok(right)
+        })
     }
 
     // ---- operands
@@ -302,7 +309,7 @@ impl Parser<'_> {
             }
             Kind::LeftParen => self.parenthesised(),
             Kind::Word => self.word_operand(power),
-            Kind::Quoted => self.column_or_call(),
+            Kind::Quoted | Kind::Dot => self.column_or_call(),
             Kind::Param => {
                 self.advance();
                 self.params += 1;
@@ -500,8 +507,8 @@ impl Parser<'_> {
             if is_charset_of_mariadb(&name) {
                 return Err(self.unsupported(&format!("character set {name}")));
             }
-            self.advance();
-            return Err(self.error());
+            // An ordinary name; the string behind it may be its alias.
+            return self.column_or_call();
         };
         self.advance();
         let bytes = if token.kind == Kind::Text {

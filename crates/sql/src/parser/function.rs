@@ -82,7 +82,7 @@ impl Parser<'_> {
             "now" | "current_timestamp" | "localtime" | "localtimestamp" => Self::clock,
             "curtime" | "current_time" | "curdate" | "current_date" => Self::clock,
             "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
-            "weight_string" | "match" | "json_table" => Self::not_yet,
+            "weight_string" | "match" | "json_table" | "row_number" => Self::not_yet,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)
@@ -312,18 +312,14 @@ impl Parser<'_> {
         if !call.distinct {
             self.eat_word("ALL");
         }
-        call.args = self.list(Self::expr)?;
+        let many = kind == AggregateKind::GroupConcat || (kind == AggregateKind::Count && call.distinct);
+        call.args = if many { self.list(Self::expr)? } else { vec![self.expr()?] };
+        if kind == AggregateKind::JsonObjectAgg {
+            self.expect(Kind::Comma)?;
+            call.args.push(self.expr()?);
+        }
         if kind == AggregateKind::GroupConcat {
             self.group_concat_rest(&mut call)?;
-        }
-        let most = match kind {
-            AggregateKind::GroupConcat => usize::MAX,
-            AggregateKind::Count if call.distinct => usize::MAX,
-            AggregateKind::JsonObjectAgg => 2,
-            _ => 1,
-        };
-        if call.args.len() > most {
-            return Err(self.error());
         }
         self.expect(Kind::RightParen)?;
         self.finish_aggregate(call)

@@ -72,7 +72,7 @@ pub struct Parsed {
 /// empty text, 1235 for what is MariaDB's language but not there yet.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     let mut parser = Parser::new(sql, options);
-    if parser.kind() == Kind::End {
+    if parser.at_end() {
         return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
     }
     let statement = parser.statement()?;
@@ -438,10 +438,7 @@ impl<'a> Parser<'a> {
     fn error_at(&self, index: usize) -> SqlError {
         let token = self.tokens[index];
         // MariaDB's lexer starts its next token right behind a comma, so its message does too.
-        let mut start = if token.kind == Kind::Comma { token.end } else { token.start };
-        if token.kind == Kind::Invalid && self.sql[start..].starts_with(b"/*") {
-            start = self.sql.len();
-        }
+        let start = if token.kind == Kind::Comma { token.end } else { token.start };
         let near = &self.sql[start..];
         let line = 1 + self.sql[..start].iter().filter(|&&b| b == b'\n').count();
         let near = if near.len() > NEAR_MAX {

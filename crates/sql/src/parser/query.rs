@@ -4,8 +4,8 @@ use cohort_types::SqlResult;
 
 use super::Parser;
 use crate::ast::{
-    CommonTable, Expr, Limit, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody, Select,
-    SelectItem, SelectOptions, SetOperator, Statement, With,
+    CommonTable, Expr, Limit, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query, QueryBody,
+    Select, SelectItem, SelectOptions, SetOperator, Statement, With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -179,7 +179,7 @@ impl Parser<'_> {
         let options = self.select_options()?;
         let items = self.list(Self::select_item)?;
         if self.is("INTO") {
-            self.into = self.into_clause()?;
+            self.into = self.target_variables()?;
         }
         let mut select = Select {
             options,
@@ -266,8 +266,12 @@ impl Parser<'_> {
         if !self.is_name_at(0) || !(dot_star(self, 1) || long) {
             return Ok(None);
         }
-        let name = self.object_name()?;
+        let mut name = ObjectName { db: None, name: self.name()? };
         self.expect(Kind::Dot)?;
+        if long {
+            name = ObjectName { db: Some(name.name), name: self.name_after_dot()? };
+            self.expect(Kind::Dot)?;
+        }
         self.expect(Kind::Star)?;
         Ok(Some(SelectItem::TableWildcard(name)))
     }
@@ -317,11 +321,11 @@ impl Parser<'_> {
     fn tail(&mut self) -> SqlResult<Tail> {
         let mut tail = Tail { order_by: self.order_by()?, limit: self.limit()?, ..Tail::default() };
         if self.is("INTO") {
-            tail.into = self.into_clause()?;
+            tail.into = self.target_variables()?;
         }
         tail.locking = self.locking()?;
         if self.is("INTO") && tail.into.is_empty() {
-            tail.into = self.into_clause()?;
+            tail.into = self.target_variables()?;
         }
         Ok(tail)
     }
@@ -389,7 +393,7 @@ impl Parser<'_> {
         Ok(LockWait::Default)
     }
 
-    fn into_clause(&mut self) -> SqlResult<Vec<String>> {
+    fn target_variables(&mut self) -> SqlResult<Vec<String>> {
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
             return Err(self.unsupported("SELECT INTO OUTFILE"));

@@ -5,7 +5,7 @@
 //! operands and joins wait on a stack until an ON or USING closes the last open one; what stays open at the end is
 //! hung on the leftmost leaf of what stands right of it.
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::SqlResult;
 
 use super::Parser;
 use crate::ast::{
@@ -155,8 +155,7 @@ impl Parser<'_> {
         let query = Box::new(self.named(Self::query)?);
         self.expect(Kind::RightParen)?;
         let Some(alias) = self.alias()? else {
-            let message = "Every derived table must have its own alias";
-            return Err(SqlError::new(ErrorCode::DerivedMustHaveAlias, message));
+            return Err(self.error());
         };
         let columns = if self.kind() == Kind::LeftParen { self.paren_list(Self::name)? } else { Vec::new() };
         Ok(TableRef::Derived { query, alias, columns })
