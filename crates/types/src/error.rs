@@ -150,6 +150,7 @@ errors! {
     UnsupportedPs = 1295, "HY000";
     GtidStrictOutOfOrder = 1950, "HY000";
     AutoincRange = 167, "22003";
+    OnlyRowEventsInBinlogStatement = 1730, "HY000";
     Base64DecodeError = 1575, "HY000";
     TooBigSet = 1097, "HY000";
     NoBinlogCoordinate = 1220, "HY000";

@@ -28,11 +28,8 @@ pub(super) fn apply_rows(ctx: &mut StatementContext<'_>, map: &TableMap, event: 
         SqlError::new(ErrorCode::NoSuchTable, format!("Table '{schema}.{name}' doesn't exist"))
     })?;
     ctx.trx.lock_table(&table, MetadataMode::SharedWrite)?;
-    let mut applier = Applier {
-        columns: columns(&table, map)?,
-        writer: TableWriter::open(ctx.trx, &table)?,
-        table,
-    };
+    let mut applier =
+        Applier { columns: columns(&table, map)?, writer: TableWriter::open(ctx.trx, &table)?, table };
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     while !from.is_empty() {
@@ -58,8 +55,8 @@ struct Applier {
 }
 
 fn columns(table: &Table, map: &TableMap) -> SqlResult<Vec<BinlogColumn>> {
-    let mut columns = BinlogColumn::parse_all(&map.column_types, &map.metadata)
-        .map_err(|_| conversion_failed(table, 0))?;
+    let mut columns =
+        BinlogColumn::parse_all(&map.column_types, &map.metadata).map_err(|_| conversion_failed(table, 0))?;
     if columns.len() > table.columns.len() {
         return Err(conversion_failed(table, table.columns.len()));
     }

@@ -117,8 +117,7 @@ impl Assigner<'_> {
         if described.nullable {
             return Ok(Value::Null);
         }
-        let error =
-            SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
+        let error = SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
         let is_error = match self.strictness {
             Strictness::Error => true,
             Strictness::Adjust => self.null == NullRule::Error,

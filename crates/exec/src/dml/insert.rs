@@ -214,9 +214,7 @@ impl Insert<'_> {
 
     /// Generates the AUTO_INCREMENT value if the row has none.
     fn generate(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<Option<u64>> {
-        let Some(column) = self.plan.table.columns.iter().position(|c| c.auto_increment) else {
-            return Ok(None);
-        };
+        let Some((column, _)) = self.writer.table().auto_column else { return Ok(None) };
         let keeps_zero = ctx.eval.env.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
         let wanted = match &self.row[column] {
             Value::Null => true,
@@ -248,10 +246,7 @@ impl Insert<'_> {
 
     fn exhausted(&self, column: usize) -> SqlError {
         let (name, row) = (&self.plan.table.columns[column].name, self.counts.records);
-        SqlError::new(
-            ErrorCode::AutoincRange,
-            format!("Out of range value for column '{name}' at row {row}"),
-        )
+        SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
     }
 
     /// A duplicate of a plain INSERT: 1062, or with IGNORE a warning and no row.

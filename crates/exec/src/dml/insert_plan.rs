@@ -175,8 +175,5 @@ fn wrong_count(row: usize) -> SqlError {
 
 /// Error 1235.
 pub(crate) fn not_supported(what: &str) -> SqlError {
-    SqlError::new(
-        ErrorCode::NotSupportedYet,
-        format!("This version of MariaDB doesn't yet support '{what}'"),
-    )
+    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
 }

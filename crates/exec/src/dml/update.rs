@@ -65,9 +65,8 @@ impl UpdatePlan {
         ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
         let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };
         let mut assigned: Vec<usize> = self.assignments.iter().map(|(column, _)| *column).collect();
-        let touched = |c: &usize| {
-            self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp
-        };
+        let touched =
+            |c: &usize| self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp;
         assigned.extend((0..self.target.table.columns.len()).filter(touched));
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();

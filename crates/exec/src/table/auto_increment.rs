@@ -12,8 +12,10 @@
 //! emptied at the other thus writes it once per filling. Values that only rolled-back transactions have used, and that lie
 //! behind the last row, may be given again after a restart.
 
+use std::sync::Arc;
+
 use cohort_base::IndexId;
-use cohort_catalog::IndexKind;
+use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
 use cohort_types::{SqlResult, TypeKind, Value};
 use parking_lot::Mutex;
@@ -129,7 +131,7 @@ impl SessionTrx {
     /// A row with this AUTO_INCREMENT value was removed.
     pub(crate) fn drop_auto_increment(
         &mut self,
-        table: &std::sync::Arc<OpenTable>,
+        table: &Arc<OpenTable>,
         value: &Value,
     ) -> SqlResult<()> {
         let Some(value) = positive(value) else { return Ok(()) };
@@ -137,11 +139,20 @@ impl SessionTrx {
             return Ok(());
         }
         self.load_auto_increment(table)?;
+        // The counter may just have been read from an index that no longer has the row.
+        table.auto_increment.pass(value);
         let counters = &mut self.active_mut().counters;
         if !counters.iter().any(|known| known.table().id == table.table().id) {
             counters.push(table.clone());
         }
         Ok(())
+    }
+
+    /// Removes the stored counter of a table that is dropped or emptied, in the running transaction.
+    pub fn forget_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<()> {
+        let open = self.open_table(table)?;
+        let key = table.id.0.to_be_bytes();
+        self.engine(open.engine).delete(AUTO_INCREMENT_SPACE, &key).map_err(engine_error)
     }
 
     /// AUTO_INCREMENT as SHOW TABLE STATUS prints it: the next value.

@@ -238,24 +238,30 @@ impl TableCursor {
         candidate: Candidate,
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
-        let view = self.view.clone().expect("snapshot reads have a view");
-        let at = ReadAt::View(&view);
         let is_clustered = self.spans.index == 0;
         if let (Candidate::Entry, true) = (&candidate, is_clustered) {
             let (_, value) = self.batch.get(self.batch_at - 1);
             self.table.decode(value, &self.options.columns, &mut self.some, row)?;
             return Ok(true);
         }
-        if !self.find_clustered_key(trx, at, candidate)? {
-            return Ok(false);
-        }
-        let engine = trx.engine(self.table.engine);
-        let clustered = self.table.indexes[0].id;
-        if !engine.get(at, clustered, &self.key, &mut self.value).map_err(engine_error)? {
+        // Taken out while it is read by, so that no reference to it is counted.
+        let view = self.view.take().expect("snapshot reads have a view");
+        let found = self.read_row(trx, ReadAt::View(&view), candidate);
+        self.view = Some(view);
+        if !found? {
             return Ok(false);
         }
         self.table.decode(&self.value, &self.options.columns, &mut self.some, row)?;
         Ok(true)
+    }
+
+    /// Reads the candidate's row into `value`.
+    fn read_row(&mut self, trx: &mut SessionTrx, at: ReadAt<'_>, candidate: Candidate) -> SqlResult<bool> {
+        if !self.find_clustered_key(trx, at, candidate)? {
+            return Ok(false);
+        }
+        let clustered = self.table.indexes[0].id;
+        trx.engine(self.table.engine).get(at, clustered, &self.key, &mut self.value).map_err(engine_error)
     }
 
     /// Puts the candidate's clustered key into `key`; false if a point of a unique index has no entry.

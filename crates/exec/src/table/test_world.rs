@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::{ConnectionId, IndexId, ParticipantId, ServerId, TableId};
-use cohort_binlog::event::Checksum;
 use cohort_binlog::BinlogName;
-use cohort_catalog::{Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName};
+use cohort_binlog::event::Checksum;
+use cohort_catalog::{
+    Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+};
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_locks::{KillFlag, LockTable};
@@ -25,7 +27,8 @@ use crate::trx::SessionTrx;
 pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
     let datadir = PathBuf::from("/data");
     disk.create_dir_all(&datadir).expect("in memory");
-    let engine = ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine")).expect("opens");
+    let engine =
+        ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine")).expect("opens");
     let engine = Arc::new(engine);
     let locks = LockTable::new(1, None);
     let options = CoordinatorOptions {

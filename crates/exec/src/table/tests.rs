@@ -8,7 +8,9 @@ use cohort_types::{ErrorCode, Value};
 use cohort_vfs::SharedFs;
 
 use crate::table::ReadMode;
-use crate::table::test_world::{all_of, change, database, disk, insert, point, row, rows, session, statement};
+use crate::table::test_world::{
+    all_of, change, database, disk, insert, point, row, rows, session, statement,
+};
 use crate::trx::{BeginOptions, Isolation, WaitPolicy};
 
 const SNAPSHOT: ReadMode = ReadMode::Snapshot;
@@ -42,7 +44,9 @@ fn a_duplicate_names_its_key_and_leaves_nothing() {
     let error = insert(&mut trx, &row(2, 2, 5)).expect_err("same u");
     assert_eq!((error.code, &*error.message), (ErrorCode::DupEntry, "Duplicate entry '5' for key 'u'"));
     assert_eq!(rows(&mut trx, 1, SNAPSHOT).expect("reads"), [row(1, 1, 5)]);
-    insert(&mut trx, &row(2, 2, 0)).and_then(|()| insert(&mut trx, &row(3, 3, 0))).expect("NULLs do not collide");
+    insert(&mut trx, &row(2, 2, 0))
+        .and_then(|()| insert(&mut trx, &row(3, 3, 0)))
+        .expect("NULLs do not collide");
 }
 
 #[test]
@@ -53,7 +57,8 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     insert(&mut trx, &row(1, 1, 1)).expect("inserts");
     insert(&mut trx, &row(2, 2, 2)).expect("inserts");
     // The first row takes k = 9 and u = 5, the second fails over it.
-    let error = change(&mut trx, all_of(0), |_| true, |r| Some(vec![r[0].clone(), Value::Int(9), Value::Int(5)]));
+    let error =
+        change(&mut trx, all_of(0), |_| true, |r| Some(vec![r[0].clone(), Value::Int(9), Value::Int(5)]));
     assert_eq!(error.expect_err("both u = 5").code, ErrorCode::DupEntry);
     trx.savepoint("a").expect("sets");
     insert(&mut trx, &row(3, 3, 3)).expect("inserts");
@@ -124,41 +129,54 @@ fn a_deadlock_rolls_its_victim_back_whole() {
     let outcomes = thread::scope(|scope| {
         let a = scope.spawn(|| {
             let outcome = set(&mut a, 2, 20);
-            if outcome.is_ok() { a.commit().expect("commits"); }
+            if outcome.is_ok() {
+                a.commit().expect("commits");
+            }
             outcome.map(|_| ())
         });
         let b = scope.spawn(|| {
             let outcome = set(&mut b, 1, 20);
-            if outcome.is_ok() { b.commit().expect("commits"); }
+            if outcome.is_ok() {
+                b.commit().expect("commits");
+            }
             outcome.map(|_| ())
         });
         [a.join().expect("no panic"), b.join().expect("no panic")]
     });
-    let victims = outcomes.iter().filter(|o| o.as_ref().is_err_and(|e| e.code == ErrorCode::LockDeadlock)).count();
+    let victims =
+        outcomes.iter().filter(|o| o.as_ref().is_err_and(|e| e.code == ErrorCode::LockDeadlock)).count();
     assert_eq!(victims, 1, "{outcomes:?}");
 }
 
 #[test]
 fn counters_go_on_after_a_restart_also_behind_removed_rows() {
     let disk = disk();
+    let next = |remove: Option<i64>| {
+        let db = database(&disk);
+        let mut trx = session(&db, 1);
+        if let Some(id) = remove {
+            change(&mut trx, point(id), |_| true, |_| None).expect("deletes");
+        }
+        let next = statement(&mut trx, |trx| {
+            let table = trx.db.catalog().table("d", "t").expect("made").clone();
+            let table = trx.open_table(&table)?;
+            trx.auto_increment_next(&table)
+        });
+        db.commit.wait_published(trx.hold_until()).expect("runs");
+        db.commit.close().expect("closes");
+        next.expect("reads")
+    };
     {
         let db = database(&disk);
         let mut trx = session(&db, 1);
-        for id in 1..=5 {
-            insert(&mut trx, &row(id, 0, 0)).expect("inserts");
-        }
-        change(&mut trx, point(5), |_| true, |_| None).expect("deletes");
+        (1..=5).try_for_each(|id| insert(&mut trx, &row(id, 0, 0))).expect("inserts");
         db.commit.wait_published(trx.hold_until()).expect("runs");
         db.commit.close().expect("closes");
     }
-    let db = database(&disk);
-    let mut trx = session(&db, 1);
-    let next = statement(&mut trx, |trx| {
-        let table = trx.db.catalog().table("d", "t").expect("made").clone();
-        let table = trx.open_table(&table)?;
-        trx.auto_increment_next(&table)
-    });
-    assert_eq!(next.expect("reads"), Some(6));
+    assert_eq!(next(None), Some(6), "from the index");
+    assert_eq!(next(Some(5)), Some(6), "the first touch of the table removes its last row");
+    assert_eq!(next(Some(4)), Some(6), "and the next one after a restart too");
+    assert_eq!(next(None), Some(6));
 }
 
 #[test]
@@ -176,7 +194,10 @@ fn what_is_logged_is_what_was_changed() {
     change(&mut trx, all_of(0), |_| true, |_| None).expect("deletes");
     trx.rollback();
     db.commit.wait_published(trx.hold_until()).expect("runs");
-    assert_eq!(kinds_of_events(&disk, &db), ["TABLE_MAP", "WRITE", "XID", "ANNOTATE", "TABLE_MAP", "UPDATE", "XID"]);
+    assert_eq!(
+        kinds_of_events(&disk, &db),
+        ["TABLE_MAP", "WRITE", "XID", "ANNOTATE", "TABLE_MAP", "UPDATE", "XID"]
+    );
 }
 
 /// Row events and what surrounds them, of all binlog files.

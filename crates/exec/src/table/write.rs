@@ -35,6 +35,12 @@ pub(crate) type Written = Result<(), Duplicate>;
 /// Changes rows of one table. Reusable: its memory serves all rows of a statement.
 pub(crate) struct TableWriter {
     table: Arc<OpenTable>,
+    buffers: Buffers,
+}
+
+/// A writer's memory, apart from its table so that both can be used at once.
+#[derive(Default)]
+struct Buffers {
     /// Clustered key of the row being written.
     key: Vec<u8>,
     bytes: Vec<u8>,
@@ -49,16 +55,7 @@ impl TableWriter {
     /// For a table whose name the statement has locked.
     pub(crate) fn open(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         trx.check_writable()?;
-        Ok(TableWriter {
-            table: trx.open_table(table)?,
-            key: Vec::new(),
-            bytes: Vec::new(),
-            entry: Vec::new(),
-            entry_before: Vec::new(),
-            found: Vec::new(),
-            image: Vec::new(),
-            changed: Vec::new(),
-        })
+        Ok(TableWriter { table: trx.open_table(table)?, buffers: Buffers::default() })
     }
 
     pub(crate) fn table(&self) -> &Arc<OpenTable> {
@@ -67,16 +64,56 @@ impl TableWriter {
 
     /// Adds a row.
     pub(crate) fn insert(&mut self, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
-        if let Some(duplicate) = self.claim_new_key(trx, row)? {
+        self.buffers.insert(&self.table, trx, row)
+    }
+
+    /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows that do not
+    /// differ are not to be given here.
+    pub(crate) fn update(
+        &mut self,
+        trx: &mut SessionTrx,
+        key: &[u8],
+        before: &[Value],
+        after: &[Value],
+    ) -> SqlResult<Written> {
+        self.buffers.update(&self.table, trx, key, before, after)
+    }
+
+    /// Removes the row of clustered key `key`, which the caller has locked.
+    pub(crate) fn delete(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
+        self.buffers.delete(&self.table, trx, key, row)
+    }
+
+    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is gone.
+    pub(crate) fn fetch(
+        &mut self,
+        trx: &mut SessionTrx,
+        key: &[u8],
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let clustered = self.table.indexes[0].id;
+        trx.lock_row(clustered, key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        let found = &mut self.buffers.found;
+        let engine = trx.engine(self.table.engine);
+        if !engine.get(ReadAt::Latest, clustered, key, found).map_err(engine_error)? {
+            return Ok(false);
+        }
+        self.table.decode(found, &Columns::All, &mut Vec::new(), row)?;
+        Ok(true)
+    }
+}
+
+impl Buffers {
+    fn insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
+        if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
             return Ok(Err(duplicate));
         }
-        for index in 1..self.table.indexes.len() {
-            if let Some(duplicate) = self.claim_entry(trx, index, row)? {
+        for index in 1..table.indexes.len() {
+            if let Some(duplicate) = self.claim_entry(table, trx, index, row)? {
                 return Ok(Err(duplicate));
             }
         }
-        self.encode_row(row)?;
-        let table = &*self.table;
+        self.encode_row(table, row)?;
         let engine = trx.engine(table.engine);
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
@@ -93,16 +130,14 @@ impl TableWriter {
         Ok(Ok(()))
     }
 
-    /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows that do not
-    /// differ are not to be given here.
-    pub(crate) fn update(
+    fn update(
         &mut self,
+        table: &Arc<OpenTable>,
         trx: &mut SessionTrx,
         key: &[u8],
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Written> {
-        let table = self.table.clone();
         self.changed.clear();
         self.changed.extend((0..before.len()).filter(|&n| before[n] != after[n]));
         self.key.clear();
@@ -112,19 +147,19 @@ impl TableWriter {
         }
         let moved = self.key != key;
         if moved {
-            if let Some(duplicate) = self.claim_key(trx)? {
+            if let Some(duplicate) = self.claim_key(table, trx)? {
                 return Ok(Err(duplicate));
             }
         }
         for index in 1..table.indexes.len() {
             let touched = moved || table.index_has_any(index, &self.changed);
             if touched && table.indexes[index].kind == IndexKind::Unique {
-                if let Some(duplicate) = self.exchange_claims(trx, index, key, before, after)? {
+                if let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)? {
                     return Ok(Err(duplicate));
                 }
             }
         }
-        self.encode_row(after)?;
+        self.encode_row(table, after)?;
         let engine = trx.engine(table.engine);
         if moved {
             engine.delete(table.indexes[0].id, key).map_err(engine_error)?;
@@ -147,13 +182,17 @@ impl TableWriter {
         }
         table.log(trx, Change::Update { before, after }, &mut self.image)?;
         trx.note_changed_row();
-        self.update_counter(trx, before, after)?;
+        self.update_counter(table, trx, before, after)?;
         Ok(Ok(()))
     }
 
-    /// Removes the row of clustered key `key`, which the caller has locked.
-    pub(crate) fn delete(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
-        let table = self.table.clone();
+    fn delete(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        key: &[u8],
+        row: &[Value],
+    ) -> SqlResult<()> {
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
             table.index_key(index, row, key, &mut self.entry)?;
             if open.kind == IndexKind::Unique && !open.has_null(row) {
@@ -165,47 +204,35 @@ impl TableWriter {
         table.log(trx, Change::Delete(row), &mut self.image)?;
         trx.note_changed_row();
         match table.auto_column {
-            Some((column, _)) => trx.drop_auto_increment(&table, &row[column]),
+            Some((column, _)) => trx.drop_auto_increment(table, &row[column]),
             None => Ok(()),
         }
     }
 
-    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is gone.
-    pub(crate) fn fetch(
-        &mut self,
-        trx: &mut SessionTrx,
-        key: &[u8],
-        row: &mut Vec<Value>,
-    ) -> SqlResult<bool> {
-        let clustered = self.table.indexes[0].id;
-        trx.lock_row(clustered, key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let engine = trx.engine(self.table.engine);
-        if !engine.get(ReadAt::Latest, clustered, key, &mut self.found).map_err(engine_error)? {
-            return Ok(false);
-        }
-        self.table.decode(&self.found, &Columns::All, &mut Vec::new(), row)?;
-        Ok(true)
-    }
-
     /// Finds and locks the clustered key of a new row.
-    fn claim_new_key(&mut self, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Option<Duplicate>> {
-        if self.table.indexes[0].kind == IndexKind::Primary {
-            self.table.primary_key(row, &mut self.key)?;
-            return self.claim_key(trx);
+    fn claim_new_key(
+        &mut self,
+        table: &OpenTable,
+        trx: &mut SessionTrx,
+        row: &[Value],
+    ) -> SqlResult<Option<Duplicate>> {
+        if table.indexes[0].kind == IndexKind::Primary {
+            table.primary_key(row, &mut self.key)?;
+            return self.claim_key(table, trx);
         }
-        let id = trx.next_row_id(&self.table)?;
+        let id = trx.next_row_id(table)?;
         self.key.clear();
         self.key.extend_from_slice(&id.to_be_bytes());
         // Nobody else can have it; the lock is for those who read the row after its early release (I5).
-        trx.lock_row(self.table.indexes[0].id, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        trx.lock_row(table.indexes[0].id, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
         Ok(None)
     }
 
     /// Locks `key` in the clustered index and looks whether it is taken.
-    fn claim_key(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
-        let clustered = self.table.indexes[0].id;
+    fn claim_key(&mut self, table: &OpenTable, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
+        let clustered = table.indexes[0].id;
         trx.lock_row(clustered, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let engine = trx.engine(self.table.engine);
+        let engine = trx.engine(table.engine);
         let taken =
             engine.get(ReadAt::Latest, clustered, &self.key, &mut self.found).map_err(engine_error)?;
         Ok(taken.then(|| Duplicate { index: 0, key: self.key.clone() }))
@@ -214,11 +241,11 @@ impl TableWriter {
     /// Locks the row's entry in a unique index and looks whether it is taken. Other indexes need neither.
     fn claim_entry(
         &mut self,
+        table: &OpenTable,
         trx: &mut SessionTrx,
         index: usize,
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        let table = &*self.table;
         let open = &table.indexes[index];
         if open.kind != IndexKind::Unique || open.has_null(row) {
             return Ok(None);
@@ -234,13 +261,13 @@ impl TableWriter {
     /// Locks the old and the new entry of an updated row in a unique index and looks whether the new one is taken.
     fn exchange_claims(
         &mut self,
+        table: &OpenTable,
         trx: &mut SessionTrx,
         index: usize,
         key: &[u8],
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        let table = self.table.clone();
         let open = &table.indexes[index];
         table.index_key(index, before, key, &mut self.entry_before)?;
         if !open.has_null(before) {
@@ -250,20 +277,25 @@ impl TableWriter {
         if self.entry == self.entry_before {
             return Ok(None);
         }
-        self.claim_entry(trx, index, after)
+        self.claim_entry(table, trx, index, after)
     }
 
-    fn encode_row(&mut self, row: &[Value]) -> SqlResult<()> {
+    fn encode_row(&mut self, table: &OpenTable, row: &[Value]) -> SqlResult<()> {
         self.bytes.clear();
-        self.table.layout.encode(row, &mut self.bytes).map_err(|e| self.table.row_error(e))
+        table.layout.encode(row, &mut self.bytes).map_err(|e| table.row_error(e))
     }
 
-    fn update_counter(&mut self, trx: &mut SessionTrx, before: &[Value], after: &[Value]) -> SqlResult<()> {
-        let Some((column, _)) = self.table.auto_column.filter(|(column, _)| self.changed.contains(column))
-        else {
+    fn update_counter(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        before: &[Value],
+        after: &[Value],
+    ) -> SqlResult<()> {
+        let Some((column, _)) = table.auto_column.filter(|(column, _)| self.changed.contains(column)) else {
             return Ok(());
         };
-        trx.pass_auto_increment(&self.table, &after[column])?;
-        trx.drop_auto_increment(&self.table, &before[column])
+        trx.pass_auto_increment(table, &after[column])?;
+        trx.drop_auto_increment(table, &before[column])
     }
 }

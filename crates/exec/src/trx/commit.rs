@@ -92,7 +92,12 @@ impl SessionTrx {
             }
         });
         self.spare_log = Some(log);
-        let prepared = match self.db.commit.prepare(CommitRequest { redo, binlog, locks, client: Some(self.client.clone()) }) {
+        let prepared = match self.db.commit.prepare(CommitRequest {
+            redo,
+            binlog,
+            locks,
+            client: Some(self.client.clone()),
+        }) {
             Ok(prepared) => prepared,
             // The request is dropped, and its locks with it: rolled back.
             Err((error, _)) => return Err(commit_error(error)),

@@ -14,8 +14,8 @@ pub struct EngineNo(pub(crate) usize);
 impl SessionTrx {
     /// The transaction in one engine, begun at the first touch.
     pub(crate) fn engine(&mut self, no: EngineNo) -> &mut dyn EngineTrx {
-        let db = self.db.clone();
-        let engines = &mut self.active_mut().engines;
+        let (db, active, _) = self.parts();
+        let engines = &mut active.engines;
         if engines.len() <= no.0 {
             engines.resize_with(no.0 + 1, || None);
         }

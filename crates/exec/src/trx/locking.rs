@@ -45,10 +45,9 @@ impl SessionTrx {
             WaitPolicy::Wait => WaitLimit::For(self.settings.row_lock_wait),
             WaitPolicy::NoWait | WaitPolicy::SkipLocked => WaitLimit::NoWait,
         };
-        let (db, kill) = (self.db.clone(), self.kill.clone());
-        let active = self.active_mut();
+        let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
-        match db.locks.lock_row(&mut active.locks, index, key, mode, wait, &kill) {
+        match db.locks.lock_row(&mut active.locks, index, key, mode, wait, kill) {
             Ok(_) if active.locks.row_locks() > before => Ok(RowLock::New),
             Ok(_) => Ok(RowLock::Held),
             Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
@@ -58,8 +57,7 @@ impl SessionTrx {
 
     /// Gives a row lock back under READ COMMITTED, where a row that does not match stays free.
     pub(crate) fn unlock_unmatched(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
-        let db = self.db.clone();
-        let active = self.active_mut();
+        let (db, active, _) = self.parts();
         if lock == RowLock::New && !active.isolation.keeps_view() {
             db.locks.unlock_row(&mut active.locks, index, key);
         }
@@ -68,9 +66,8 @@ impl SessionTrx {
     /// Locks a name until the transaction ends. Statements lock their tables before they use them.
     pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
-        let (db, kill) = (self.db.clone(), self.kill.clone());
-        let active = self.active_mut();
-        db.locks.lock_name(&mut active.locks, name, mode, wait, &kill).map_err(lock_error)
+        let (db, active, kill) = self.parts();
+        db.locks.lock_name(&mut active.locks, name, mode, wait, kill).map_err(lock_error)
     }
 
     /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's name.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_commit::ClientPace;
 use cohort_base::{CommitSeq, ConnectionId, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir, TrxCache};
 use cohort_catalog::Table;
+use cohort_commit::ClientPace;
 use cohort_engine::EngineTrx;
 use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -209,6 +209,13 @@ impl SessionTrx {
         self.active_mut().locks.add_weight(1);
     }
 
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back and forgets the settings.
+    pub fn reset(&mut self) {
+        self.rollback();
+        self.settings = TrxSettings::default();
+        self.applier = BinlogApplier::default();
+    }
+
     /// Whether the transaction, running or about to start, outlives the statement.
     pub(super) fn lasts(&self) -> bool {
         self.active.as_ref().map_or(!self.settings.autocommit, |a| a.ends == Ends::Explicitly)
@@ -220,11 +227,17 @@ impl SessionTrx {
 
     /// The running transaction; starts one if there is none.
     pub(crate) fn active_mut(&mut self) -> &mut Active {
+        self.parts().1
+    }
+
+    /// The server, the running transaction (started if there is none) and the kill flag, apart: counting references to what
+    /// all sessions share would cost more than the work between.
+    pub(super) fn parts(&mut self) -> (&Database, &mut Active, &KillFlag) {
         if self.active.is_none() {
             let ends = if self.settings.autocommit { Ends::WithStatement } else { Ends::Explicitly };
             self.start(ends, None);
         }
-        self.active.as_mut().expect("started above")
+        (&self.db, self.active.as_mut().expect("started above"), &self.kill)
     }
 
     fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
@@ -243,9 +256,10 @@ impl SessionTrx {
     /// Ends a transaction that leaves nothing behind, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Active) {
         self.hold_until = self.hold_until.max(active.locks.depends_on());
+        // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
+        let is_as_new = active.locks.row_locks() == 0 && active.locks.depends_on() == CommitSeq(0);
         self.db.locks.release_all(&mut active.locks);
-        // depends_on() belongs to one transaction: an owner that locked rows is not used again.
-        if active.locks.depends_on() == CommitSeq(0) {
+        if is_as_new {
             self.spare_locks = Some(active.locks);
         }
         active.engines.iter_mut().for_each(|slot| {
