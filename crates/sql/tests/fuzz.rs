@@ -148,11 +148,11 @@ fn try_all(sql: &[u8]) {
         let parsed = parse(sql, &options);
         let mut literals = Vec::new();
         let digest = Digest::of(sql, &options, &mut literals);
-        if let (Ok(parsed), Some(_)) = (&parsed, digest) {
-            if parsed.cacheable {
-                let debug = format!("{:?}", parsed.statement);
-                assert_eq!(debug.matches("ordinal: Some(").count(), literals.len(), "{debug}");
-            }
+        if let (Ok(parsed), Some(_)) = (&parsed, digest)
+            && parsed.cacheable
+        {
+            let debug = format!("{:?}", parsed.statement);
+            assert_eq!(debug.matches("ordinal: Some(").count(), literals.len(), "{debug}");
         }
         let mut rest = sql;
         let mut statements = 0;

@@ -80,8 +80,7 @@ fn compact(debug: &str) -> String {
         text.replace_range(start..end, &format!("'{}'{collation}", bytes.escape_ascii()));
     }
     for empty in ["None", "[]", "false", "Unspecified", "Plain", "All", "Default", "Create"] {
-        loop {
-            let Some(at) = find_field(&text, empty) else { break };
+        while let Some(at) = find_field(&text, empty) {
             text.replace_range(at, "");
         }
     }

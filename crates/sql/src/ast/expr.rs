@@ -67,7 +67,7 @@ pub enum VariableScope {
 pub enum UnaryOp {
     /// `-x`; the literal -9223372036854775808 is Negate of a UInt.
     Negate,
-    /// `+x`.
+    /// `+x`; the parser does not produce it: as in MariaDB `+x` is x.
     Plus,
     /// NOT x and !x.
     Not,

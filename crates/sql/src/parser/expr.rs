@@ -90,13 +90,17 @@ impl Parser<'_> {
     }
 
     fn climb(&mut self, power: u8) -> SqlResult<Expr> {
+        // What stands on the left binds as loosely as its operator: `a IS NULL + 1` is an error.
+        let mut loosest =
+            if self.is("NOT") && !self.options.mode.high_not_precedence { NOT } else { u8::MAX };
         let mut left = self.prefix(power)?;
         self.grow()?;
         while let Some(infix) = self.infix() {
-            if infix.power() < power {
+            if infix.power() < power || infix.power() > loosest {
                 break;
             }
             left = self.infix_rest(left, infix)?;
+            loosest = infix.power();
             self.grow()?;
         }
         if power <= PREDICATE && self.is("NOT") {

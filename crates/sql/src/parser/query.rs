@@ -279,8 +279,12 @@ impl Parser<'_> {
     /// The name that a column gets from the text of its expression.
     fn item_text(&self, expr: &Expr, from: usize) -> String {
         let (mut first, mut last) = (from, self.at - 1);
-        while first < last && self.tokens[first].kind == Kind::LeftParen && matches!(expr, Expr::Literal(_)) {
-            (first, last) = (first + 1, last - 1);
+        while first < last && matches!(expr, Expr::Literal(_)) {
+            match self.tokens[first].kind {
+                Kind::LeftParen => (first, last) = (first + 1, last - 1),
+                Kind::Plus => first += 1,
+                _ => break,
+            }
         }
         let token = self.tokens[first];
         let whole = || {
