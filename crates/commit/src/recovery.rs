@@ -157,8 +157,12 @@ pub fn recover(
     };
     let (files, opened) = opened.unzip();
     let end_on_disk = opened.as_ref().and_then(|found| found.end);
-    let found =
-        Recovered { last_seq: checkpoint.last_seq, next_xid: checkpoint.next_xid, ..Recovered::default() };
+    let found = Recovered {
+        last_seq: checkpoint.last_seq,
+        next_xid: checkpoint.next_xid,
+        binlog_base: checkpoint.binlog_base,
+        ..Recovered::default()
+    };
     let mut pass = Pass {
         scene,
         files,

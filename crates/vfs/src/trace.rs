@@ -10,6 +10,7 @@
 //! syncdir log
 //! ```
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +24,15 @@ use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 pub struct TraceFs {
     inner: SharedFs,
     lines: Arc<Mutex<String>>,
+    /// Names of open files, which follow renames.
+    names: Arc<Mutex<HashMap<PathBuf, SharedName>>>,
 }
+
+type SharedName = Arc<Mutex<String>>;
 
 struct TraceFile {
     inner: SharedFile,
-    name: String,
+    name: SharedName,
     fs: TraceFs,
 }
 
@@ -38,7 +43,7 @@ fn name(path: &Path) -> String {
 impl TraceFs {
     /// Starts with an empty trace.
     pub fn new(inner: SharedFs) -> TraceFs {
-        TraceFs { inner, lines: Arc::default() }
+        TraceFs { inner, lines: Arc::default(), names: Arc::default() }
     }
 
     /// Adds a line of the test's own, to tell its steps apart.
@@ -60,16 +65,27 @@ impl Fs for TraceFs {
             self.note(&format!("create {}", name(path)));
         }
         let inner = self.inner.open(path, mode)?;
-        Ok(Arc::new(TraceFile { inner, name: name(path), fs: self.clone() }))
+        let mut names = self.names.lock();
+        let name =
+            names.entry(path.to_path_buf()).or_insert_with(|| Arc::new(Mutex::new(name(path)))).clone();
+        Ok(Arc::new(TraceFile { inner, name, fs: self.clone() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.note(&format!("rename {} -> {}", name(from), name(to)));
-        self.inner.rename(from, to)
+        self.inner.rename(from, to)?;
+        let mut names = self.names.lock();
+        names.remove(to);
+        if let Some(shared) = names.remove(from) {
+            *shared.lock() = name(to);
+            names.insert(to.to_path_buf(), shared);
+        }
+        Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.note(&format!("remove {}", name(path)));
+        self.names.lock().remove(path);
         self.inner.remove(path)
     }
 
@@ -101,12 +117,12 @@ impl File for TraceFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.fs.note(&format!("write {} {offset}+{}", self.name, bytes.len()));
+        self.fs.note(&format!("write {} {offset}+{}", self.name.lock(), bytes.len()));
         self.inner.write_at(bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.fs.note(&format!("sync {}", self.name));
+        self.fs.note(&format!("sync {}", self.name.lock()));
         self.inner.sync_data()
     }
 
@@ -115,7 +131,7 @@ impl File for TraceFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.fs.note(&format!("setlen {} {len}", self.name));
+        self.fs.note(&format!("setlen {} {len}", self.name.lock()));
         self.inner.set_len(len)
     }
 

@@ -1,5 +1,5 @@
-//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was
-//! synced and nothing that was not written, faults come where they were planned.
+//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was synced and nothing
+//! that was not written, faults come where they were planned.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -155,6 +155,7 @@ fn the_trace_tells_what_happened() {
     file.write_at(b"xyz", 5).expect("write");
     file.sync_data().expect("sync");
     fs.rename(Path::new("/a"), Path::new("/b")).expect("rename");
-    assert_eq!(fs.take(), "create a\nwrite a 5+3\nsync a\nrename a -> b\n");
+    file.set_len(1).expect("cut");
+    assert_eq!(fs.take(), "create a\nwrite a 5+3\nsync a\nrename a -> b\nsetlen b 1\n");
     assert_eq!(fs.take(), "");
 }
