@@ -4,13 +4,17 @@ use std::fmt::Display;
 
 use crate::{ErrorCode, Level, SqlError, Warning};
 
-/// A value as an error text shows it: what is no text, and control characters, as `\xHH`.
+/// A value as an error text shows it: what is no text, and control characters, as `\xHH`; characters beyond the
+/// Basic Multilingual Plane as `?`.
 pub fn printable(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
         for c in chunk.valid().chars() {
             if c.is_ascii_control() {
                 text.push_str(&format!("\\x{:02X}", c as u32));
+            } else if c > '\u{ffff}' {
+                // Messages are utf8mb3.
+                text.push('?');
             } else {
                 text.push(c);
             }

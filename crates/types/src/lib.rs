@@ -12,10 +12,10 @@
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
+//! | `json` | [`is_valid_json`] |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
-#![allow(unused_variables, dead_code)]
 
 mod binlog_image;
 mod collation;
@@ -23,6 +23,7 @@ mod column;
 mod decimal;
 mod error;
 mod error_text;
+mod json;
 mod key;
 mod row;
 mod scalar;
@@ -36,6 +37,7 @@ pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
 pub use error_text::{clip, printable};
+pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;

@@ -6,10 +6,14 @@
 //! | `store` | assignment: the one way a value gets into a column; `store_number`, `store_text`, `store_temporal` |
 
 mod describe;
+mod store;
+mod store_number;
+mod store_temporal;
+mod store_text;
 
 use std::sync::Arc;
 
-use crate::{Collation, DECIMALS_NOT_FIXED, SqlMode, SqlResult, TimeZone, Value, WarningSink};
+use crate::{Collation, DECIMALS_NOT_FIXED, SqlMode, TimeZone};
 
 /// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,17 +195,6 @@ impl ColumnType {
     pub fn unsigned(mut self) -> ColumnType {
         self.unsigned = true;
         self
-    }
-
-    /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a bad
-    /// value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
-    pub fn store(
-        &self,
-        value: Value,
-        ctx: &StoreContext<'_>,
-        sink: &mut dyn WarningSink,
-    ) -> SqlResult<Value> {
-        todo!()
     }
 }
 

@@ -1,0 +1,106 @@
+//! Assignment: the one way a value gets into a column.
+//!
+//! Every bad value has a condition. It is an error in strict mode; otherwise the value is adjusted (clamped, cut,
+//! zeroed) and the condition is a warning. Harmless losses, such as digits after the point of a DECIMAL, are notes in
+//! either mode. Which condition a value gets was recorded from a MariaDB 10.11 (tests/golden/store.tsv).
+
+use crate::{ColumnType, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning, WarningSink};
+
+/// An assignment under way.
+pub(super) struct Store<'a> {
+    pub(super) ty: &'a ColumnType,
+    pub(super) ctx: &'a StoreContext<'a>,
+    pub(super) sink: &'a mut dyn WarningSink,
+}
+
+impl ColumnType {
+    /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a bad
+    /// value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
+    pub fn store(
+        &self,
+        value: Value,
+        ctx: &StoreContext<'_>,
+        sink: &mut dyn WarningSink,
+    ) -> SqlResult<Value> {
+        let mut store = Store { ty: self, ctx, sink };
+        match (self.kind, value) {
+            (_, Value::Null) => Ok(Value::Null),
+            // The frequent cases that need nothing.
+            (TypeKind::Int | TypeKind::BigInt, value @ Value::Int(v))
+                if !self.unsigned && (self.kind == TypeKind::BigInt || i32::try_from(v).is_ok()) =>
+            {
+                Ok(value)
+            }
+            (TypeKind::Decimal, value) => store.decimal(value),
+            (TypeKind::Float | TypeKind::Double, value) => store.real(value),
+            (TypeKind::Bit, value) => store.bit(value),
+            (TypeKind::Year, value) => store.year(value),
+            (TypeKind::Enum, value) => store.enumeration(value),
+            (TypeKind::Set, value) => store.set(value),
+            (TypeKind::Date, value) => store.date(value),
+            (TypeKind::Time, value) => store.time(value),
+            (TypeKind::DateTime, value) => store.datetime(value),
+            (TypeKind::Timestamp, value) => store.timestamp(value),
+            (kind, value) if kind.is_integer() => store.integer(value),
+            (_, value) => store.string(value),
+        }
+    }
+}
+
+impl Store<'_> {
+    /// A bad value: the error of strict mode, else a warning.
+    pub(super) fn fail(&mut self, error: SqlError) -> SqlResult<()> {
+        if self.ctx.strict {
+            return Err(error);
+        }
+        self.sink.warn(Warning::warning(error));
+        Ok(())
+    }
+
+    /// A harmless loss.
+    pub(super) fn note_truncated(&mut self) {
+        self.sink.warn(Warning::note(self.truncated_error()));
+    }
+
+    pub(super) fn truncated_error(&self) -> SqlError {
+        SqlError::data_truncated(self.ctx.column, self.ctx.row)
+    }
+
+    /// 1265.
+    pub(super) fn truncated(&mut self) -> SqlResult<()> {
+        self.fail(self.truncated_error())
+    }
+
+    /// 1264.
+    pub(super) fn out_of_range(&mut self) -> SqlResult<()> {
+        self.fail(SqlError::out_of_range(self.ctx.column, self.ctx.row))
+    }
+
+    /// 1406 in strict mode, else the milder text that `mild` makes.
+    pub(super) fn too_long(&mut self, mild: fn(&str, u64) -> SqlError) -> SqlResult<()> {
+        let text = if self.ctx.strict { SqlError::data_too_long } else { mild };
+        self.fail(text(self.ctx.column, self.ctx.row))
+    }
+
+    /// 1366: "Incorrect integer value: 'abc' for column `d`.`t`.`c` at row 1".
+    pub(super) fn incorrect(&mut self, kind: &str, value: &[u8]) -> SqlResult<()> {
+        let c = self.ctx;
+        self.fail(SqlError::incorrect_value_for_column(kind, value, c.database, c.table, c.column, c.row))
+    }
+
+    /// A TIMESTAMP as its local date and time, everything else as it is.
+    pub(super) fn local(&self, value: Value) -> Value {
+        match value {
+            Value::Timestamp(micros) => Value::DateTime(self.ctx.zone.to_local(micros)),
+            value => value,
+        }
+    }
+
+    /// ENUM and SET as their text.
+    pub(super) fn text_of(value: Value) -> Result<Str, Value> {
+        match value {
+            Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => Ok(s),
+            value => Err(value),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Assignment to DATE, TIME, DATETIME and TIMESTAMP columns.
+
+use super::store::Store;
+use crate::{
+    DECIMALS_NOT_FIXED, Date, DateTime, Decimal, Issues, LocalToUtc, NoWarnings, Parsed, SqlError, SqlMode,
+    SqlResult, Time, Value,
+};
+
+/// A value that was a temporal already.
+fn given<T>(value: T, issues: Issues) -> Parsed<T> {
+    Parsed { value: Some(value), issues, has_date: true, has_time: true, decimals: 6 }
+}
+
+/// Any value as a date and time; a TIME falls on today.
+fn datetime_of(value: &Value, mode: SqlMode, today: Option<Date>) -> Parsed<DateTime> {
+    match value {
+        Value::Date(v) => given(v.at_midnight(), Issues::default()),
+        Value::DateTime(v) => given(*v, Issues::default()),
+        Value::Time(v) => match today.and_then(|d| add_time(d, *v)) {
+            Some(sum) => given(sum, Issues::CUT),
+            None => Parsed {
+                value: None,
+                issues: Issues::OUT_OF_RANGE,
+                has_date: false,
+                has_time: true,
+                decimals: 0,
+            },
+        },
+        Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => {
+            DateTime::parse(&s.bytes, mode)
+        }
+        number => DateTime::from_decimal(&number_of(number), mode),
+    }
+}
+
+fn add_time(date: Date, time: Time) -> Option<DateTime> {
+    let interval = crate::Interval { micros: time.micros, ..crate::Interval::default() };
+    date.at_midnight().add_interval(&interval)
+}
+
+fn number_of(value: &Value) -> Decimal {
+    value.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO)
+}
+
+/// A value as an error text shows it.
+fn text_of(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    value.write_text(DECIMALS_NOT_FIXED, &mut text);
+    text
+}
+
+impl Store<'_> {
+    /// 1292 for a column: "Incorrect date value: 'x' for column `d`.`t`.`c` at row 1".
+    pub(super) fn incorrect_temporal(&self, kind: &str, value: &[u8]) -> SqlError {
+        let c = self.ctx;
+        let text = SqlError::incorrect_value_for_column(kind, value, c.database, c.table, c.column, c.row);
+        SqlError::new(crate::ErrorCode::TruncatedWrongValue, text.message)
+    }
+
+    /// Reports a bad temporal: 1292 in strict mode; else 1264 when a value was out of range, 1265 otherwise.
+    fn bad(&mut self, kind: &str, value: &Value, issues: Issues) -> SqlResult<()> {
+        if self.ctx.strict {
+            return Err(self.incorrect_temporal(kind, &text_of(value)));
+        }
+        if issues.any(Issues::OUT_OF_RANGE) { self.out_of_range() } else { self.truncated() }
+    }
+
+    /// Reports issues, and gives the value that is stored.
+    fn judge<T: Default>(&mut self, kind: &str, value: &Value, parsed: Parsed<T>) -> SqlResult<T> {
+        if parsed.value.is_none() || !parsed.issues.is_good() {
+            self.bad(kind, value, parsed.issues)?;
+        } else if parsed.issues.any(Issues::CUT) || parsed.issues.any(Issues::NOTE) {
+            self.note_truncated();
+        }
+        Ok(parsed.value.unwrap_or_default())
+    }
+
+    pub(super) fn date(&mut self, value: Value) -> SqlResult<Value> {
+        let value = self.local(value);
+        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.zone.today());
+        self.judge("date", &value, parsed.into_date()).map(Value::Date)
+    }
+
+    pub(super) fn time(&mut self, value: Value) -> SqlResult<Value> {
+        let value = self.local(value);
+        let mode = self.ctx.sql_mode;
+        let parsed = match &value {
+            Value::Time(v) => given(*v, Issues::default()),
+            Value::Date(_) => given(Time::default(), Issues::CUT),
+            Value::DateTime(v) => given(v.time(), Issues::CUT),
+            Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => {
+                Time::parse(&s.bytes, mode)
+            }
+            number => Time::from_decimal(&number_of(number), mode),
+        };
+        let time = self.judge("time", &value, parsed)?;
+        Ok(Value::Time(time.with_decimals(self.ty.decimals, mode)))
+    }
+
+    pub(super) fn datetime(&mut self, value: Value) -> SqlResult<Value> {
+        let value = self.local(value);
+        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.zone.today());
+        let local = self.judge("datetime", &value, parsed)?;
+        match local.with_decimals(self.ty.decimals, self.ctx.sql_mode) {
+            Some(rounded) => Ok(Value::DateTime(rounded)),
+            None => {
+                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                Ok(Value::DateTime(DateTime::default()))
+            }
+        }
+    }
+
+    pub(super) fn timestamp(&mut self, value: Value) -> SqlResult<Value> {
+        if let Value::Timestamp(micros) = value {
+            let unit = 10i64.pow(6 - u32::from(self.ty.decimals.min(6)));
+            return Ok(Value::Timestamp(micros / unit * unit));
+        }
+        // A TIMESTAMP is an instant: partial dates are none.
+        let mode = self.ctx.sql_mode | SqlMode::NO_ZERO_IN_DATE;
+        let parsed = datetime_of(&value, mode, self.ctx.zone.today());
+        let local = self.judge("datetime", &value, parsed)?;
+        let local = local.with_decimals(self.ty.decimals, mode).unwrap_or(local);
+        if local.is_zero() {
+            return Ok(Value::Timestamp(0));
+        }
+        let utc = if local.date.is_real() { self.ctx.zone.to_utc(&local) } else { LocalToUtc::OutOfRange };
+        match utc {
+            LocalToUtc::Exact(micros) => Ok(Value::Timestamp(micros)),
+            LocalToUtc::Gap(micros) => {
+                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                Ok(Value::Timestamp(micros))
+            }
+            LocalToUtc::OutOfRange => {
+                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                Ok(Value::Timestamp(0))
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Assignment to string columns, ENUM and SET.
+
+use super::store::Store;
+use crate::json::is_valid_json;
+use crate::value::number::write_f64;
+use crate::{Charset, Collation, DECIMALS_NOT_FIXED, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
+
+impl Store<'_> {
+    pub(super) fn string(&mut self, value: Value) -> SqlResult<Value> {
+        let ty = self.ty;
+        let mut bytes = match Store::text_of(self.local(value)) {
+            Ok(text) => self.convert(text)?,
+            Err(Value::Double(v)) => self.real_text(v, 17),
+            Err(Value::Float(v)) => self.real_text(v.into(), 6),
+            Err(value @ Value::Bit { .. }) => {
+                let mut out = Vec::new();
+                value.write_text(DECIMALS_NOT_FIXED, &mut out);
+                self.convert(Str { bytes: out, collation: Collation::BINARY })?
+            }
+            Err(value) => {
+                let mut out = Vec::new();
+                value.write_text(DECIMALS_NOT_FIXED, &mut out);
+                out
+            }
+        };
+        let limit = self.limit(&bytes);
+        if bytes.len() > limit {
+            let only_spaces = bytes[limit..].iter().all(|&b| b == b' ') && ty.collation != Collation::BINARY;
+            if !only_spaces {
+                self.too_long(SqlError::data_truncated)?;
+            } else if ty.kind == TypeKind::VarChar {
+                self.note_truncated();
+            }
+            bytes.truncate(limit);
+        }
+        match ty.kind {
+            TypeKind::Char => {
+                let spaces = bytes.iter().rev().take_while(|&&b| b == b' ').count();
+                bytes.truncate(bytes.len() - spaces);
+            }
+            TypeKind::Binary => bytes.resize(ty.length as usize, 0),
+            TypeKind::Json => self.check_json(&bytes)?,
+            _ => {}
+        }
+        Ok(Value::Str(Str { bytes, collation: ty.collation }))
+    }
+
+    /// How many of the bytes fit the column.
+    fn limit(&self, bytes: &[u8]) -> usize {
+        let ty = self.ty;
+        let max = ty.length as usize;
+        if !ty.kind.is_blob() {
+            return ty.collation.prefix_len(bytes, max);
+        }
+        if ty.collation.charset() == Charset::Latin1 {
+            return ty.collation.prefix_len(bytes, max);
+        }
+        let mut end = bytes.len().min(max);
+        while ty.collation != Collation::BINARY && end < bytes.len() && bytes[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        end
+    }
+
+    /// Text as the column's character set can hold it, still in UTF-8.
+    fn convert(&mut self, text: Str) -> SqlResult<Vec<u8>> {
+        let to = self.ty.collation.charset();
+        if to == Charset::Binary {
+            if text.collation.charset() == Charset::Latin1 {
+                let mut out = Vec::new();
+                Charset::Latin1.encode(&text.bytes, &mut out);
+                return Ok(out);
+            }
+            return Ok(text.bytes);
+        }
+        if text.collation == Collation::BINARY {
+            let mut out = Vec::with_capacity(text.bytes.len());
+            if let Err(at) = to.decode(&text.bytes, &mut out) {
+                self.bad_string(&text.bytes[at..])?;
+                return Ok(replace_bad(to, &text.bytes));
+            }
+            return Ok(out);
+        }
+        if let Err(at) = to.check(&text.bytes) {
+            self.bad_string(&text.bytes[at..])?;
+            let mut narrow = Vec::new();
+            to.encode(&text.bytes, &mut narrow);
+            let mut out = Vec::new();
+            // What was just encoded decodes.
+            let _ = to.decode(&narrow, &mut out);
+            return Ok(out);
+        }
+        Ok(text.bytes)
+    }
+
+    /// 1366 with the bytes from the first bad one on, six at most.
+    fn bad_string(&mut self, from: &[u8]) -> SqlResult<()> {
+        let mut shown = String::new();
+        for &b in from.iter().take(6) {
+            if (0x20..0x7f).contains(&b) {
+                shown.push(b.into());
+            } else {
+                shown.push_str(&format!("\\x{b:02X}"));
+            }
+        }
+        if from.len() > 6 {
+            shown.push_str("...");
+        }
+        self.incorrect("string", shown.as_bytes())
+    }
+
+    /// A double with as many digits as the column has room for.
+    fn real_text(&self, v: f64, digits_max: usize) -> Vec<u8> {
+        let room = if self.ty.kind.is_blob() { usize::MAX } else { self.ty.length as usize };
+        let mut shortest = Vec::new();
+        if digits_max < 17 {
+            crate::value::number::write_f32(v as f32, &mut shortest);
+        } else {
+            write_f64(v, &mut shortest);
+        }
+        if shortest.len() <= room {
+            return shortest;
+        }
+        // Prefer the form with the most digits that fits: plain or with an exponent.
+        for digits in (0..digits_max).rev() {
+            let scientific = format!("{v:.digits$e}");
+            let rounded: f64 = scientific.parse().unwrap_or(v);
+            let mut plain = Vec::new();
+            write_f64(rounded, &mut plain);
+            if plain.len() <= room {
+                return plain;
+            }
+            let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+            let mantissa = if mantissa.contains('.') {
+                mantissa.trim_end_matches('0').trim_end_matches('.')
+            } else {
+                mantissa
+            };
+            let short = format!("{mantissa}e{exponent}");
+            if short.len() <= room {
+                return short.into_bytes();
+            }
+        }
+        shortest
+    }
+
+    /// JSON is LONGTEXT with the constraint that it be valid, which no sql_mode turns off.
+    fn check_json(&self, bytes: &[u8]) -> SqlResult<()> {
+        if is_valid_json(bytes) {
+            return Ok(());
+        }
+        let c = self.ctx;
+        Err(SqlError::constraint_failed(&format!("{}.{}", c.table, c.column), c.database, c.table))
+    }
+
+    pub(super) fn enumeration(&mut self, value: Value) -> SqlResult<Value> {
+        let ty = self.ty;
+        let index = match Store::text_of(self.local(value)) {
+            Ok(text) => self.enum_index(text)?,
+            Err(value @ (Value::Date(_) | Value::Time(_) | Value::DateTime(_))) => {
+                self.enum_index(Str { bytes: value.to_text().into_bytes(), collation: ty.collation })?
+            }
+            Err(value) => self.member_number(number_bits(&value))?,
+        };
+        Ok(ty.enum_value(index).expect("the index was checked"))
+    }
+
+    /// The number of a member; 0 with a condition when there is none.
+    fn member_number(&mut self, number: u64) -> SqlResult<u16> {
+        if number == 0 || number > self.ty.members.len() as u64 {
+            self.truncated()?;
+            return Ok(0);
+        }
+        Ok(number as u16)
+    }
+
+    fn enum_index(&mut self, text: Str) -> SqlResult<u16> {
+        let label = trim_end(&text.bytes);
+        if let Some(n) = self.member(label) {
+            return Ok(n as u16 + 1);
+        }
+        // A number in quotes, as LOAD DATA has them.
+        let digits = std::str::from_utf8(label).ok().and_then(|t| t.trim_start().parse::<u64>().ok());
+        match digits {
+            Some(0) if label.len() == 1 => Ok(0),
+            number => self.member_number(number.unwrap_or(0)),
+        }
+    }
+
+    fn member(&self, label: &[u8]) -> Option<usize> {
+        let collation = self.ty.collation;
+        self.ty.members.iter().position(|m| collation.compare(m.as_bytes(), label).is_eq())
+    }
+
+    pub(super) fn set(&mut self, value: Value) -> SqlResult<Value> {
+        let ty = self.ty;
+        let bits = match Store::text_of(self.local(value)) {
+            Ok(text) => self.set_bits(&text.bytes)?,
+            Err(value @ (Value::Date(_) | Value::Time(_) | Value::DateTime(_))) => {
+                self.set_bits(value.to_text().as_bytes())?
+            }
+            Err(value) => self.known_bits(number_bits(&value))?,
+        };
+        Ok(ty.set_value(bits).expect("the bits were checked"))
+    }
+
+    /// Bits of members; others are dropped with a condition.
+    fn known_bits(&mut self, bits: u64) -> SqlResult<u64> {
+        let members = self.ty.members.len();
+        let known = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
+        if bits & !known != 0 {
+            self.truncated()?;
+        }
+        Ok(bits & known)
+    }
+
+    fn set_bits(&mut self, text: &[u8]) -> SqlResult<u64> {
+        let text = trim_end(text);
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let (mut bits, mut unknown) = (0, false);
+        for label in text.split(|&b| b == b',') {
+            match self.member(label) {
+                Some(n) => bits |= 1 << n,
+                None => unknown = true,
+            }
+        }
+        if !unknown {
+            return Ok(bits);
+        }
+        match number_in_quotes(text) {
+            Some(number) => self.known_bits(number),
+            None => {
+                self.truncated()?;
+                Ok(bits)
+            }
+        }
+    }
+}
+
+fn trim_end(text: &[u8]) -> &[u8] {
+    let spaces = text.iter().rev().take_while(|&&b| b == b' ').count();
+    &text[..text.len() - spaces]
+}
+
+/// All digits, with sign and leading spaces.
+fn number_in_quotes(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?.trim_start();
+    match text.strip_prefix('-') {
+        Some(digits) => digits.parse::<u64>().ok().map(u64::wrapping_neg),
+        None => text.parse().ok(),
+    }
+}
+
+/// A number as ENUM and SET take it: fractions cut, negative ones as their bits.
+fn number_bits(value: &Value) -> u64 {
+    match value {
+        Value::Float(v) => f64::from(*v) as i64 as u64,
+        Value::Double(v) => *v as i64 as u64,
+        Value::Decimal(v) => v.truncate(0).to_i64().0 as u64,
+        value => value.to_int(&mut NoWarnings).map_or(0, |v| v.wide() as u64),
+    }
+}
+
+/// Bytes that are no text of a character set, with `?` for each bad one.
+fn replace_bad(charset: Charset, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = bytes;
+    while let Err(at) = charset.decode(rest, &mut out) {
+        out.push(b'?');
+        rest = &rest[at + 1..];
+    }
+    out
+}

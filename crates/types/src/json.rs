@@ -1,0 +1,209 @@
+//! Whether a text is JSON, as JSON_VALID decides it: no memory, no recursion, nesting up to 31 levels, and its
+//! leniencies: `1.` is a number, any character may be escaped.
+
+/// Deepest nesting.
+const DEPTH_MAX: u32 = 31;
+
+/// A text being checked.
+struct Checker<'a> {
+    rest: &'a [u8],
+}
+
+/// Whether `text` (UTF-8) is one JSON value.
+pub fn is_valid_json(text: &[u8]) -> bool {
+    let mut checker = Checker { rest: text };
+    checker.document().is_some() && checker.rest.is_empty()
+}
+
+impl Checker<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (&first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    fn take(&mut self, wanted: u8) -> bool {
+        let found = self.rest.first() == Some(&wanted);
+        if found {
+            self.rest = &self.rest[1..];
+        }
+        found
+    }
+
+    fn spaces(&mut self) {
+        let spaces = self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')).count();
+        self.rest = &self.rest[spaces..];
+    }
+
+    /// A value with spaces around it. Open brackets are kept as bits: 1 for an object.
+    fn document(&mut self) -> Option<()> {
+        let (mut depth, mut objects) = (0u32, 0u64);
+        loop {
+            self.spaces();
+            let opened = match *self.rest.first()? {
+                b'{' | b'[' => {
+                    let object = self.next() == Some(b'{');
+                    depth += 1;
+                    if depth > DEPTH_MAX {
+                        return None;
+                    }
+                    objects = objects << 1 | u64::from(object);
+                    self.spaces();
+                    if self.take(if object { b'}' } else { b']' }) {
+                        false
+                    } else {
+                        if object {
+                            self.name()?;
+                        }
+                        continue;
+                    }
+                }
+                _ => {
+                    self.scalar()?;
+                    true
+                }
+            };
+            if !opened {
+                depth -= 1;
+                objects >>= 1;
+            }
+            // A value has ended: close what ends with it, or go on to the next one.
+            loop {
+                self.spaces();
+                if depth == 0 {
+                    return Some(());
+                }
+                let object = objects & 1 == 1;
+                match self.next()? {
+                    b',' => {
+                        self.spaces();
+                        if object {
+                            self.name()?;
+                        }
+                        break;
+                    }
+                    b'}' if object => {}
+                    b']' if !object => {}
+                    _ => return None,
+                }
+                depth -= 1;
+                objects >>= 1;
+            }
+        }
+    }
+
+    /// `"name" :`
+    fn name(&mut self) -> Option<()> {
+        self.spaces();
+        self.string()?;
+        self.spaces();
+        self.take(b':').then_some(())
+    }
+
+    fn scalar(&mut self) -> Option<()> {
+        match *self.rest.first()? {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => {
+                let word =
+                    [&b"true"[..], b"false", b"null"].into_iter().find(|w| self.rest.starts_with(w))?;
+                self.rest = &self.rest[word.len()..];
+                Some(())
+            }
+        }
+    }
+
+    fn string(&mut self) -> Option<()> {
+        if !self.take(b'"') {
+            return None;
+        }
+        loop {
+            match self.next()? {
+                b'"' => return Some(()),
+                b'\\' => match self.next()? {
+                    b'u' => {
+                        for _ in 0..4 {
+                            self.next().filter(u8::is_ascii_hexdigit)?;
+                        }
+                    }
+                    0..=0x1f => return None,
+                    _ => {}
+                },
+                0..=0x1f => return None,
+                _ => {}
+            }
+        }
+    }
+
+    fn digits(&mut self) -> usize {
+        let digits = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        self.rest = &self.rest[digits..];
+        digits
+    }
+
+    fn number(&mut self) -> Option<()> {
+        self.take(b'-');
+        if !self.take(b'0') && self.digits() == 0 {
+            return None;
+        }
+        if self.take(b'.') {
+            self.digits();
+        }
+        if self.take(b'e') || self.take(b'E') {
+            let _ = self.take(b'+') || self.take(b'-');
+            if self.digits() == 0 {
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_json() {
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        for text in [
+            "{}",
+            " [ ] ",
+            "1",
+            "-0.5e+3",
+            "\"a\\u12aF\\n\"",
+            "true",
+            "null",
+            r#"{"a": [1, {"b": null}], "c": "d"}"#,
+            "[[],{}]",
+            &nested(31),
+        ] {
+            assert!(is_valid_json(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "{a:1}",
+            "01",
+            "-",
+            ".5",
+            "+1",
+            "1 2",
+            "tru",
+            "\"\\u12\"",
+            "\"a\tb\"",
+            "[}",
+            "{]",
+            "]",
+            "\"a",
+            "[1 2]",
+            "{\"a\" 1}",
+            "1e",
+            &nested(32),
+        ] {
+            assert!(!is_valid_json(text.as_bytes()), "{text}");
+        }
+    }
+}
