@@ -4,14 +4,42 @@ use std::sync::Arc;
 
 use cohort_catalog::Catalog;
 use cohort_commit::Coordinator;
+use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
+use cohort_sql::PlanCache;
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
 
+use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
 use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds};
+use crate::virtual_table::VirtualTables;
+
+/// What only the server around the database knows.
+pub trait ServerFacts: Send + Sync {
+    /// A variable whose value is computed when it is read (`gtid_binlog_pos`); None: as stored.
+    fn variable(&self, id: VarId) -> Option<VarValue>;
+
+    /// A global variable was set: what depends on it follows.
+    fn global_changed(&self, id: VarId);
+}
+
+/// The parts of a database that the server makes.
+pub struct DatabaseParts {
+    pub commit: Arc<Coordinator>,
+    /// The default one first.
+    pub engines: Vec<Arc<dyn Engine>>,
+    pub locks: Arc<LockTable>,
+    pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    pub clock: SharedClock,
+    pub rng: SharedRng,
+    pub globals: Arc<Globals>,
+    pub status: Arc<Status>,
+    pub binlog_cache: BinlogCache,
+    pub virtual_tables: VirtualTables,
+}
 
 /// The shared half of the server below the connections.
 pub struct Database {
@@ -27,7 +55,11 @@ pub struct Database {
     pub clock: SharedClock,
     /// Random numbers.
     pub rng: SharedRng,
-    /// The connections.
+    /// Values of global variables.
+    pub globals: Arc<Globals>,
+    /// Counters of SHOW STATUS.
+    pub status: Arc<Status>,
+    /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
     /// Tables that statements have used: codecs and counters.
     pub tables: TableRegistry,
@@ -35,9 +67,39 @@ pub struct Database {
     pub trx_ids: TrxIds,
     /// Binlog events of running transactions.
     pub binlog_cache: BinlogCache,
+    /// information_schema.
+    pub virtual_tables: VirtualTables,
+    /// Plans of statements by digest.
+    pub plans: PlanCache<CachedPlan>,
+    /// Set once by the server.
+    pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
 
+/// Plans that are kept.
+const PLANS_MAX: usize = 4096;
+
 impl Database {
+    /// A database of parts that are ready for use.
+    pub fn new(parts: DatabaseParts) -> Arc<Database> {
+        Arc::new(Database {
+            commit: parts.commit,
+            engines: parts.engines,
+            locks: parts.locks,
+            catalog: parts.catalog,
+            clock: parts.clock,
+            rng: parts.rng,
+            globals: parts.globals,
+            status: parts.status,
+            processes: ProcessList::default(),
+            tables: TableRegistry::default(),
+            trx_ids: TrxIds::default(),
+            binlog_cache: parts.binlog_cache,
+            virtual_tables: parts.virtual_tables,
+            plans: PlanCache::new(PLANS_MAX),
+            facts: RwLock::new(None),
+        })
+    }
+
     /// The catalog as it is now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.read().clone()

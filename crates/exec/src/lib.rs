@@ -5,8 +5,13 @@
 //! | `database` | [`Database`]: all that sessions share; a value, not a global |
 //! | `process_list` | [`ProcessList`]: the connections, for SHOW PROCESSLIST and KILL |
 //! | `session` | [`Session`]: one connection's state; runs commands one after the other |
+//! | `session_state` | [`SessionState`]: its part that expressions and planners see |
+//! | `variables` | SET, and the variables that other modules obey |
+//! | `prepared` | prepared statements |
+//! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
-//! | `dispatch` | statement -> the code that runs it |
+//! | `dispatch` | statement -> the code that runs it; the plan cache |
+//! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
 //! | `trx` | a session's transaction: engines, row locks, read view, savepoints, binlog cache, commit |
 //! | `table` | rows of a table: access by index, writes with index maintenance, row images |
 //! | `bind/` | names of the AST -> row slots, types and functions |
@@ -19,19 +24,29 @@
 
 mod bind;
 mod database;
+mod diagnostics;
+mod dispatch;
 mod dml;
+mod other_statements;
 mod plan;
+mod prepared;
 mod process_list;
+mod select;
 mod session;
+mod session_state;
 mod statement;
 mod table;
 mod trx;
+mod variables;
 mod virtual_table;
 
-pub use database::Database;
-pub use process_list::{Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
+pub use database::{Database, DatabaseParts, ServerFacts};
+pub use dispatch::CachedPlan;
+pub use prepared::PrepareInfo;
+pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use session::{ConnectionInfo, Session};
+pub use session_state::SessionState;
 pub use statement::StatementContext;
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};
-pub use virtual_table::{VirtualColumn, VirtualTable};
+pub use virtual_table::{VirtualColumn, VirtualTable, VirtualTables};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::ConnectionId;
-use cohort_locks::KillFlag;
+use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
 /// What a connection does; the names are those of SHOW PROCESSLIST.
@@ -77,7 +77,12 @@ pub struct Process {
     identity: Mutex<ProcessIdentity>,
     /// Text of the running statement (cut at 64 KiB) and what it does at the moment.
     info: Mutex<ProcessInfo>,
+    /// Ends the connection when it is idle; set by the server.
+    closer: Mutex<Option<Closer>>,
 }
+
+/// Called after a kill, on any thread.
+pub type Closer = Box<dyn Fn(KillLevel) + Send>;
 
 #[derive(Default)]
 struct ProcessInfo {
@@ -109,6 +114,19 @@ impl Process {
     /// What KILL sets.
     pub fn kill_flag(&self) -> &KillFlag {
         &self.kill
+    }
+
+    /// KILL: ends the statement or the connection.
+    pub fn kill(&self, level: KillLevel) {
+        self.kill.kill(level);
+        if let Some(closer) = &*self.closer.lock() {
+            closer(level);
+        }
+    }
+
+    /// What to call after a kill.
+    pub fn set_closer(&self, closer: Option<Closer>) {
+        *self.closer.lock() = closer;
     }
 
     /// The connection does something else now.
@@ -184,6 +202,7 @@ impl ProcessList {
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),
             info: Mutex::default(),
+            closer: Mutex::new(None),
         });
         self.processes.write().insert(id, process.clone());
         process

@@ -1,16 +1,19 @@
 //! One connection's state. Commands run to completion on the calling thread, one after the other; replies go into a
-//! result sink; the reply of a commit must be held back until [`Session::hold_until`] is published (I4, I5).
+//! [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published (I4, I5).
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
-use cohort_expr::SessionEnv;
-use cohort_types::{Collation, Value};
-use hashbrown::HashMap;
+use cohort_locks::KillLevel;
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 
+use crate::bind::same_name;
 use crate::database::Database;
-use crate::process_list::Process;
+use crate::diagnostics::Diagnostics;
+use crate::prepared::PreparedStatements;
+use crate::process_list::{Command, Process};
+use crate::session_state::SessionState;
 use crate::trx::SessionTrx;
 
 /// Who connected, as the handshake found out.
@@ -28,32 +31,50 @@ pub struct ConnectionInfo {
     pub collation: Collation,
     /// CLIENT_MULTI_STATEMENTS.
     pub multi_statements: bool,
+    /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
+    pub found_rows: bool,
 }
 
-/// What of a session expressions and planners read, and what they change through [`cohort_expr::SessionHooks`].
-pub struct SessionState {
-    pub db: Arc<Database>,
-    pub info: ConnectionInfo,
-    /// Settings and facts that expressions depend on; fixed while a statement runs.
-    pub env: SessionEnv,
-    pub current_schema: Option<Arc<str>>,
-    pub user_variables: RefCell<HashMap<String, Value>>,
-    /// What LAST_INSERT_ID() answers in the next statement.
-    pub last_insert_id: Cell<u64>,
-}
-
-/// A connection's session.
+/// A connection's session. Dropping it rolls back.
 pub struct Session {
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
-    pub(crate) hold_until: CommitSeq,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) prepared: PreparedStatements,
+    /// Literals of the running statement; kept for its memory.
+    pub(crate) literals: Vec<Value>,
 }
 
 impl Session {
+    /// A session of an authenticated user. `process` is his entry in `Database::processes`.
+    pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
+        let kill = process.kill_flag().clone();
+        let trx = SessionTrx::new(db.clone(), info.id, kill.clone());
+        if let Some(schema) = &info.schema {
+            check_schema(&db, schema)?;
+        }
+        process.set_schema(info.schema.as_deref());
+        let mut session = Session {
+            state: SessionState::new(db, info, kill),
+            trx,
+            process,
+            diagnostics: Diagnostics::default(),
+            prepared: PreparedStatements::default(),
+            literals: Vec::new(),
+        };
+        session.apply_settings();
+        Ok(session)
+    }
+
+    /// Whether the connection is to be closed: KILL was used on it.
+    pub fn is_killed(&self) -> bool {
+        self.state.kill.killed() == Some(KillLevel::Connection)
+    }
+
     /// Replies produced so far may leave only when this position is published.
     pub fn hold_until(&self) -> CommitSeq {
-        self.hold_until
+        self.trx.hold_until()
     }
 
     /// What all sessions share.
@@ -65,4 +86,138 @@ impl Session {
     pub fn process(&self) -> &Arc<Process> {
         &self.process
     }
+
+    /// The session's variables.
+    pub fn vars(&self) -> &cohort_config::SessionVars {
+        &self.state.vars
+    }
+
+    /// Whether a transaction is open.
+    pub fn is_in_transaction(&self) -> bool {
+        self.trx.in_transaction()
+    }
+
+    /// Transaction and autocommit bits.
+    pub fn status(&self) -> StatusFlags {
+        let mut flags = StatusFlags::default();
+        if self.trx.in_transaction() {
+            flags = flags.with(StatusFlags::IN_TRANS);
+        }
+        if self.trx.autocommit() {
+            flags = flags.with(StatusFlags::AUTOCOMMIT);
+        }
+        if self.state.parse.mode.no_backslash_escapes {
+            flags = flags.with(StatusFlags::NO_BACKSLASH_ESCAPES);
+        }
+        flags
+    }
+
+    /// COM_QUERY: one or more results.
+    pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
+        self.begin_process(Command::Query, sql);
+        let mut rest = sql;
+        let mut any = false;
+        while let Some((range, next)) = cohort_sql::next_statement(rest, self.state.parse.mode) {
+            let text = &rest[range];
+            let after = &rest[next.min(rest.len())..];
+            let more = cohort_sql::next_statement(after, self.state.parse.mode).is_some();
+            if more && !self.state.info.multi_statements {
+                let near = String::from_utf8_lossy(&after[..after.len().min(80)]).into_owned();
+                self.fail(&crate::diagnostics::syntax_error(&near), sink);
+                any = true;
+                break;
+            }
+            any = true;
+            if !self.run_text(text, more, sink) || !more {
+                break;
+            }
+            rest = after;
+        }
+        if !any {
+            self.fail(&SqlError::new(ErrorCode::EmptyQuery, "Query was empty"), sink);
+        }
+        self.end_process();
+    }
+
+    pub(crate) fn begin_process(&self, command: Command, text: &[u8]) {
+        self.process.begin_statement(command, text, self.state.db.clock.wall_us());
+    }
+
+    pub(crate) fn end_process(&self) {
+        self.process.end_statement(self.state.db.clock.wall_us());
+    }
+
+    /// COM_INIT_DB.
+    pub fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
+        match self.use_schema(schema) {
+            Ok(()) => sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() }),
+            Err(error) => self.fail(&error, sink),
+        }
+    }
+
+    /// USE.
+    pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
+        check_schema(&self.state.db, schema)?;
+        self.state.current_schema = Some(schema.into());
+        self.process.set_schema(Some(schema));
+        self.state.refresh();
+        Ok(())
+    }
+
+    /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
+    pub fn field_list(&mut self, table: &str, wildcard: &str) -> SqlResult<Vec<ColumnMeta>> {
+        let (db, name) = match table.split_once('.') {
+            Some((db, name)) => (Some(db.to_owned()), name),
+            None => (None, table),
+        };
+        let name = cohort_sql::ast::ObjectName { db, name: name.to_owned() };
+        let columns = self.describe_table(&name)?;
+        let wanted = |name: &str| wildcard.is_empty() || wildcard == "%" || same_name(name, wildcard);
+        Ok(columns.into_iter().filter(|c| wanted(&c.name)).collect())
+    }
+
+    /// COM_RESET_CONNECTION: rolls back; variables, statements and user variables go.
+    pub fn reset(&mut self) {
+        self.trx.rollback();
+        self.state.vars.reset();
+        self.state.adopt_client_charset();
+        self.state.user_variables.borrow_mut().clear();
+        self.state.clock_override = None;
+        self.state.env.last_insert_id = 0;
+        self.prepared = PreparedStatements::default();
+        self.diagnostics = Diagnostics::default();
+        self.state.refresh();
+        self.apply_settings();
+    }
+
+    /// COM_CHANGE_USER, after the new user was let in: as `reset`, and the session is his.
+    pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
+        if let Some(schema) = &info.schema {
+            check_schema(&self.state.db, schema)?;
+        }
+        self.state.current_schema = info.schema.as_deref().map(Arc::from);
+        self.process.set_schema(info.schema.as_deref());
+        self.state.info = info;
+        self.reset();
+        Ok(())
+    }
+
+    /// COM_SET_OPTION.
+    pub fn set_multi_statements(&mut self, on: bool) {
+        self.state.info.multi_statements = on;
+    }
+
+    /// Notes an error and sends it.
+    pub(crate) fn fail(&mut self, error: &SqlError, sink: &mut dyn ResultSink) {
+        self.diagnostics.set_error(error);
+        self.state.env.row_count = -1;
+        sink.error(error);
+    }
+}
+
+/// Error 1049 when a schema is not there.
+pub(crate) fn check_schema(db: &Database, schema: &str) -> SqlResult<()> {
+    let known = db.virtual_tables.has_schema(schema) || db.catalog.read().schemas.contains_key(schema);
+    let error = || SqlError::new(ErrorCode::BadDb, format!("Unknown database '{schema}'"));
+    if known { Ok(()) } else { Err(error()) }
 }

@@ -3,35 +3,32 @@
 //! The life of a statement, driven by `dispatch`:
 //!
 //! ```text
-//! SessionTrx::begin_statement -> plan.run(&mut StatementContext) -> Ok:  SessionTrx::end_statement (commits if autocommit)
-//!                                                                \-> Err: SessionTrx::rollback_statement
+//! SessionTrx::statement_begin -> plan.run(&mut StatementContext) -> SessionTrx::statement_end
 //! ```
 
 use std::sync::Arc;
 
-use cohort_catalog::Catalog;
 use cohort_expr::EvalContext;
-use cohort_locks::KillLevel;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
 use crate::process_list::Process;
-use crate::session::SessionState;
+use crate::session_state::SessionState;
 use crate::trx::SessionTrx;
 
 /// A running statement.
 pub struct StatementContext<'s> {
     pub db: &'s Arc<Database>,
-    /// The catalog that the statement was planned with.
-    pub catalog: Arc<Catalog>,
     /// Variables and facts of the session.
     pub session: &'s SessionState,
     /// For expressions: settings, hooks, parameters, warnings.
     pub eval: EvalContext<'s>,
     /// The transaction.
     pub trx: &'s mut SessionTrx,
-    /// The connection: kill flag and state text.
+    /// The connection, for its state text.
     pub process: &'s Process,
+    /// The statement's text, for annotations and DDL events; empty inside of other statements.
+    pub text: &'s [u8],
     /// `Clock::monotonic_ns` after which the statement fails with 1969 (`max_statement_time`).
     pub deadline_ns: Option<u64>,
     /// Rows until the clock is looked at again.
@@ -41,9 +38,7 @@ pub struct StatementContext<'s> {
 impl StatementContext<'_> {
     /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
     pub fn check_interrupt(&mut self) -> SqlResult<()> {
-        if let Some(level) = self.process.kill_flag().killed() {
-            return Err(kill_error(level));
-        }
+        self.trx.check_killed()?;
         let Some(deadline_ns) = self.deadline_ns else { return Ok(()) };
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks % 64 == 0 && self.db.clock.monotonic_ns() > deadline_ns {
@@ -53,13 +48,5 @@ impl StatementContext<'_> {
             ));
         }
         Ok(())
-    }
-}
-
-/// The error of a killed statement.
-pub fn kill_error(level: KillLevel) -> SqlError {
-    match level {
-        KillLevel::Query => SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
-        KillLevel::Connection => SqlError::new(ErrorCode::ConnectionKilled, "Connection was killed"),
     }
 }

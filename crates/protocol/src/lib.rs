@@ -11,7 +11,6 @@
 //! | `column_meta` | [`ColumnMeta`]: what a client is told about a result column |
 //! | `result_writer` | [`ResultWriter`]: a [`ResultSink`] that writes packets |
 //! | `text_row`, `binary_row` | the two row formats |
-//! | `process` | [`Process`], [`Processes`]: who is connected and what they do; KILL |
 //! | `params` | [`StatementParams`]: parameters of COM_STMT_EXECUTE |
 //!
 //! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a length that
@@ -25,7 +24,6 @@ mod command;
 mod handshake;
 mod packet;
 mod params;
-mod process;
 mod result_writer;
 mod sink;
 mod text_row;
@@ -37,7 +35,6 @@ pub use command::{BinlogDump, Command, RegisterReplica};
 pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
 pub use params::{ParamError, ParamText, StatementParams};
-pub use process::{Kill, Killed, Phase, Process, ProcessRow, Processes};
 pub use result_writer::{
     Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };

@@ -155,6 +155,14 @@ errors! {
     TooBigSet = 1097, "HY000";
     NoBinlogCoordinate = 1220, "HY000";
     OperandColumns = 1241, "21000";
+    WrongNumberOfValuesInTvc = 4099, "HY000";
+    SpFetchNoData = 1329, "02000";
+    TooManyRows = 1172, "42000";
+    WithColListWrongNumber = 4002, "HY000";
+    TooManyTables = 1116, "HY000";
+    TableDefChanged = 1412, "HY000";
+    InvalidRole = 1959, "0P000";
+    UnknownTimeZone = 1298, "HY000";
     CantAggregate2Collations = 1267, "HY000";
     CantAggregate3Collations = 1270, "HY000";
     CantAggregateNCollations = 1271, "HY000";

@@ -1,34 +1,74 @@
 //! Expressions of the AST to bound trees.
 
-use cohort_expr::Expr;
-use cohort_sql::ast;
-use cohort_types::SqlResult;
+use std::cell::RefCell;
 
-use crate::bind::{PlanContext, Scope};
+use cohort_catalog::{DefaultValue, Table};
+use cohort_expr::{
+    Aggregate, AggregateOptions, BinaryOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier, TypeClass,
+    UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, collate, date_arith, extract,
+    in_list, is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_diff, trim,
+    user_variable, user_variable_assign,
+};
+use cohort_sql::ast;
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+
+use crate::bind::convert;
+use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
 
 /// The part of a statement, as error texts name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
-    FieldList,
+    Select,
     Where,
     On,
     GroupBy,
     Having,
     OrderBy,
+    InsertInto,
+    Set,
+    Returning,
 }
 
 impl Clause {
-    /// `where clause`.
+    /// As MariaDB spells it.
     pub fn text(self) -> &'static str {
         match self {
-            Clause::FieldList => "SELECT",
+            Clause::Select => "SELECT",
             Clause::Where => "WHERE",
             Clause::On => "ON",
             Clause::GroupBy => "GROUP BY",
             Clause::Having => "HAVING",
             Clause::OrderBy => "ORDER BY",
+            Clause::InsertInto => "INSERT INTO",
+            Clause::Set => "SET",
+            Clause::Returning => "RETURNING",
         }
     }
+}
+
+/// Where the placeholders of aggregates start: above every slot of a row.
+pub const AGGREGATE_SLOT: usize = 1 << 24;
+
+/// How names outside of the scope's tables are looked up.
+pub trait Aliases {
+    /// A select item that the name means, before (`first`) or after the tables were asked.
+    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>>;
+}
+
+/// Whether the tables have been asked already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasOrder {
+    BeforeTables,
+    AfterTables,
+}
+
+/// What becomes of a literal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Literals {
+    /// A parameter where possible.
+    Lift,
+    /// A constant; the plan depends on it.
+    Pin,
 }
 
 /// Binds expressions over one scope.
@@ -36,29 +76,416 @@ pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,
     pub clause: Clause,
+    /// Collects the aggregates found; None where they are an error (1111). An aggregate becomes a column of slot
+    /// `AGGREGATE_SLOT + n`.
+    pub aggregates: Option<&'b RefCell<Vec<Aggregate>>>,
+    /// Select items that names may mean.
+    pub aliases: Option<&'b dyn Aliases>,
+    /// Whether names may mean columns of the tables.
+    pub tables_visible: bool,
+    /// VALUES(column) is the column this many slots on; None where VALUES is refused.
+    pub values_offset: Option<usize>,
+}
+
+/// Error 1235.
+pub fn not_supported(what: &str) -> SqlError {
+    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
 }
 
 impl<'b> Binder<'b> {
     /// A binder for one clause.
     pub fn new(ctx: &'b PlanContext<'b>, scope: &'b Scope, clause: Clause) -> Binder<'b> {
-        Binder { ctx, scope, clause }
+        Binder {
+            ctx,
+            scope,
+            clause,
+            aggregates: None,
+            aliases: None,
+            tables_visible: true,
+            values_offset: None,
+        }
     }
 
     /// A condition: literals compared with something become parameters.
     pub fn condition(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let _ = expr;
-        todo!()
+        let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
+        self.predicate(expr, literals)
     }
 
     /// A value to be stored: a literal becomes a parameter.
     pub fn value(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let _ = expr;
-        todo!()
+        match expr {
+            ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
+            // `k = k + 1`: integer literals do not decide the type's scale.
+            ast::Expr::Binary { op: op @ (ast::BinaryOp::Add | ast::BinaryOp::Subtract), left, right } => {
+                if let (ast::Expr::Column(_), ast::Expr::Literal(literal)) = (&**left, &**right)
+                    && matches!(literal.value, Value::Int(_))
+                {
+                    let left = self.bind(left)?;
+                    let right = self.literal(literal, Literals::Lift)?;
+                    return build_binary(convert::binary_op(*op), left, right, &self.ctx.session.env);
+                }
+                self.bind(expr)
+            }
+            other => self.bind(other),
+        }
     }
 
     /// Any other expression: literals are pinned.
     pub fn expression(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let _ = expr;
-        todo!()
+        self.bind(expr)
+    }
+
+    /// LIMIT: an unsigned number that becomes a parameter.
+    pub fn limit(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        match expr {
+            ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
+            other => self.bind(other),
+        }
+    }
+
+    /// The DEFAULT of a column, as an expression; error 1364 when it has none.
+    pub fn default_of(&self, table: &Table, column: usize) -> SqlResult<Expr> {
+        let column = &table.columns[column];
+        match &column.default {
+            DefaultValue::Value(value) => Ok(Expr::constant(value.clone())),
+            DefaultValue::None if column.nullable => Ok(Expr::null()),
+            DefaultValue::None => Err(SqlError::new(
+                ErrorCode::NoDefaultForField,
+                format!("Field '{}' doesn't have a default value", column.name),
+            )),
+            DefaultValue::CurrentTimestamp => {
+                let digits = Expr::constant(Value::Int(column.ty.decimals.into()));
+                build_call("now", vec![digits], &self.ctx.session.env)
+            }
+            DefaultValue::Expression(text) => {
+                let sql = format!("SELECT {text}");
+                let parsed = cohort_sql::parse(sql.as_bytes(), &Default::default())?;
+                let expr = convert::only_item(&parsed.statement)
+                    .ok_or_else(|| not_supported("DEFAULT (expression)"))?;
+                let fixed = PlanContext {
+                    source: ParamSource::Placeholders,
+                    params: &[],
+                    pins: RefCell::default(),
+                    reusable: self.ctx.reusable.clone(),
+                    ..*self.ctx
+                };
+                Binder { ctx: &fixed, ..Binder::new(&fixed, self.scope, self.clause) }.bind(expr)
+            }
+        }
+    }
+
+    fn lifts(&self) -> bool {
+        self.ctx.source == ParamSource::Literals
+    }
+
+    fn predicate(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {
+        use ast::BinaryOp as B;
+        match expr {
+            ast::Expr::Binary { op: B::And, left, right } => {
+                Ok(and(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
+            }
+            ast::Expr::Binary { op: B::Or, left, right } => {
+                Ok(or(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
+            }
+            ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => Ok(not(self.predicate(expr, literals)?)),
+            ast::Expr::Binary { op, left, right } if convert::is_comparison(*op) => {
+                self.comparison(*op, left, right, literals)
+            }
+            ast::Expr::Between { expr, negated, low, high } => {
+                let operand = self.operand(expr, literals)?;
+                between(operand, self.operand(low, literals)?, self.operand(high, literals)?, *negated)
+            }
+            ast::Expr::InList { expr, negated, list } => {
+                let operand = self.operand(expr, literals)?;
+                let list = list.iter().map(|e| self.operand(e, literals)).collect::<SqlResult<_>>()?;
+                in_list(operand, list, *negated)
+            }
+            other => self.bind(other),
+        }
+    }
+
+    fn operand(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {
+        match expr {
+            ast::Expr::Literal(literal) => self.literal(literal, literals),
+            other => self.bind(other),
+        }
+    }
+
+    fn comparison(
+        &self,
+        op: ast::BinaryOp,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        how: Literals,
+    ) -> SqlResult<Expr> {
+        let mut l = self.operand(left, how)?;
+        let mut r = self.operand(right, how)?;
+        self.hex_as_number(left, &mut l, &r)?;
+        self.hex_as_number(right, &mut r, &l)?;
+        build_binary(convert::binary_op(op), l, r, &self.ctx.session.env)
+    }
+
+    /// A hexadecimal literal is a string that counts as a number beside one.
+    fn hex_as_number(&self, source: &ast::Expr, bound: &mut Expr, other: &Expr) -> SqlResult<()> {
+        if let ast::Expr::Literal(literal) = source
+            && matches!(literal.kind, ast::LiteralKind::Hex | ast::LiteralKind::Bit)
+            && matches!(other.ty().class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real)
+            && !other.ty().null_literal
+        {
+            *bound = convert::hex_number(&literal.value)?;
+        }
+        Ok(())
+    }
+
+    fn literal(&self, literal: &ast::Literal, how: Literals) -> SqlResult<Expr> {
+        let plain = literal.kind == ast::LiteralKind::Plain;
+        if let Some(ordinal) = literal.ordinal
+            && self.lifts()
+        {
+            let known = self.ctx.params.get(ordinal as usize) == Some(&literal.value);
+            if how == Literals::Lift && plain && known && !literal.value.is_null() {
+                return Ok(Expr::param(ordinal as usize, Expr::constant(literal.value.clone()).ty()));
+            }
+            self.ctx.pins.borrow_mut().push(ordinal);
+        }
+        convert::literal(literal, &self.ctx.session.env)
+    }
+
+    fn bind(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let env = &self.ctx.session.env;
+        match expr {
+            ast::Expr::Literal(literal) => self.literal(literal, Literals::Pin),
+            ast::Expr::Param(index) => Ok(self.placeholder(*index)),
+            ast::Expr::Column(name) => self.column(name),
+            ast::Expr::UserVariable(name) => {
+                self.ctx.reusable.set(false);
+                let now = self.ctx.session.user_variable_type(name);
+                Ok(user_variable(name, now, env))
+            }
+            ast::Expr::Assign { name, value } => {
+                self.ctx.reusable.set(false);
+                user_variable_assign(name, self.bind(value)?, env)
+            }
+            ast::Expr::SystemVariable { scope, name } => {
+                let scope = convert::variable_scope(*scope);
+                let current = cohort_expr::SessionHooks::system_variable(self.ctx.session, scope, name)?;
+                Ok(system_variable(scope, name, &current, env))
+            }
+            ast::Expr::Unary { op, expr } => self.unary(*op, expr),
+            ast::Expr::Binary { op, left, right } => self.binary(*op, left, right),
+            ast::Expr::Is { expr, negated, test } => {
+                let operand = self.bind(expr)?;
+                Ok(match convert::truth(*test) {
+                    None => is_null(operand, *negated),
+                    Some(truth) => is_truth(operand, truth, *negated),
+                })
+            }
+            ast::Expr::Between { .. } | ast::Expr::InList { .. } => self.predicate(expr, Literals::Pin),
+            ast::Expr::Like { expr, negated, pattern, escape } => {
+                self.like(expr, *negated, pattern, escape.as_deref())
+            }
+            ast::Expr::Regexp { expr, negated, pattern } => {
+                regexp(self.bind(expr)?, self.bind(pattern)?, *negated, env)
+            }
+            ast::Expr::Case { operand, branches, otherwise } => {
+                let operand = operand.as_ref().map(|e| self.bind(e)).transpose()?;
+                let branches = branches
+                    .iter()
+                    .map(|(w, t)| Ok((self.bind(w)?, self.bind(t)?)))
+                    .collect::<SqlResult<_>>()?;
+                case(operand, branches, otherwise.as_ref().map(|e| self.bind(e)).transpose()?)
+            }
+            ast::Expr::Aggregate(aggregate) => self.aggregate(aggregate),
+            ast::Expr::Row(items) => Ok(row(self.list(items)?)),
+            ast::Expr::Subquery(query) => self.scalar_subquery(query),
+            ast::Expr::Exists(query) => self.exists(query),
+            ast::Expr::InQuery { expr, negated, query } => self.in_query(self.bind(expr)?, *negated, query),
+            ast::Expr::Quantified { expr, op, quantifier, query } => {
+                self.quantified(self.bind(expr)?, *op, *quantifier, query)
+            }
+            ast::Expr::Default(Some(name)) => self.default_value(name),
+            ast::Expr::Default(None) => Err(not_supported("DEFAULT in an expression")),
+            ast::Expr::Values(name) => self.values_function(name),
+            other => self.function(other),
+        }
+    }
+
+    fn function(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let env = &self.ctx.session.env;
+        match expr {
+            ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, env)?, env),
+            ast::Expr::ConvertUsing { expr, charset } => {
+                let collation = convert::charset(charset)?.default_collation();
+                let to = cohort_expr::CastType::Char { length: None, collation };
+                cast(self.bind(expr)?, to, env)
+            }
+            ast::Expr::Collate { expr, collation: name } => {
+                let collation = Collation::by_name(name).ok_or_else(|| {
+                    SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+                })?;
+                collate(self.bind(expr)?, collation, env)
+            }
+            ast::Expr::DateArith { expr, subtract, amount, unit } => {
+                let op = if *subtract { IntervalOp::Sub } else { IntervalOp::Add };
+                date_arith(self.bind(expr)?, op, self.bind(amount)?, convert::interval_unit(*unit), env)
+            }
+            ast::Expr::Extract { unit, expr } => {
+                extract(convert::interval_unit(*unit), self.bind(expr)?, env)
+            }
+            ast::Expr::TimestampDiff { unit, from, to } => {
+                timestamp_diff(convert::interval_unit(*unit), self.bind(from)?, self.bind(to)?, env)
+            }
+            ast::Expr::Trim { side, what, expr } => {
+                let what = what.as_ref().map(|e| self.bind(e)).transpose()?;
+                trim(convert::trim_side(*side), what, self.bind(expr)?, env)
+            }
+            ast::Expr::CharFunction { args, charset } => {
+                let made = build_call("char", self.list(args)?, env)?;
+                let Some(charset) = charset else { return Ok(made) };
+                let collation = convert::charset(charset)?.default_collation();
+                cast(made, cohort_expr::CastType::Char { length: None, collation }, env)
+            }
+            ast::Expr::Function { name, args } => self.call(name, args),
+            _ => Err(not_supported("this expression")),
+        }
+    }
+
+    fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
+        let env = &self.ctx.session.env;
+        build_call(name, self.list(args)?, env).map_err(|e| {
+            match (e.code, &self.ctx.session.current_schema) {
+                (ErrorCode::SpDoesNotExist, Some(schema)) => {
+                    SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
+                }
+                _ => e,
+            }
+        })
+    }
+
+    fn list(&self, exprs: &[ast::Expr]) -> SqlResult<Vec<Expr>> {
+        exprs.iter().map(|e| self.bind(e)).collect()
+    }
+
+    fn placeholder(&self, index: u32) -> Expr {
+        let index = index as usize;
+        let ty = match self.ctx.params.get(index) {
+            Some(value) if self.ctx.source == ParamSource::Placeholders => Expr::constant(value.clone()).ty(),
+            _ => ExprType::null(),
+        };
+        Expr::param(index, ty)
+    }
+
+    fn unary(&self, op: ast::UnaryOp, operand: &ast::Expr) -> SqlResult<Expr> {
+        let env = &self.ctx.session.env;
+        let op = match op {
+            ast::UnaryOp::Negate => UnaryOp::Neg,
+            ast::UnaryOp::Plus => UnaryOp::Plus,
+            ast::UnaryOp::Not => return Ok(not(self.bind(operand)?)),
+            ast::UnaryOp::BitNot => UnaryOp::BitNot,
+        };
+        build_unary(op, self.numeric_operand(operand)?, env)
+    }
+
+    /// Operands of arithmetic: hexadecimal literals are numbers here.
+    fn numeric_operand(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        if let ast::Expr::Literal(literal) = expr
+            && matches!(literal.kind, ast::LiteralKind::Hex | ast::LiteralKind::Bit)
+        {
+            self.literal(literal, Literals::Pin)?;
+            return convert::hex_number(&literal.value);
+        }
+        self.bind(expr)
+    }
+
+    fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
+        let env = &self.ctx.session.env;
+        match op {
+            ast::BinaryOp::And => Ok(and(vec![self.bind(left)?, self.bind(right)?])),
+            ast::BinaryOp::Or => Ok(or(vec![self.bind(left)?, self.bind(right)?])),
+            ast::BinaryOp::Xor => build_binary(BinaryOp::Xor, self.bind(left)?, self.bind(right)?, env),
+            op if convert::is_comparison(op) => self.comparison(op, left, right, Literals::Pin),
+            op => {
+                let (left, right) = (self.numeric_operand(left)?, self.numeric_operand(right)?);
+                build_binary(convert::binary_op(op), left, right, env)
+            }
+        }
+    }
+
+    fn like(
+        &self,
+        expr: &ast::Expr,
+        negated: bool,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+    ) -> SqlResult<Expr> {
+        let escape = match escape {
+            None => None,
+            Some(ast::Expr::Literal(literal)) => {
+                self.literal(literal, Literals::Pin)?;
+                Some(literal.value.to_text())
+            }
+            Some(_) => return Err(not_supported("ESCAPE with an expression")),
+        };
+        like(self.bind(expr)?, self.bind(pattern)?, escape.as_deref(), negated, &self.ctx.session.env)
+    }
+
+    fn column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        if let Some(aliases) = self.aliases
+            && let Some(found) = aliases.find(name, AliasOrder::BeforeTables)?
+        {
+            return Ok(found);
+        }
+        if self.tables_visible
+            && let Some(slot) = self.scope.find(name, self.clause)?
+        {
+            return Ok(self.scope.column_expr(slot));
+        }
+        if let Some(aliases) = self.aliases
+            && let Some(found) = aliases.find(name, AliasOrder::AfterTables)?
+        {
+            return Ok(found);
+        }
+        Err(unknown_column(name, self.clause))
+    }
+
+    fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
+        let Some(found) = self.aggregates else {
+            return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+        };
+        // Arguments are over the rows of the group: no aggregates in them; tables are visible even in HAVING.
+        let inner = Binder { aggregates: None, aliases: None, tables_visible: true, ..*self };
+        let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
+        let mut order = Vec::new();
+        for item in &aggregate.order_by {
+            order.push(OrderKey { expr: inner.bind(&item.expr)?, descending: item.descending });
+        }
+        let kind = convert::aggregate_kind(aggregate.kind, args.is_empty());
+        let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
+        let options =
+            AggregateOptions { quantifier, order, separator: aggregate.separator.clone(), limit: None };
+        let bound = Aggregate::new(kind, args, options, &self.ctx.session.env)?;
+        let mut list = found.borrow_mut();
+        let n = list.iter().position(|known| *known == bound).unwrap_or_else(|| {
+            list.push(bound);
+            list.len() - 1
+        });
+        Ok(Expr::column(AGGREGATE_SLOT + n, list[n].ty.clone(), "aggregate"))
+    }
+
+    fn default_value(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let slot = self.scope.column(name, self.clause)?;
+        let table = &self.scope.tables[self.scope.table_of(slot)];
+        match &table.relation {
+            Relation::Base(base) => self.default_of(base, slot - table.first_slot),
+            _ => Err(not_supported("DEFAULT() of a column that is not in a base table")),
+        }
+    }
+
+    fn values_function(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let Some(offset) = self.values_offset else { return Err(not_supported("VALUES()")) };
+        let slot = self.scope.column(name, self.clause)?;
+        let column = self.scope.slot(slot);
+        Ok(Expr::column(slot + offset, column.ty.clone(), column.full_name.clone()))
     }
 }

@@ -8,8 +8,13 @@
 //! on its value ([`Binder::condition`], [`Binder::value`]); everywhere else it is a constant and its value is *pinned*:
 //! the plan serves only statements with the same value in that place.
 
+pub(crate) mod convert;
 mod expr;
 mod scope;
+mod subquery;
 
-pub use expr::{Binder, Clause};
-pub use scope::{PlanContext, Relation, Scope, ScopeTable};
+pub use expr::{AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, not_supported};
+pub use scope::{
+    ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, SubqueryRunner, same_name,
+    unknown_column,
+};

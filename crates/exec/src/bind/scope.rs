@@ -1,24 +1,45 @@
 //! The tables that names may mean.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table};
-use cohort_expr::ExprType;
+use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
-use cohort_types::{SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
-use crate::session::SessionState;
+use crate::bind::Clause;
+use crate::session_state::SessionState;
 use crate::virtual_table::VirtualTable;
+
+/// What `PlanContext::params` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamSource {
+    /// The literals of the text: a literal may become a parameter of the plan.
+    Literals,
+    /// The values bound to `?`; literals are constants.
+    Placeholders,
+}
+
+/// Runs a subquery that depends on nothing outside while the statement around it is planned.
+pub trait SubqueryRunner {
+    /// Its rows, and the types of its columns. At most `rows_max` rows are needed.
+    fn run(&self, query: &ast::Query, rows_max: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)>;
+}
 
 /// What planning reads.
 pub struct PlanContext<'p> {
     pub catalog: &'p Arc<Catalog>,
     pub session: &'p SessionState,
-    /// The literals lifted out of the text, or the values bound to `?`; their types decide how they compare.
+    /// Values of parameters; their types decide how they compare.
     pub params: &'p [Value],
+    pub source: ParamSource,
     /// Ordinals of literals whose value the plan depends on.
     pub pins: RefCell<Vec<u32>>,
+    /// False when the plan depends on something else that changes: user variables, results of subqueries.
+    pub reusable: Cell<bool>,
+    /// None where subqueries are refused.
+    pub subqueries: Option<&'p dyn SubqueryRunner>,
 }
 
 /// Where a table's rows come from.
@@ -31,16 +52,28 @@ pub enum Relation {
     Derived(usize),
 }
 
+/// A column of a table in scope.
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    pub name: Arc<str>,
+    pub ty: ExprType,
+    /// As messages show it: `` `db`.`t`.`a` ``.
+    pub full_name: Arc<str>,
+    /// Only found with its table's name: merged into another by USING, or INVISIBLE.
+    pub hidden: bool,
+    /// Left out of `*`.
+    pub invisible: bool,
+}
+
 /// A table of the scope.
 #[derive(Clone)]
 pub struct ScopeTable {
     pub relation: Relation,
     /// Schema of the table; none for derived ones.
-    pub schema: Option<String>,
+    pub schema: Option<Arc<str>>,
     /// Alias, or else the name.
-    pub name: String,
-    /// Name and type of each column; the type is nullable on the inner side of an outer join.
-    pub columns: Vec<(String, ExprType)>,
+    pub name: Arc<str>,
+    pub columns: Vec<ScopeColumn>,
     /// Slot of the first column.
     pub first_slot: usize,
 }
@@ -49,26 +82,180 @@ pub struct ScopeTable {
 #[derive(Clone, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
+    /// Slots of `*` when a join with USING changed the order.
+    pub star: Option<Vec<usize>>,
 }
 
-impl PlanContext<'_> {
+impl<'p> PlanContext<'p> {
+    /// A context without subqueries.
+    pub fn new(
+        catalog: &'p Arc<Catalog>,
+        session: &'p SessionState,
+        params: &'p [Value],
+        source: ParamSource,
+    ) -> PlanContext<'p> {
+        let (pins, reusable) = (RefCell::default(), Cell::new(true));
+        PlanContext { catalog, session, params, source, pins, reusable, subqueries: None }
+    }
+
+    /// The schema a name is in: error 1046 when it says none and there is no current database.
+    pub fn schema_of<'n>(&'n self, name: &'n ast::ObjectName) -> SqlResult<&'n str> {
+        match (&name.db, &self.session.current_schema) {
+            (Some(db), _) => Ok(db),
+            (None, Some(current)) => Ok(current),
+            (None, None) => Err(SqlError::new(ErrorCode::NoDb, "No database selected")),
+        }
+    }
+
     /// The base table of a name: errors 1046 without a current database, 1146 when there is none.
     pub fn base_table(&self, name: &ast::ObjectName) -> SqlResult<Arc<Table>> {
-        let _ = name;
-        todo!()
+        let schema = self.schema_of(name)?;
+        let found = self.catalog.table(schema, &name.name).cloned();
+        found.ok_or_else(|| {
+            SqlError::new(ErrorCode::NoSuchTable, format!("Table '{schema}.{}' doesn't exist", name.name))
+        })
+    }
+}
+
+impl ScopeTable {
+    /// A base table under its alias or name.
+    pub fn base(table: Arc<Table>, alias: Option<&str>, first_slot: usize) -> ScopeTable {
+        let name: Arc<str> = alias.unwrap_or(&table.name.table).into();
+        let schema: Arc<str> = table.name.schema.as_str().into();
+        let columns = table
+            .columns
+            .iter()
+            .map(|c| ScopeColumn {
+                name: c.name.as_str().into(),
+                ty: ExprType::of_column(&c.ty, c.nullable),
+                full_name: format!("`{schema}`.`{name}`.`{}`", c.name).into(),
+                hidden: false,
+                invisible: c.invisible,
+            })
+            .collect();
+        ScopeTable { relation: Relation::Base(table), schema: Some(schema), name, columns, first_slot }
+    }
+
+    fn matches(&self, db: Option<&str>, table: Option<&str>) -> bool {
+        let table_fits = table.is_none_or(|t| *t == *self.name || self.is_information_schema_name(t));
+        table_fits && db.is_none_or(|d| self.schema.as_deref().is_some_and(|s| s.eq_ignore_ascii_case(d)))
+    }
+
+    fn is_information_schema_name(&self, name: &str) -> bool {
+        matches!(self.relation, Relation::Virtual(_)) && self.name.eq_ignore_ascii_case(name)
     }
 }
 
 impl Scope {
     /// A scope of one base table.
     pub fn of_table(table: Arc<Table>, alias: Option<&str>) -> Scope {
-        let _ = (table, alias);
-        todo!()
+        Scope { tables: vec![ScopeTable::base(table, alias, 0)], star: None }
     }
 
-    /// The slot and type of a column; 1054 or 1052 with the clause's name.
-    pub fn column(&self, name: &ast::ColumnRef, clause: &str) -> SqlResult<(usize, ExprType)> {
-        let _ = (name, clause);
-        todo!()
+    /// Number of slots of all tables.
+    pub fn width(&self) -> usize {
+        self.tables.last().map_or(0, |t| t.first_slot + t.columns.len())
     }
+
+    /// The column of a slot.
+    pub fn slot(&self, slot: usize) -> &ScopeColumn {
+        let table = self.table_of(slot);
+        let table = &self.tables[table];
+        &table.columns[slot - table.first_slot]
+    }
+
+    /// The number of the table that a slot belongs to.
+    pub fn table_of(&self, slot: usize) -> usize {
+        self.tables.partition_point(|t| t.first_slot <= slot) - 1
+    }
+
+    /// A reference to the column of a slot.
+    pub fn column_expr(&self, slot: usize) -> Expr {
+        let column = self.slot(slot);
+        Expr::column(slot, column.ty.clone(), column.full_name.clone())
+    }
+
+    /// The slot of a column if exactly one table has it; error 1052 when several have.
+    pub fn find(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
+        let mut found = None;
+        for table in self.tables.iter().filter(|t| t.matches(name.db.as_deref(), name.table.as_deref())) {
+            for (n, column) in table.columns.iter().enumerate() {
+                if !same_name(&column.name, &name.name) || (column.hidden && name.table.is_none()) {
+                    continue;
+                }
+                if found.replace(table.first_slot + n).is_some() {
+                    return Err(ambiguous(name, clause));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The slot of a column; 1054 or 1052 with the clause's name.
+    pub fn column(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<usize> {
+        self.find(name, clause)?.ok_or_else(|| unknown_column(name, clause))
+    }
+
+    /// Slots of `*`.
+    pub fn star_slots(&self) -> Vec<usize> {
+        let all: Vec<usize> = (0..self.tables.len()).collect();
+        self.ordered_slots(&all)
+    }
+
+    /// Slots of `*` that belong to some of the tables, given by number: those that USING ordered first.
+    pub fn ordered_slots(&self, tables: &[usize]) -> Vec<usize> {
+        let star: &[usize] = self.star.as_deref().unwrap_or_default();
+        let mut slots: Vec<usize> =
+            star.iter().copied().filter(|s| tables.contains(&self.table_of(*s))).collect();
+        let covered: Vec<usize> = slots.iter().map(|s| self.table_of(*s)).collect();
+        for &n in tables.iter().filter(|n| !covered.contains(n)) {
+            slots.extend(self.tables[n].visible_slots());
+        }
+        slots
+    }
+
+    /// Slots of `t.*`; error 1051 when there is no such table.
+    pub fn table_star_slots(
+        &self,
+        name: &ast::ObjectName,
+        current_schema: Option<&str>,
+    ) -> SqlResult<Vec<usize>> {
+        let table = self.tables.iter().find(|t| t.matches(name.db.as_deref(), Some(&name.name)));
+        table.map(|t| t.visible_slots().collect()).ok_or_else(|| {
+            let schema = name.db.as_deref().or(current_schema);
+            let prefix = schema.map(|s| format!("{s}.")).unwrap_or_default();
+            SqlError::new(ErrorCode::BadTable, format!("Unknown table '{prefix}{}'", name.name))
+        })
+    }
+}
+
+impl ScopeTable {
+    fn visible_slots(&self) -> impl Iterator<Item = usize> + '_ {
+        let visible = self.columns.iter().enumerate().filter(|(_, c)| !c.invisible);
+        visible.map(|(n, _)| self.first_slot + n)
+    }
+}
+
+/// Whether two column names are the same.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
+/// `db.table.column` as written.
+pub fn column_text(name: &ast::ColumnRef) -> String {
+    let parts = [name.db.as_deref(), name.table.as_deref(), Some(name.name.as_str())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+}
+
+/// Error 1054.
+pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
+    let text = format!("Unknown column '{}' in '{}'", column_text(name), clause.text());
+    SqlError::new(ErrorCode::BadField, text)
+}
+
+fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
+    SqlError::new(
+        ErrorCode::NonUniq,
+        format!("Column '{}' in {} is ambiguous", column_text(name), clause.text()),
+    )
 }

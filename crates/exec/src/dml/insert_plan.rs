@@ -91,6 +91,11 @@ impl InsertPlan {
         Ok(InsertPlan { table, columns, defaults, unnamed, rows, on_duplicate, ignore: insert.ignore })
     }
 
+    /// REPLACE.
+    pub fn replaces(&self) -> bool {
+        matches!(self.on_duplicate, OnDuplicate::Replace)
+    }
+
     /// The table that is written; the statement locks its name.
     pub fn table(&self) -> &Arc<Table> {
         &self.table

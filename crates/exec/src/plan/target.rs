@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_expr::Expr;
+use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-use crate::bind::{PlanContext, Scope};
+use crate::bind::{Binder, Clause, PlanContext, Scope};
+use crate::plan::access::{Candidates, WantedOrder, allowed_indexes};
+use crate::plan::conjuncts;
+use crate::plan::from::all_of;
+use crate::plan::join::entries_of;
+use crate::plan::sargable::{Condition, conditions};
+use crate::plan::select::plan_limit;
 use crate::table::Access;
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the table.
@@ -18,8 +24,8 @@ pub struct TargetPlan {
     pub access: Access,
     /// The whole WHERE: to be checked on every row, again when it is locked.
     pub filter: Option<Expr>,
-    /// Sort by these, descending where true, before the limit; empty when the access yields the order.
-    pub sort: Vec<(Expr, bool)>,
+    /// Sort by these before the limit; empty when the access yields the order.
+    pub sort: Vec<(Expr, SortKey)>,
     /// LIMIT, an unsigned constant of the execution.
     pub limit: Option<Expr>,
 }
@@ -32,6 +38,46 @@ pub fn plan_target(
     order_by: &[ast::OrderItem],
     limit: Option<&ast::Limit>,
 ) -> SqlResult<TargetPlan> {
-    let _ = (ctx, table, filter, order_by, limit);
-    todo!()
+    let base = ctx.base_table(&table.name)?;
+    let (allowed, forced) = allowed_indexes(&base, table)?;
+    let scope = Scope::of_table(base.clone(), table.alias.as_deref());
+    let filter = filter.map(|f| Binder::new(ctx, &scope, Clause::Where).condition(f)).transpose()?;
+    let conjuncts = filter.clone().map(conjuncts::split).unwrap_or_default();
+    let sargs: Vec<Condition> = conjuncts.iter().flat_map(conditions).collect();
+    let mut sort = Vec::new();
+    for item in order_by {
+        let expr = Binder::new(ctx, &scope, Clause::OrderBy).expression(&item.expr)?;
+        if !expr.is_const_per_execution() {
+            let key = SortKey { collation: expr.ty().collation, descending: item.descending };
+            sort.push((expr, key));
+        }
+    }
+    let limit = plan_limit(ctx, limit)?.count;
+    let choice = Candidates {
+        table: &base,
+        first_slot: 0,
+        entries: entries_of(ctx, &base),
+        allowed,
+        forced,
+        conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
+        wanted: wanted(&sort, limit.is_some()),
+    }
+    .choose();
+    if choice.ordered {
+        sort.clear();
+    }
+    Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
+}
+
+fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
+    let descending = sort.first().is_some_and(|(_, key)| key.descending);
+    let limit = limited.then_some(100);
+    let columns: Option<Vec<usize>> = sort
+        .iter()
+        .map(|(expr, key)| match expr {
+            Expr::Column(c) if key.descending == descending => Some(c.ordinal),
+            _ => None,
+        })
+        .collect();
+    WantedOrder { columns: columns.unwrap_or_default(), descending, limit }
 }

@@ -17,7 +17,7 @@ use cohort_types::{Collation, ColumnType, KeyPart, SqlResult, TypeKind, Value};
 use cohort_vfs::{MemFs, SharedFs, World};
 use parking_lot::RwLock;
 
-use crate::database::Database;
+use crate::database::{Database, DatabaseParts};
 use crate::table::{
     Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, TableWriter, every_row,
 };
@@ -61,17 +61,17 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
     let (clock, rng) = (world.clock.clone(), world.rng.clone());
     let commit =
         Coordinator::open(world, options, participants, engines.clone(), locks.clone()).expect("opens");
-    Arc::new(Database {
+    Database::new(DatabaseParts {
         commit,
         engines,
         locks,
         catalog: Arc::new(RwLock::new(Arc::new(catalog()))),
         clock,
         rng,
-        processes: Default::default(),
-        tables: Default::default(),
-        trx_ids: Default::default(),
+        globals: Arc::default(),
+        status: Arc::default(),
         binlog_cache: Default::default(),
+        virtual_tables: Default::default(),
     })
 }
 

@@ -1,0 +1,237 @@
+//! Words of the AST to those of the expression crate; literals to constants.
+
+use cohort_expr::{
+    AggregateKind, BinaryOp, CastType, CompareOp, Expr, SessionEnv, TrimSide, Truth, VariableScope,
+};
+use cohort_sql::ast;
+use cohort_types::{
+    Charset, Collation, Date, DateTime, ErrorCode, IntervalUnit, SqlError, SqlMode, SqlResult, Time,
+    TypeKind, Value,
+};
+
+use crate::bind::not_supported;
+
+pub(super) fn is_comparison(op: ast::BinaryOp) -> bool {
+    use ast::BinaryOp::*;
+    matches!(op, Equal | NullSafeEqual | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+}
+
+pub(super) fn binary_op(op: ast::BinaryOp) -> BinaryOp {
+    use ast::BinaryOp as A;
+    match op {
+        A::Or => BinaryOp::Or,
+        A::Xor => BinaryOp::Xor,
+        A::And => BinaryOp::And,
+        A::Equal => BinaryOp::Compare(CompareOp::Eq),
+        A::NullSafeEqual => BinaryOp::Compare(CompareOp::NullSafeEq),
+        A::NotEqual => BinaryOp::Compare(CompareOp::Ne),
+        A::Less => BinaryOp::Compare(CompareOp::Lt),
+        A::LessEqual => BinaryOp::Compare(CompareOp::Le),
+        A::Greater => BinaryOp::Compare(CompareOp::Gt),
+        A::GreaterEqual => BinaryOp::Compare(CompareOp::Ge),
+        A::BitOr => BinaryOp::BitOr,
+        A::BitAnd => BinaryOp::BitAnd,
+        A::BitXor => BinaryOp::BitXor,
+        A::ShiftLeft => BinaryOp::ShiftLeft,
+        A::ShiftRight => BinaryOp::ShiftRight,
+        A::Add => BinaryOp::Add,
+        A::Subtract => BinaryOp::Sub,
+        A::Multiply => BinaryOp::Mul,
+        A::Divide => BinaryOp::Div,
+        A::IntDivide => BinaryOp::IntDiv,
+        A::Modulo => BinaryOp::Mod,
+    }
+}
+
+/// None for IS NULL.
+pub(super) fn truth(test: ast::IsTest) -> Option<Truth> {
+    match test {
+        ast::IsTest::Null => None,
+        ast::IsTest::True => Some(Truth::True),
+        ast::IsTest::False => Some(Truth::False),
+        ast::IsTest::Unknown => Some(Truth::Unknown),
+    }
+}
+
+pub(super) fn trim_side(side: ast::TrimSide) -> TrimSide {
+    match side {
+        ast::TrimSide::Both => TrimSide::Both,
+        ast::TrimSide::Leading => TrimSide::Leading,
+        ast::TrimSide::Trailing => TrimSide::Trailing,
+    }
+}
+
+/// Which value of a system variable is meant.
+pub(crate) fn variable_scope(scope: ast::VariableScope) -> VariableScope {
+    match scope {
+        ast::VariableScope::Unspecified => VariableScope::Default,
+        ast::VariableScope::Session => VariableScope::Session,
+        ast::VariableScope::Global => VariableScope::Global,
+    }
+}
+
+pub(super) fn interval_unit(unit: ast::IntervalUnit) -> IntervalUnit {
+    use IntervalUnit as E;
+    use ast::IntervalUnit as A;
+    match unit {
+        A::Microsecond => E::Microsecond,
+        A::Second => E::Second,
+        A::Minute => E::Minute,
+        A::Hour => E::Hour,
+        A::Day => E::Day,
+        A::Week => E::Week,
+        A::Month => E::Month,
+        A::Quarter => E::Quarter,
+        A::Year => E::Year,
+        A::SecondMicrosecond => E::SecondMicrosecond,
+        A::MinuteMicrosecond => E::MinuteMicrosecond,
+        A::MinuteSecond => E::MinuteSecond,
+        A::HourMicrosecond => E::HourMicrosecond,
+        A::HourSecond => E::HourSecond,
+        A::HourMinute => E::HourMinute,
+        A::DayMicrosecond => E::DayMicrosecond,
+        A::DaySecond => E::DaySecond,
+        A::DayMinute => E::DayMinute,
+        A::DayHour => E::DayHour,
+        A::YearMonth => E::YearMonth,
+    }
+}
+
+pub(super) fn aggregate_kind(kind: ast::AggregateKind, no_args: bool) -> AggregateKind {
+    use ast::AggregateKind as A;
+    match kind {
+        A::Count if no_args => AggregateKind::CountStar,
+        A::Count => AggregateKind::Count,
+        A::Sum => AggregateKind::Sum,
+        A::Avg => AggregateKind::Avg,
+        A::Min => AggregateKind::Min,
+        A::Max => AggregateKind::Max,
+        A::BitAnd => AggregateKind::BitAnd,
+        A::BitOr => AggregateKind::BitOr,
+        A::BitXor => AggregateKind::BitXor,
+        A::StdDevPop => AggregateKind::StdPop,
+        A::StdDevSamp => AggregateKind::StdSamp,
+        A::VarPop => AggregateKind::VarPop,
+        A::VarSamp => AggregateKind::VarSamp,
+        A::GroupConcat => AggregateKind::GroupConcat,
+        A::JsonArrayAgg => AggregateKind::JsonArrayagg,
+        A::JsonObjectAgg => AggregateKind::JsonObjectagg,
+    }
+}
+
+/// A character set by name; error 1115.
+pub(crate) fn charset(name: &str) -> SqlResult<Charset> {
+    Charset::by_name(name).ok_or_else(|| {
+        SqlError::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
+    })
+}
+
+pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
+    let length = to.length.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let decimals = to.length.map_or(0, |n| n.min(255)) as u8;
+    let kind = match to.kind {
+        ast::DeclaredKind::Signed => return Ok(CastType::Signed),
+        ast::DeclaredKind::Unsigned => return Ok(CastType::Unsigned),
+        ast::DeclaredKind::Column(kind) => kind,
+    };
+    Ok(match kind {
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
+            if to.unsigned {
+                CastType::Unsigned
+            } else {
+                CastType::Signed
+            }
+        }
+        TypeKind::Double => CastType::Double,
+        TypeKind::Float => CastType::Float,
+        TypeKind::Decimal => decimal_type(to)?,
+        TypeKind::Char | TypeKind::VarChar => {
+            let set = match &to.charset {
+                Some(name) if name.eq_ignore_ascii_case("binary") => return Ok(CastType::Binary { length }),
+                Some(name) => Some(charset(name)?),
+                None => None,
+            };
+            let own = set.map_or(env.collation_connection, Charset::default_collation);
+            let collation = match &to.collation {
+                Some(name) => Collation::by_name(name).ok_or_else(|| {
+                    SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+                })?,
+                None => own,
+            };
+            CastType::Char { length, collation }
+        }
+        TypeKind::Binary | TypeKind::VarBinary => CastType::Binary { length },
+        TypeKind::Date => CastType::Date,
+        TypeKind::Time => CastType::Time { decimals },
+        TypeKind::DateTime => CastType::DateTime { decimals },
+        TypeKind::Year => CastType::Year,
+        TypeKind::Json => CastType::Json,
+        _ => return Err(not_supported("CAST to this type")),
+    })
+}
+
+fn decimal_type(to: &ast::DataType) -> SqlResult<CastType> {
+    let (precision, decimals) = (to.length.unwrap_or(10), to.decimals.unwrap_or(0));
+    if decimals > 38 {
+        let text = format!("Too big scale specified for column '' = {decimals}. Maximum is 38");
+        return Err(SqlError::new(ErrorCode::TooBigScale, text));
+    }
+    if precision > 65 {
+        let text = format!("Too big precision specified for column '' = {precision}. Maximum is 65");
+        return Err(SqlError::new(ErrorCode::TooBigPrecision, text));
+    }
+    if decimals > precision {
+        let text = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
+        return Err(SqlError::new(ErrorCode::MBiggerThanD, text));
+    }
+    Ok(CastType::Decimal { precision: precision as u8, decimals: decimals as u8 })
+}
+
+/// The number a hexadecimal or bit literal stands for.
+pub(super) fn hex_number(value: &Value) -> SqlResult<Expr> {
+    let bytes = value.as_bytes().unwrap_or_default();
+    let significant = &bytes[bytes.iter().position(|b| *b != 0).unwrap_or(bytes.len())..];
+    if significant.len() > 8 {
+        return Err(not_supported("hexadecimal numbers of more than 8 bytes"));
+    }
+    let number = significant.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    Ok(Expr::constant(Value::UInt(number)))
+}
+
+/// A literal as a constant.
+pub(super) fn literal(literal: &ast::Literal, env: &SessionEnv) -> SqlResult<Expr> {
+    let mode = SqlMode(env.sql_mode.0);
+    let text = || literal.value.as_bytes().unwrap_or_default();
+    Ok(match literal.kind {
+        ast::LiteralKind::Date => {
+            let parsed = Date::parse(text(), mode);
+            temporal(parsed.value.filter(|_| parsed.issues.is_good()).map(Value::Date), "DATE", literal)?
+        }
+        ast::LiteralKind::Time => {
+            let parsed = Time::parse(text(), mode);
+            let value = parsed.value.filter(|_| parsed.issues.is_good()).map(Value::Time);
+            temporal(value, "TIME", literal)?
+        }
+        ast::LiteralKind::Timestamp => {
+            let parsed = DateTime::parse(text(), mode);
+            let value = parsed.value.filter(|_| parsed.issues.is_good()).map(Value::DateTime);
+            temporal(value, "DATETIME", literal)?
+        }
+        _ => Expr::constant(literal.value.clone()),
+    })
+}
+
+fn temporal(value: Option<Value>, kind: &str, literal: &ast::Literal) -> SqlResult<Expr> {
+    let text = || format!("Incorrect {kind} value: '{}'", literal.value.to_text());
+    value.map(Expr::constant).ok_or_else(|| SqlError::new(ErrorCode::WrongValue, text()))
+}
+
+/// The expression of `SELECT expression`.
+pub(super) fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
+    let ast::Statement::Query(query) = statement else { return None };
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    match select.items.as_slice() {
+        [ast::SelectItem::Expr { expr, .. }] => Some(expr),
+        _ => None,
+    }
+}

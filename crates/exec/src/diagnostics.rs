@@ -1,0 +1,70 @@
+//! Conditions of the last statement, for SHOW WARNINGS and SHOW ERRORS.
+
+use cohort_expr::Warnings;
+use cohort_types::{ErrorCode, Level, SqlError, Warning};
+
+/// The conditions of the last statement that could have any (SHOW WARNINGS itself leaves them).
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Warning>,
+    total: u64,
+    errors: u64,
+}
+
+impl Diagnostics {
+    /// A new statement begins.
+    pub(crate) fn clear(&mut self) {
+        if self.total > 0 {
+            self.list.clear();
+            (self.total, self.errors) = (0, 0);
+        }
+    }
+
+    /// Takes the warnings of a statement.
+    pub(crate) fn add_all(&mut self, warnings: &Warnings) {
+        self.list.extend_from_slice(warnings.list());
+        self.total += warnings.total();
+        self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
+    }
+
+    /// Adds one.
+    pub(crate) fn push(&mut self, warning: Warning) {
+        self.total += 1;
+        self.errors += u64::from(warning.level == Level::Error);
+        self.list.push(warning);
+    }
+
+    /// The statement failed.
+    pub(crate) fn set_error(&mut self, error: &SqlError) {
+        self.push(Warning { level: Level::Error, error: error.clone() });
+    }
+
+    /// What SHOW WARNINGS lists.
+    pub fn list(&self) -> &[Warning] {
+        &self.list
+    }
+
+    /// `@@warning_count`: also those beyond `max_error_count`.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// `@@error_count`.
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    /// As result packets tell it.
+    pub(crate) fn count_for_client(&self) -> u16 {
+        self.total.min(u64::from(u16::MAX)) as u16
+    }
+}
+
+/// Error 1064.
+pub(crate) fn syntax_error(near: &str) -> SqlError {
+    let text = format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for \
+         the right syntax to use near '{near}' at line 1"
+    );
+    SqlError::new(ErrorCode::Parse, text)
+}

@@ -1,0 +1,649 @@
+//! Statement -> the code that runs it.
+//!
+//! # The way of a text
+//! ```text
+//! text -> digest -> plan cache -> plan ------------------------------> run
+//!             \-> parse -> query or data change -> plan (-> cache) --> run
+//!                      \-> anything else ----------------------------> its own code
+//! ```
+//! A plan is made and run inside of one statement of the transaction (subqueries run while the statement is planned).
+//! After its tables are locked it is checked against the catalog; when a DDL statement came between, it is made again.
+//!
+//! # Plan reuse
+//! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the same, the
+//! literals that the plan depends on (*pins*) have the same values, and the others are of the same kinds.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cohort_base::CommitSeq;
+use cohort_catalog::Catalog;
+use cohort_config::{Counter, VarId};
+use cohort_expr::{EvalContext, ExprType};
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_sql::ast::{self, Statement};
+use cohort_sql::{Digest, PlanKey};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+
+use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
+use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
+use crate::plan::{QueryPlan, plan_query};
+use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, is_current, lock_tables, run_query};
+use crate::session::Session;
+use crate::statement::StatementContext;
+
+/// A query or data change, bound and planned.
+pub(crate) enum Planned {
+    Query(QueryPlan),
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+}
+
+/// A plan with the conditions of its reuse.
+pub struct CachedPlan {
+    pub(crate) plan: Planned,
+    /// Ordinals and values of literals that are part of the plan.
+    pins: Vec<(u32, Value)>,
+    /// The kinds of all parameters.
+    kinds: Vec<ParamKind>,
+    /// Found while planning; each execution has them.
+    warnings: Vec<Warning>,
+    reusable: bool,
+}
+
+/// What of a parameter's value the plan depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ParamKind {
+    variant: std::mem::Discriminant<Value>,
+    collation: u16,
+    ascii: bool,
+}
+
+impl ParamKind {
+    fn of(value: &Value) -> ParamKind {
+        let (collation, ascii) = match value {
+            Value::Str(s) => (s.collation.0, s.bytes.is_ascii()),
+            _ => (0, true),
+        };
+        ParamKind { variant: std::mem::discriminant(value), collation, ascii }
+    }
+}
+
+impl CachedPlan {
+    /// Whether the plan can run with these parameters.
+    pub(crate) fn fits(&self, params: &[Value]) -> bool {
+        params.len() == self.kinds.len()
+            && params.iter().zip(&self.kinds).all(|(value, kind)| ParamKind::of(value) == *kind)
+            && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
+    }
+
+    /// Columns of the result; none for data changes.
+    pub(crate) fn columns(&self) -> &[ColumnMeta] {
+        match &self.plan {
+            Planned::Query(query) if query.into.is_empty() => &query.columns,
+            _ => &[],
+        }
+    }
+}
+
+/// How a planned statement ended.
+enum Executed {
+    Rows(RowCounts),
+    /// SELECT .. INTO.
+    Into(u64),
+    Changed(DmlOutcome),
+    /// Plan again.
+    Stale,
+}
+
+/// A statement to plan and run.
+pub(crate) struct Job<'j> {
+    pub text: &'j [u8],
+    pub params: &'j [Value],
+    pub source: ParamSource,
+    /// Another result follows.
+    pub more: bool,
+}
+
+/// A DDL statement can come between planning and locking; not this often.
+const PLAN_ATTEMPTS: usize = 20;
+
+impl Session {
+    /// Runs one statement; false when it failed.
+    pub(crate) fn run_text(&mut self, text: &[u8], more: bool, sink: &mut dyn ResultSink) -> bool {
+        let mut literals = std::mem::take(&mut self.literals);
+        let outcome = self.run_one(text, more, &mut literals, sink);
+        literals.clear();
+        self.literals = literals;
+        match outcome {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(&error, sink);
+                false
+            }
+        }
+    }
+
+    fn run_one(
+        &mut self,
+        text: &[u8],
+        more: bool,
+        literals: &mut Vec<Value>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.begin_command();
+        let digest = Digest::of(text, &self.state.parse, literals);
+        let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
+        if let Some(key) = key {
+            let version = self.state.db.catalog.read().version;
+            if let Some(cached) = self.state.db.plans.get(&key, version)
+                && cached.fits(literals)
+            {
+                self.diagnostics.clear();
+                let job = Job { text, params: literals, source: ParamSource::Literals, more };
+                if self.run_cached(&cached, &job, sink)? {
+                    return Ok(());
+                }
+            }
+        } else {
+            literals.clear();
+        }
+        let parsed = cohort_sql::parse(text, &self.state.parse).inspect_err(|_| self.diagnostics.clear())?;
+        if parsed.params > 0 {
+            return Err(crate::diagnostics::syntax_error("?"));
+        }
+        let key = key.filter(|_| parsed.cacheable);
+        let job = Job { text, params: literals, source: ParamSource::Literals, more };
+        self.run_statement(&parsed.statement, &job, key, sink)
+    }
+
+    /// The statement's clock and what it may look back at.
+    pub(crate) fn begin_command(&mut self) {
+        self.state.env.now_micros = self.state.now_micros();
+        self.state.last.warnings = self.diagnostics.total();
+        self.state.last.errors = self.diagnostics.errors();
+        self.state.last.in_transaction = self.trx.in_transaction();
+    }
+
+    /// Runs a parsed statement.
+    pub(crate) fn run_statement(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        key: Option<PlanKey>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        if !keeps_diagnostics(statement) {
+            self.diagnostics.clear();
+        }
+        self.count(statement);
+        if cohort_sql::commits_implicitly(statement) {
+            self.trx.commit_implicitly()?;
+        }
+        match statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                self.run_plannable(statement, job, key, sink)
+            }
+            other => self.run_other(other, job, sink),
+        }
+    }
+
+    fn count(&self, statement: &Statement) {
+        let counter = match statement {
+            Statement::Query(_) => Counter::ComSelect,
+            Statement::Insert(insert) if insert.replace => Counter::ComReplace,
+            Statement::Insert(_) => Counter::ComInsert,
+            Statement::Update(_) => Counter::ComUpdate,
+            Statement::Delete(_) => Counter::ComDelete,
+            Statement::Begin(_) => Counter::ComBegin,
+            Statement::Commit(_) => Counter::ComCommit,
+            Statement::Rollback(_) => Counter::ComRollback,
+            Statement::Set(_) | Statement::SetStatement { .. } => Counter::ComSetOption,
+            Statement::Use(_) => Counter::ComChangeDb,
+            Statement::Kill(_) => Counter::ComKill,
+            Statement::CreateDatabase(_) => Counter::ComCreateDb,
+            Statement::DropDatabase(_) => Counter::ComDropDb,
+            Statement::CreateTable(_) => Counter::ComCreateTable,
+            Statement::AlterTable(_) => Counter::ComAlterTable,
+            Statement::DropTable(_) => Counter::ComDropTable,
+            Statement::Truncate(_) => Counter::ComTruncate,
+            Statement::CreateIndex(_) => Counter::ComCreateIndex,
+            Statement::DropIndex(_) => Counter::ComDropIndex,
+            _ => return,
+        };
+        self.state.db.status.count(counter);
+    }
+
+    /// Plans and runs a query or data change; puts the plan into the cache if it may be used again.
+    fn run_plannable(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        key: Option<PlanKey>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        for _ in 0..PLAN_ATTEMPTS {
+            let (plan, version, executed) = self.plan_and_execute(statement, job, sink)?;
+            if let (Some(key), true) = (key, plan.reusable && !matches!(executed, Executed::Stale)) {
+                self.state.db.plans.put(key, version, plan.clone());
+            }
+            if self.report(executed, &plan, job, sink) {
+                return Ok(());
+            }
+        }
+        Err(always_changing())
+    }
+
+    /// As `run_plannable`, for prepared statements: yields the plan when it may be used again, and the catalog's version.
+    pub(crate) fn run_and_keep(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<Option<(Arc<CachedPlan>, u64)>> {
+        self.diagnostics.clear();
+        self.count(statement);
+        for _ in 0..PLAN_ATTEMPTS {
+            let (plan, version, executed) = self.plan_and_execute(statement, job, sink)?;
+            if self.report(executed, &plan, job, sink) {
+                return Ok(plan.reusable.then_some((plan, version)));
+            }
+        }
+        Err(always_changing())
+    }
+
+    fn plan_and_execute(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<(Arc<CachedPlan>, u64, Executed)> {
+        let catalog = self.state.db.catalog();
+        let (plan, executed) = self.in_statement(job, sink, |ctx, sink| {
+            let plan = Arc::new(plan_statement(ctx, &catalog, statement, job)?);
+            let executed = execute(ctx, &plan, sink)?;
+            Ok((plan, executed))
+        })?;
+        Ok((plan, catalog.version, executed))
+    }
+
+    /// The first row of a query, for expressions in other statements.
+    pub(crate) fn query_one_row(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Value>> {
+        let catalog = self.state.db.catalog();
+        let statement = Statement::Query(Box::new(query.clone()));
+        self.with_context(job, |ctx| {
+            let made = plan_statement(ctx, &catalog, &statement, job)?;
+            let Planned::Query(plan) = &made.plan else { return Ok(Vec::new()) };
+            let mut found = Collect { rows_max: Some(1), ..Collect::default() };
+            run_query(plan, ctx, u64::MAX, &mut found)?;
+            Ok(found.rows.into_iter().next().unwrap_or_default())
+        })
+    }
+
+    /// Runs a plan of the cache; false when it turned out stale.
+    pub(crate) fn run_cached(
+        &mut self,
+        plan: &CachedPlan,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<bool> {
+        self.state.db.status.count(match &plan.plan {
+            Planned::Query(_) => Counter::ComSelect,
+            Planned::Insert(insert) if insert.replaces() => Counter::ComReplace,
+            Planned::Insert(_) => Counter::ComInsert,
+            Planned::Update(_) => Counter::ComUpdate,
+            Planned::Delete(_) => Counter::ComDelete,
+        });
+        let executed = self.in_statement(job, sink, |ctx, sink| execute(ctx, plan, sink))?;
+        Ok(self.report(executed, plan, job, sink))
+    }
+
+    /// Runs `run` as one statement of the transaction.
+    fn in_statement<T>(
+        &mut self,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+        run: impl FnOnce(&mut StatementContext<'_>, &mut dyn ResultSink) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        self.state.env.found_rows = self.state.env.found_rows.max(0);
+        let timestamp = (self.state.env.now_micros / 1_000_000) as u32;
+        self.trx.statement_begin(timestamp);
+        let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
+        let deadline_ns = (seconds_max > 0.0)
+            .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
+        let mut ctx = StatementContext {
+            db: &self.state.db,
+            session: &self.state,
+            eval: EvalContext::new(&self.state.env, &self.state, job.params),
+            trx: &mut self.trx,
+            process: &self.process,
+            text: job.text,
+            deadline_ns,
+            ticks: 0,
+        };
+        let outcome = run(&mut ctx, sink);
+        let warnings = ctx.eval.take_warnings();
+        drop(ctx);
+        if warnings.total() > 0 {
+            self.diagnostics.add_all(&warnings);
+        }
+        for warning in self.state.planning_warnings.take() {
+            self.diagnostics.push(warning);
+        }
+        if let Some(id) = self.state.next_insert_id.take() {
+            self.state.env.last_insert_id = id;
+        }
+        self.trx.statement_end(outcome)
+    }
+
+    /// Runs something else than a planned statement as one statement of the transaction.
+    pub(crate) fn with_context<T>(
+        &mut self,
+        job: &Job<'_>,
+        run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        struct Nowhere;
+        impl ResultSink for Nowhere {
+            fn start(&mut self, _: &[ColumnMeta]) {}
+            fn row(&mut self, _: &[Value]) {}
+            fn finish(&mut self, _: StatusFlags, _: u16) {}
+            fn ok(&mut self, _: &OkInfo<'_>) {}
+            fn hold_until(&mut self, _: CommitSeq) {}
+            fn error(&mut self, _: &SqlError) {}
+            fn is_dead(&self) -> bool {
+                false
+            }
+        }
+        self.in_statement(job, &mut Nowhere, |ctx, _| run(ctx))
+    }
+
+    /// Tells the client how the statement ended; false when it has to be planned again.
+    fn report(
+        &mut self,
+        executed: Executed,
+        plan: &CachedPlan,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> bool {
+        for warning in &plan.warnings {
+            self.diagnostics.push(warning.clone());
+        }
+        let env = &mut self.state.env;
+        match executed {
+            Executed::Stale => return false,
+            Executed::Rows(counts) => {
+                (env.found_rows, env.row_count) = (counts.found, -1);
+                sink.finish(self.status_for(job.more), self.diagnostics.count_for_client());
+            }
+            Executed::Into(rows) => {
+                (env.found_rows, env.row_count) = (rows, rows as i64);
+                self.send_ok(job.more, rows, 0, "", sink);
+            }
+            Executed::Changed(outcome) => {
+                let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
+                env.row_count = affected as i64;
+                if let Some(id) = outcome.generated_id {
+                    env.last_insert_id = id;
+                }
+                self.send_ok(job.more, affected, outcome.insert_id, &outcome.info, sink);
+            }
+        }
+        true
+    }
+
+    /// Status flags for a result.
+    pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
+        let flags = self.status();
+        if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
+    }
+
+    /// An OK packet.
+    pub(crate) fn send_ok(
+        &self,
+        more: bool,
+        affected: u64,
+        insert_id: u64,
+        info: &str,
+        sink: &mut dyn ResultSink,
+    ) {
+        sink.ok(&OkInfo {
+            affected_rows: affected,
+            last_insert_id: insert_id,
+            status: self.status_for(more),
+            warnings: self.diagnostics.count_for_client(),
+            info,
+        });
+    }
+
+    /// A result set that is computed already.
+    pub(crate) fn send_rows(
+        &mut self,
+        more: bool,
+        columns: &[ColumnMeta],
+        rows: &[Vec<Value>],
+        sink: &mut dyn ResultSink,
+    ) {
+        sink.start(columns);
+        for row in rows {
+            sink.row(row);
+        }
+        (self.state.env.found_rows, self.state.env.row_count) = (rows.len() as u64, -1);
+        sink.finish(self.status_for(more), self.diagnostics.count_for_client());
+    }
+
+    /// Plans a statement without running anything: for PREPARE and EXPLAIN.
+    pub(crate) fn describe(
+        &self,
+        statement: &Statement,
+        params: &[Value],
+        source: ParamSource,
+    ) -> SqlResult<CachedPlan> {
+        let catalog = self.state.db.catalog();
+        let describer = Describer { session: &self.state, catalog: &catalog, params, source };
+        let plan_ctx = PlanContext {
+            subqueries: Some(&describer),
+            ..PlanContext::new(&catalog, &self.state, params, source)
+        };
+        let outcome = make_plan(plan_ctx, statement);
+        self.state.planning_warnings.borrow_mut().clear();
+        outcome
+    }
+}
+
+/// Plans a query or data change inside of a running statement.
+fn plan_statement(
+    ctx: &mut StatementContext<'_>,
+    catalog: &Arc<Catalog>,
+    statement: &Statement,
+    job: &Job<'_>,
+) -> SqlResult<CachedPlan> {
+    let session = ctx.session;
+    let runner = Runner { ctx: RefCell::new(ctx), session, catalog, params: job.params, source: job.source };
+    let plan_ctx = PlanContext {
+        subqueries: Some(&runner),
+        ..PlanContext::new(catalog, session, job.params, job.source)
+    };
+    make_plan(plan_ctx, statement)
+}
+
+fn make_plan(ctx: PlanContext<'_>, statement: &Statement) -> SqlResult<CachedPlan> {
+    let plan = match statement {
+        Statement::Query(query) => Planned::Query(plan_query(&ctx, query)?),
+        Statement::Insert(insert) => {
+            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, query))?)
+        }
+        Statement::Update(update) => Planned::Update(UpdatePlan::plan(&ctx, update)?),
+        Statement::Delete(delete) => Planned::Delete(DeletePlan::plan(&ctx, delete)?),
+        _ => return Err(not_supported("this statement here")),
+    };
+    let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
+    let pins = match ctx.source {
+        ParamSource::Literals => ctx.pins.borrow().iter().copied().filter_map(pin).collect(),
+        ParamSource::Placeholders => Vec::new(),
+    };
+    let kinds = ctx.params.iter().map(ParamKind::of).collect();
+    let warnings = ctx.session.planning_warnings.take();
+    Ok(CachedPlan { plan, pins, kinds, warnings, reusable: ctx.reusable.get() })
+}
+
+/// Locks the tables and runs the plan.
+fn execute(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
+    match &cached.plan {
+        Planned::Query(plan) => {
+            if lock_tables(plan, ctx)? == Freshness::Stale {
+                return Ok(Executed::Stale);
+            }
+            let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);
+            if !plan.into.is_empty() {
+                return run_into(plan, ctx, limit);
+            }
+            let mut out = ClientSink { sink, columns: &plan.columns, started: false, held: CommitSeq(0) };
+            let counts = run_query(plan, ctx, limit, &mut out)?;
+            out.start();
+            Ok(Executed::Rows(counts))
+        }
+        Planned::Insert(plan) => {
+            let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
+            if source == Some(Freshness::Stale) || lock_for_write(plan.table(), ctx)? == Freshness::Stale {
+                return Ok(Executed::Stale);
+            }
+            plan.run(ctx).map(Executed::Changed)
+        }
+        Planned::Update(plan) => match lock_for_write(plan.table(), ctx)? {
+            Freshness::Stale => Ok(Executed::Stale),
+            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+        },
+        Planned::Delete(plan) => match lock_for_write(plan.table(), ctx)? {
+            Freshness::Stale => Ok(Executed::Stale),
+            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+        },
+    }
+}
+
+/// Metadata locks of a data change.
+fn lock_for_write(
+    table: &Arc<cohort_catalog::Table>,
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Freshness> {
+    ctx.trx.check_writable()?;
+    let open = ctx.trx.open_table(table)?;
+    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_name(&open.table_key, MetadataMode::SharedWrite)?;
+    let current = is_current(&ctx.db.catalog.read(), table);
+    Ok(if current { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// SELECT .. INTO @a, @b.
+fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
+    let mut found = Collect { rows_max: Some(2), ..Collect::default() };
+    run_query(plan, ctx, limit, &mut found)?;
+    let mut rows = found.rows.into_iter();
+    let first = rows.next();
+    if rows.next().is_some() {
+        return Err(SqlError::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
+    }
+    let Some(values) = first else {
+        let error =
+            SqlError::new(ErrorCode::SpFetchNoData, "No data - zero rows fetched, selected, or processed");
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+        return Ok(Executed::Into(0));
+    };
+    for (name, value) in plan.into.iter().zip(values) {
+        cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value);
+    }
+    Ok(Executed::Into(1))
+}
+
+/// Sends rows to the client; the header goes with the first one, so that an error before it stands alone.
+struct ClientSink<'c> {
+    sink: &'c mut dyn ResultSink,
+    columns: &'c [ColumnMeta],
+    started: bool,
+    /// Told to the sink.
+    held: CommitSeq,
+}
+
+impl ClientSink<'_> {
+    fn start(&mut self) {
+        if !self.started {
+            self.started = true;
+            self.sink.start(self.columns);
+        }
+    }
+}
+
+impl RowSink for ClientSink<'_> {
+    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        let hold = ctx.trx.hold_until();
+        if hold > self.held {
+            self.held = hold;
+            self.sink.hold_until(hold);
+        }
+        self.start();
+        self.sink.row(values);
+        Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
+    }
+}
+
+/// Runs subqueries inside of the statement that is being planned.
+struct Runner<'r, 's> {
+    ctx: RefCell<&'r mut StatementContext<'s>>,
+    session: &'r crate::session_state::SessionState,
+    catalog: &'r Arc<Catalog>,
+    params: &'r [Value],
+    source: ParamSource,
+}
+
+impl SubqueryRunner for Runner<'_, '_> {
+    fn run(&self, query: &ast::Query, rows_max: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)> {
+        let plan_ctx = PlanContext {
+            subqueries: Some(self),
+            ..PlanContext::new(self.catalog, self.session, self.params, self.source)
+        };
+        let plan = plan_query(&plan_ctx, query)?;
+        let mut ctx = self.ctx.borrow_mut();
+        if lock_tables(&plan, &mut ctx)? == Freshness::Stale {
+            return Err(SqlError::new(
+                ErrorCode::TableDefChanged,
+                "Table definition has changed, please retry transaction",
+            ));
+        }
+        let mut found = Collect { rows_max: Some(rows_max), ..Collect::default() };
+        run_query(&plan, &mut ctx, u64::MAX, &mut found)?;
+        Ok((found.rows, plan.types))
+    }
+}
+
+/// Only looks at the types of subqueries.
+struct Describer<'d> {
+    session: &'d crate::session_state::SessionState,
+    catalog: &'d Arc<Catalog>,
+    params: &'d [Value],
+    source: ParamSource,
+}
+
+impl SubqueryRunner for Describer<'_> {
+    fn run(&self, query: &ast::Query, _: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)> {
+        let plan_ctx = PlanContext {
+            subqueries: Some(self),
+            ..PlanContext::new(self.catalog, self.session, self.params, self.source)
+        };
+        Ok((Vec::new(), plan_query(&plan_ctx, query)?.types))
+    }
+}
+
+fn always_changing() -> SqlError {
+    SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
+}
+
+fn keeps_diagnostics(statement: &Statement) -> bool {
+    use ast::Show;
+    let Statement::Show(show) = statement else { return false };
+    matches!(**show, Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors)
+}

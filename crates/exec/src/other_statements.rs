@@ -1,0 +1,260 @@
+//! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of conditions.
+
+use cohort_base::ConnectionId;
+use cohort_config::VarId;
+use cohort_expr::Expr;
+use cohort_locks::KillLevel;
+use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
+use cohort_sql::ast::{self, Statement};
+use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value};
+
+use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use crate::dispatch::Job;
+use crate::dml::run_binlog_statement;
+use crate::session::Session;
+use crate::trx::{AccessMode, BeginOptions};
+
+impl Session {
+    /// Runs a statement that is not planned.
+    pub(crate) fn run_other(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        match statement {
+            Statement::Begin(begin) => self.begin(begin)?,
+            Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
+            Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
+            Statement::Savepoint(name) => self.trx.savepoint(name)?,
+            Statement::RollbackTo(name) => self.trx.rollback_to(name)?,
+            Statement::ReleaseSavepoint(name) => self.trx.release(name)?,
+            Statement::Set(items) => self.set_items(items, job)?,
+            Statement::SetStatement { items, statement } => {
+                return self.set_statement(items, statement, job, sink);
+            }
+            Statement::Use(schema) => self.use_schema(schema)?,
+            Statement::Do(exprs) => self.do_exprs(exprs, job)?,
+            Statement::Kill(kill) => self.kill(kill, job)?,
+            Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,
+            Statement::Execute { name, using } => return self.execute_named(name, using, job, sink),
+            Statement::ExecuteImmediate { source, using } => {
+                return self.execute_immediate(source, using, job, sink);
+            }
+            Statement::Deallocate(name) => self.deallocate(name)?,
+            Statement::Explain { format, statement } => return self.explain(*format, statement, job, sink),
+            Statement::Show(show) => return self.show(show, job, sink),
+            Statement::Binlog(text) => {
+                let text = self.eval_alone(text, job)?;
+                let bytes = text.as_bytes().unwrap_or_default().to_vec();
+                self.with_context(job, |ctx| run_binlog_statement(ctx, &bytes))?;
+            }
+            // No table is locked: other sessions go on. Dumps, which only want to be quick, load unchanged.
+            Statement::LockTables(_) | Statement::UnlockTables => self.trx.commit_implicitly()?,
+            other => return self.run_elsewhere(other, job, sink),
+        }
+        self.state.env.row_count = 0;
+        self.send_ok(job.more, 0, 0, "", sink);
+        Ok(())
+    }
+
+    /// Statements of other modules.
+    fn run_elsewhere(&mut self, _: &Statement, _: &Job<'_>, _: &mut dyn ResultSink) -> SqlResult<()> {
+        Err(not_supported("this statement"))
+    }
+
+    fn begin(&mut self, begin: &ast::Begin) -> SqlResult<()> {
+        let access_mode = begin.access.map(access_mode);
+        self.trx.begin(BeginOptions { access_mode, consistent_snapshot: begin.consistent_snapshot })
+    }
+
+    fn complete(&mut self, completion: ast::Completion, end: End) -> SqlResult<()> {
+        let chain = completion.chain.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 1);
+        let release = completion.release.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 2);
+        let in_transaction = self.trx.in_transaction();
+        match end {
+            End::Commit => drop(self.trx.commit()?),
+            End::Rollback => self.trx.rollback(),
+        }
+        if chain && in_transaction {
+            self.trx.begin(BeginOptions::default())?;
+        }
+        if release {
+            self.process.kill(KillLevel::Connection);
+        }
+        Ok(())
+    }
+
+    fn do_exprs(&mut self, exprs: &[ast::Expr], job: &Job<'_>) -> SqlResult<()> {
+        for expr in exprs {
+            self.eval_alone(expr, job)?;
+        }
+        Ok(())
+    }
+
+    /// The value of an expression without tables.
+    pub(crate) fn eval_alone(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
+        let query = ast::Query {
+            with: None,
+            body: ast::QueryBody::Select(Box::new(ast::Select {
+                options: ast::SelectOptions::default(),
+                items: vec![ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() }],
+                from: None,
+                filter: None,
+                group_by: Vec::new(),
+                with_rollup: false,
+                having: None,
+            })),
+            order_by: Vec::new(),
+            limit: None,
+            locking: None,
+            into: Vec::new(),
+        };
+        let row = self.query_one_row(&query, job)?;
+        Ok(row.into_iter().next().unwrap_or(Value::Null))
+    }
+
+    fn kill(&mut self, kill: &ast::Kill, job: &Job<'_>) -> SqlResult<()> {
+        let (target, level) = match &kill.target {
+            ast::KillTarget::Connection(id) => (id, KillLevel::Connection),
+            ast::KillTarget::Query(id) => (id, KillLevel::Query),
+            _ => return Err(not_supported("KILL of this kind")),
+        };
+        let value = self.eval_alone(target, job)?;
+        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
+        let found = id.and_then(|id| self.state.db.processes.get(ConnectionId(id)));
+        let Some(process) = found else {
+            let text = format!("Unknown thread id: {}", value.to_text());
+            return Err(SqlError::new(ErrorCode::NoSuchThread, text));
+        };
+        process.kill(level);
+        if process.id() == self.state.info.id {
+            return Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"));
+        }
+        Ok(())
+    }
+
+    fn explain(
+        &mut self,
+        format: ast::ExplainFormat,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        use ast::ExplainFormat as F;
+        if !matches!(format, F::Traditional | F::Extended | F::Partitions) {
+            return Err(not_supported("EXPLAIN in this format"));
+        }
+        let plan = self.describe(statement, job.params, ParamSource::Placeholders)?;
+        let (columns, rows) = crate::select::explain(&plan.plan);
+        self.send_rows(job.more, &columns, &rows, sink);
+        Ok(())
+    }
+
+    fn show(&mut self, show: &ast::Show, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        match show {
+            ast::Show::Warnings { limit } => self.show_conditions(Conditions::All, limit.as_ref(), job, sink),
+            ast::Show::Errors { limit } => {
+                self.show_conditions(Conditions::Errors, limit.as_ref(), job, sink)
+            }
+            ast::Show::CountWarnings => {
+                let total = self.diagnostics.total();
+                self.show_count("@@session.warning_count", total, job, sink);
+                Ok(())
+            }
+            ast::Show::CountErrors => {
+                let errors = self.diagnostics.errors();
+                self.show_count("@@session.error_count", errors, job, sink);
+                Ok(())
+            }
+            other => self.show_elsewhere(other, job, sink),
+        }
+    }
+
+    /// SHOW of other modules.
+    fn show_elsewhere(&mut self, _: &ast::Show, _: &Job<'_>, _: &mut dyn ResultSink) -> SqlResult<()> {
+        Err(not_supported("this SHOW"))
+    }
+
+    fn show_count(&mut self, name: &str, count: u64, job: &Job<'_>, sink: &mut dyn ResultSink) {
+        self.send_rows(job.more, &[ColumnMeta::integer(name, 21)], &[vec![Value::UInt(count)]], sink);
+    }
+
+    fn show_conditions(
+        &mut self,
+        which: Conditions,
+        limit: Option<&ast::Limit>,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let (offset, count) = self.constant_limit(limit)?;
+        let shown =
+            self.diagnostics.list().iter().filter(|w| which == Conditions::All || w.level == Level::Error);
+        let rows: Vec<Vec<Value>> = shown
+            .skip(offset)
+            .take(count)
+            .map(|w| {
+                let level = match w.level {
+                    Level::Note => "Note",
+                    Level::Warning => "Warning",
+                    Level::Error => "Error",
+                };
+                let code = Value::UInt(w.error.code.number().into());
+                vec![Value::text(level), code, Value::text(w.error.message.clone())]
+            })
+            .collect();
+        let code = ColumnMeta::expression("Code", TypeCode::Long, 4, Collation::BINARY);
+        let columns = [ColumnMeta::text("Level", 7), code, ColumnMeta::text("Message", 512)];
+        self.send_rows(job.more, &columns, &rows, sink);
+        Ok(())
+    }
+
+    /// LIMIT of a SHOW: offset and count.
+    pub(crate) fn constant_limit(&self, limit: Option<&ast::Limit>) -> SqlResult<(usize, usize)> {
+        let number = |expr: &ast::Expr| match expr {
+            ast::Expr::Literal(literal) => match literal.value {
+                Value::Int(n) => Ok(usize::try_from(n).unwrap_or(0)),
+                Value::UInt(n) => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
+                _ => Err(not_supported("this LIMIT")),
+            },
+            _ => Err(not_supported("this LIMIT")),
+        };
+        let Some(limit) = limit else { return Ok((0, usize::MAX)) };
+        Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
+    }
+
+    /// Columns of a base table as SELECT * describes them.
+    pub(crate) fn describe_table(&self, name: &ast::ObjectName) -> SqlResult<Vec<ColumnMeta>> {
+        let catalog = self.state.db.catalog();
+        let ctx = PlanContext::new(&catalog, &self.state, &[], ParamSource::Placeholders);
+        let scope = Scope::of_table(ctx.base_table(name)?, None);
+        let binder = Binder::new(&ctx, &scope, Clause::Select);
+        let meta = |slot: usize| {
+            let expr: Expr = binder.scope.column_expr(slot);
+            crate::plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope, self.state.results)
+        };
+        Ok((0..scope.width()).map(meta).collect())
+    }
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Commit,
+    Rollback,
+}
+
+/// SHOW WARNINGS or SHOW ERRORS.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conditions {
+    All,
+    Errors,
+}
+
+/// READ ONLY or READ WRITE.
+pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
+    match mode {
+        ast::AccessMode::ReadOnly => AccessMode::ReadOnly,
+        ast::AccessMode::ReadWrite => AccessMode::ReadWrite,
+    }
+}

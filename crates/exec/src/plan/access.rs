@@ -1,0 +1,279 @@
+//! Access path choice: which index of a table to read, and which part of it.
+//!
+//! Costs are in rows read by a scan of the clustered index; a row found through another index costs
+//! [`LOOKUP_COST`]. Without histograms, selectivities are guesses in the field's usual sizes.
+
+use std::ops::Bound;
+
+use cohort_catalog::{Index, IndexKind, Table};
+use cohort_expr::Expr;
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::plan::sargable::{Condition, Sarg};
+use crate::table::{Access, Span, Spans};
+
+/// A row through a secondary index: its entry and a point read.
+const LOOKUP_COST: f64 = 3.0;
+/// Share of rows that one equality on a part of a non-unique index leaves.
+const EQ_SELECTIVITY: f64 = 0.001;
+/// Share that a range with one bound leaves, and with two.
+const HALF_RANGE_SELECTIVITY: f64 = 0.3;
+const RANGE_SELECTIVITY: f64 = 0.05;
+/// IN lists longer than this are not multiplied with the parts before.
+const SPANS_MAX: usize = 16_384;
+
+/// What the rest of the statement wants of the order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WantedOrder {
+    /// Ordinals of columns, all in one direction; empty: none wanted.
+    pub columns: Vec<usize>,
+    pub descending: bool,
+    /// Rows after which reading stops.
+    pub limit: Option<u64>,
+}
+
+/// A choice with what it is thought to cost.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub access: Access,
+    pub rows: f64,
+    pub cost: f64,
+    /// Rows come in the wanted order.
+    pub ordered: bool,
+}
+
+/// The table as the choice sees it.
+pub(super) struct Candidates<'c> {
+    pub table: &'c Table,
+    pub first_slot: usize,
+    /// Entries of the clustered index.
+    pub entries: u64,
+    /// Indexes that hints allow, and whether one of them must be used.
+    pub allowed: Vec<usize>,
+    pub forced: bool,
+    /// Conditions whose values are available.
+    pub conditions: Vec<&'c Condition>,
+    pub wanted: WantedOrder,
+}
+
+/// What an index offers.
+struct Prefix {
+    eq: Vec<Expr>,
+    last: Last,
+    /// Share of the table.
+    selectivity: f64,
+    unique: bool,
+}
+
+enum Last {
+    None,
+    In(Vec<Expr>),
+    Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
+}
+
+impl Candidates<'_> {
+    /// The cheapest access.
+    pub(super) fn choose(&self) -> Choice {
+        let entries = (self.entries as f64).max(1.0);
+        let mut best = self.full_scan(0, entries);
+        if self.forced || !self.allowed.contains(&0) {
+            best.cost *= 1000.0;
+        }
+        for &n in &self.allowed {
+            for choice in self.with_index(n, entries) {
+                if choice.cost < best.cost {
+                    best = choice;
+                }
+            }
+        }
+        best
+    }
+
+    fn with_index(&self, n: usize, entries: f64) -> Vec<Choice> {
+        let index = &self.table.indexes[n];
+        let prefix = self.prefix(index);
+        let mut found = Vec::new();
+        if !prefix.eq.is_empty() || !matches!(prefix.last, Last::None) {
+            found.push(self.span_choice(n, prefix, entries));
+        }
+        let full = self.full_scan(n, entries);
+        if full.ordered || n == 0 {
+            found.push(full);
+        }
+        found
+    }
+
+    /// Equalities on the first key parts, then one IN or range.
+    fn prefix(&self, index: &Index) -> Prefix {
+        let mut prefix = Prefix { eq: Vec::new(), last: Last::None, selectivity: 1.0, unique: false };
+        for (n, part) in index.columns.iter().enumerate() {
+            let slot = self.first_slot + part.column;
+            let of_column = || self.conditions.iter().filter(|c| c.slot == slot).map(|c| &c.sarg);
+            let eq = of_column().find_map(|s| if let Sarg::Eq(e) = s { Some(e) } else { None });
+            if let Some(eq) = eq {
+                prefix.eq.push(eq.clone());
+                prefix.selectivity *= EQ_SELECTIVITY;
+                if n + 1 == index.columns.len() && part.prefix.is_none() {
+                    prefix.unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+                }
+                // A prefix index part cannot be followed by more: equal prefixes are not equal columns.
+                if part.prefix.is_some() {
+                    return prefix;
+                }
+                continue;
+            }
+            let list = of_column().find_map(|s| if let Sarg::In(list) = s { Some(list) } else { None });
+            if let Some(list) = list.filter(|l| l.len() <= SPANS_MAX) {
+                prefix.unique = n + 1 == index.columns.len()
+                    && matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
+                    && part.prefix.is_none();
+                prefix.selectivity *= (EQ_SELECTIVITY * list.len() as f64).min(1.0);
+                prefix.last = Last::In(list.clone());
+                return prefix;
+            }
+            self.add_range(&mut prefix, slot);
+            return prefix;
+        }
+        prefix
+    }
+
+    fn add_range(&self, prefix: &mut Prefix, slot: usize) {
+        let ranges: Vec<&Vec<(Bound<Expr>, Bound<Expr>)>> = self
+            .conditions
+            .iter()
+            .filter(|c| c.slot == slot)
+            .filter_map(|c| if let Sarg::Ranges(r) = &c.sarg { Some(r) } else { None })
+            .collect();
+        let Some(first) = ranges.first() else { return };
+        if first.len() > 1 {
+            prefix.selectivity *= (RANGE_SELECTIVITY * first.len() as f64).min(1.0);
+            prefix.last = Last::Ranges((*first).clone());
+            return;
+        }
+        // One lower and one upper bound; further ones are left to the filter.
+        let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
+        for (lower, upper) in ranges.iter().filter(|r| r.len() == 1).map(|r| &r[0]) {
+            if matches!(low, Bound::Unbounded) {
+                low = lower.clone();
+            }
+            if matches!(high, Bound::Unbounded) {
+                high = upper.clone();
+            }
+        }
+        let both = !matches!(low, Bound::Unbounded) && !matches!(high, Bound::Unbounded);
+        prefix.selectivity *= if both { RANGE_SELECTIVITY } else { HALF_RANGE_SELECTIVITY };
+        prefix.last = Last::Ranges(vec![(low, high)]);
+    }
+
+    fn span_choice(&self, n: usize, prefix: Prefix, entries: f64) -> Choice {
+        let index = &self.table.indexes[n];
+        let one_eq = matches!(prefix.last, Last::None);
+        let keys = match &prefix.last {
+            Last::In(list) => list.len() as f64,
+            _ => 1.0,
+        };
+        let rows = if prefix.unique { keys } else { (entries * prefix.selectivity).max(keys).min(entries) };
+        // The parts fixed by single equalities do not take part in the order.
+        let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
+        let ordered = one_row || self.is_ordered(index, prefix.eq.len());
+        let spans = Spans::List(spans_of(prefix.eq, prefix.last));
+        self.choice(n, spans, rows, ordered)
+    }
+
+    fn full_scan(&self, n: usize, entries: f64) -> Choice {
+        let ordered = self.is_ordered(&self.table.indexes[n], 0);
+        self.choice(n, Spans::Full, entries, ordered)
+    }
+
+    fn choice(&self, n: usize, spans: Spans, rows: f64, ordered: bool) -> Choice {
+        let read = match self.wanted.limit {
+            Some(limit) if ordered || self.wanted.columns.is_empty() => {
+                rows.min((limit as f64 * 2.0).max(1.0))
+            }
+            _ => rows,
+        };
+        let per_row = if n == 0 { 1.0 } else { LOOKUP_COST };
+        // What has to be sorted is read and handled once more.
+        let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
+        let reverse = ordered && self.wanted.descending;
+        Choice { access: Access { index: n, spans, reverse }, rows, cost: read * per_row + sort, ordered }
+    }
+
+    /// Whether entries come in the wanted order when the first `fixed` parts are constant.
+    fn is_ordered(&self, index: &Index, fixed: usize) -> bool {
+        if self.wanted.columns.is_empty() {
+            return false;
+        }
+        let mut order: Vec<Option<usize>> =
+            index.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)).collect();
+        if index.kind == IndexKind::Secondary {
+            let clustered = self.table.clustered();
+            order.extend(clustered.columns.iter().map(|p| p.prefix.is_none().then_some(p.column)));
+        }
+        let constant: Vec<usize> = order[..fixed.min(order.len())].iter().flatten().copied().collect();
+        let mut rest = order[fixed.min(order.len())..].iter();
+        let whole_key = index.kind == IndexKind::Primary;
+        for wanted in &self.wanted.columns {
+            if constant.contains(wanted) {
+                continue;
+            }
+            match rest.next() {
+                Some(Some(column)) if column == wanted => {}
+                // Behind the whole primary key there are no ties left to order.
+                None if whole_key => return true,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+fn spans_of(eq: Vec<Expr>, last: Last) -> Vec<Span> {
+    match last {
+        Last::None => vec![Span { eq, lower: Bound::Unbounded, upper: Bound::Unbounded }],
+        Last::In(list) => {
+            let one = |value: Expr| {
+                let mut eq = eq.clone();
+                eq.push(value);
+                Span { eq, lower: Bound::Unbounded, upper: Bound::Unbounded }
+            };
+            list.into_iter().map(one).collect()
+        }
+        Last::Ranges(ranges) => {
+            ranges.into_iter().map(|(lower, upper)| Span { eq: eq.clone(), lower, upper }).collect()
+        }
+    }
+}
+
+/// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
+pub(super) fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
+    let mut allowed: Vec<usize> = (0..table.indexes.len()).collect();
+    let mut forced = false;
+    let mut used: Option<Vec<usize>> = None;
+    for hint in &factor.index_hints {
+        let mut named = Vec::new();
+        for name in &hint.names {
+            let found = table.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name));
+            named.push(found.ok_or_else(|| {
+                let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+                SqlError::new(
+                    ErrorCode::KeyDoesNotExists,
+                    format!("Key '{name}' doesn't exist in table '{alias}'"),
+                )
+            })?);
+        }
+        match hint.kind {
+            ast::IndexHintKind::Ignore => allowed.retain(|n| !named.contains(n)),
+            ast::IndexHintKind::Use => used.get_or_insert_default().extend(named),
+            ast::IndexHintKind::Force => {
+                forced = true;
+                used.get_or_insert_default().extend(named);
+            }
+        }
+    }
+    if let Some(used) = used {
+        allowed.retain(|n| used.contains(n));
+    }
+    Ok((allowed, forced))
+}

@@ -1,0 +1,157 @@
+//! Conditions that an index can answer.
+//!
+//! A conjunct of WHERE or ON is *sargable* for a column when comparing is the same as looking for a place in an index
+//! on it: the operation compares in the column's own class and collation. The value's conversion to the column's type
+//! happens when the plan runs; a value that does not convert exactly widens the span, so the planner need not know it.
+
+use std::ops::Bound;
+
+use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, TypeClass};
+use cohort_types::TypeKind;
+
+/// What a conjunct says about one column.
+#[derive(Clone, Debug)]
+pub(super) enum Sarg {
+    Eq(Expr),
+    In(Vec<Expr>),
+    /// Alternatives, each with its bounds.
+    Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
+}
+
+/// A sargable conjunct.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    /// Slot of the column.
+    pub slot: usize,
+    pub sarg: Sarg,
+    /// Slots that the values read.
+    pub reads: Vec<usize>,
+}
+
+/// The sargable readings of a conjunct: `a = b` has one for each side.
+pub(super) fn conditions(conjunct: &Expr) -> Vec<Condition> {
+    let mut found = Vec::new();
+    match conjunct {
+        Expr::Compare(c) => {
+            add_compare(&c.left, c.op, &c.right, &c.how, &mut found);
+            add_compare(&c.right, c.op.swapped(), &c.left, &c.how, &mut found);
+        }
+        Expr::Between(b) if !b.negated => {
+            if let Some(slot) = column_for(&b.operand, &[&b.low, &b.high], &b.how) {
+                let range = (Bound::Included(b.low.clone()), Bound::Included(b.high.clone()));
+                push(&mut found, slot, Sarg::Ranges(vec![range]), &[&b.low, &b.high]);
+            }
+        }
+        Expr::In(i) if !i.negated => {
+            let list: Vec<&Expr> = i.list.iter().collect();
+            if let Some(slot) = column_for(&i.operand, &list, &i.how) {
+                push(&mut found, slot, Sarg::In(i.list.clone()), &list);
+            }
+        }
+        Expr::Or(alternatives) => add_alternatives(alternatives, &mut found),
+        _ => {}
+    }
+    found
+}
+
+fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, found: &mut Vec<Condition>) {
+    let Some(slot) = column_for(column, &[value], how) else { return };
+    let (below, above) = (Bound::Unbounded, Bound::Unbounded);
+    let sarg = match op {
+        CompareOp::Eq => Sarg::Eq(value.clone()),
+        CompareOp::Lt => Sarg::Ranges(vec![(below, Bound::Excluded(value.clone()))]),
+        CompareOp::Le => Sarg::Ranges(vec![(below, Bound::Included(value.clone()))]),
+        CompareOp::Gt => Sarg::Ranges(vec![(Bound::Excluded(value.clone()), above)]),
+        CompareOp::Ge => Sarg::Ranges(vec![(Bound::Included(value.clone()), above)]),
+        CompareOp::NullSafeEq | CompareOp::Ne => return,
+    };
+    push(found, slot, sarg, &[value]);
+}
+
+/// `a BETWEEN .. OR a = ..`: alternatives on one column.
+fn add_alternatives(alternatives: &[Expr], found: &mut Vec<Condition>) {
+    let mut ranges = Vec::new();
+    let mut reads = Vec::new();
+    let mut column = None;
+    for alternative in alternatives {
+        let Some(one) = conditions(alternative).into_iter().next() else { return };
+        if *column.get_or_insert(one.slot) != one.slot {
+            return;
+        }
+        reads.extend(one.reads);
+        let same = |e: Expr| (Bound::Included(e.clone()), Bound::Included(e));
+        match one.sarg {
+            Sarg::Eq(e) => ranges.push(same(e)),
+            Sarg::In(list) => ranges.extend(list.into_iter().map(same)),
+            Sarg::Ranges(more) => ranges.extend(more),
+        }
+    }
+    if let Some(slot) = column {
+        found.push(Condition { slot, sarg: Sarg::Ranges(ranges), reads });
+    }
+}
+
+fn push(found: &mut Vec<Condition>, slot: usize, sarg: Sarg, values: &[&Expr]) {
+    let reads: Vec<usize> = values.iter().flat_map(|v| v.columns()).collect();
+    if !reads.contains(&slot) {
+        found.push(Condition { slot, sarg, reads });
+    }
+}
+
+/// The slot of `operand` if it is a column whose index order answers comparisons with all the values.
+fn column_for(operand: &Expr, values: &[&Expr], how: &CompareHow) -> Option<usize> {
+    let Expr::Column(column) = operand else { return None };
+    let CompareHow::Scalar { collation, class } = how else { return None };
+    let own = column.ty.class();
+    if own == TypeClass::String && *collation != column.ty.collation {
+        return None;
+    }
+    let fits = |v: &&Expr| {
+        is_stable(v) && value_fits(&column.ty, &v.ty()) && class.is_none_or(|c| class_fits(own, c))
+    };
+    values.iter().all(fits).then_some(column.ordinal)
+}
+
+/// Whether a value is one per visit: columns of other tables and constants of the execution.
+fn is_stable(value: &Expr) -> bool {
+    matches!(value, Expr::Column(_)) || value.is_const_per_execution()
+}
+
+fn class_fits(column: TypeClass, forced: TypeClass) -> bool {
+    use TypeClass::*;
+    match column {
+        Int => matches!(forced, Int | Decimal | Real),
+        Decimal => matches!(forced, Int | Decimal),
+        Date | DateTime => matches!(forced, Date | DateTime),
+        other => other == forced,
+    }
+}
+
+fn value_fits(column: &ExprType, value: &ExprType) -> bool {
+    use TypeClass::*;
+    if value.null_literal {
+        return true;
+    }
+    if matches!(value.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year) {
+        return false;
+    }
+    let class = value.class();
+    match column.kind {
+        // Their numbers, labels and years compare by rules of their own; TIMESTAMP by the time zone.
+        TypeKind::Bit
+        | TypeKind::Year
+        | TypeKind::Enum
+        | TypeKind::Set
+        | TypeKind::Timestamp
+        | TypeKind::Float => false,
+        TypeKind::Double => matches!(class, Int | Decimal | Real),
+        _ => match column.class() {
+            Int => matches!(class, Int | Decimal | Real | String),
+            Decimal => matches!(class, Int | Decimal),
+            String => class == String,
+            Date | DateTime => matches!(class, Date | DateTime | String),
+            Time => matches!(class, Time | String),
+            Real => false,
+        },
+    }
+}

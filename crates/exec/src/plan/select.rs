@@ -1,0 +1,614 @@
+//! Queries of the AST to plans.
+
+use std::cell::RefCell;
+
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass, case};
+use cohort_protocol::ColumnMeta;
+use cohort_sql::ast;
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use crate::bind::{
+    AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, not_supported, same_name,
+};
+use crate::plan::access::WantedOrder;
+use crate::plan::conjuncts;
+use crate::plan::from::{From, bind_from};
+use crate::plan::join::{JoinInput, plan_join};
+use crate::plan::meta::{column_meta, expression_meta};
+use crate::plan::query::{
+    GroupPlan, LimitPlan, PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, UnionPlan,
+};
+use crate::plan::with::CommonTables;
+use crate::table::ReadMode;
+use crate::trx::WaitPolicy;
+
+/// Binds and plans a query.
+pub(super) fn plan_query(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    query: &ast::Query,
+) -> SqlResult<QueryPlan> {
+    let with = with.with(query.with.as_ref())?;
+    let mut plan = match &query.body {
+        ast::QueryBody::Select(select) => plan_select(ctx, &with, select, query)?,
+        body => {
+            if query.locking.is_some() {
+                return Err(not_supported("FOR UPDATE of a set operation"));
+            }
+            let mut plan = plan_body(ctx, &with, body)?;
+            plan.sort = sort_over_result(ctx, &plan, &query.order_by)?;
+            plan.limit = plan_limit(ctx, query.limit.as_ref())?;
+            plan
+        }
+    };
+    plan.into = query.into.clone();
+    if !plan.into.is_empty() && plan.into.len() != plan.columns.len() {
+        let text = "The used SELECT statements have a different number of columns";
+        return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
+    }
+    Ok(plan)
+}
+
+/// The part of a query without ORDER BY and LIMIT.
+fn plan_body(ctx: &PlanContext<'_>, with: &CommonTables<'_>, body: &ast::QueryBody) -> SqlResult<QueryPlan> {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let bare = ast::Query {
+                with: None,
+                body: ast::QueryBody::Values(Vec::new()),
+                order_by: Vec::new(),
+                limit: None,
+                locking: None,
+                into: Vec::new(),
+            };
+            plan_select(ctx, with, select, &bare)
+        }
+        ast::QueryBody::Nested(query) => {
+            let inner = plan_query(ctx, with, query)?;
+            let (columns, types) = (inner.columns.clone(), inner.types.clone());
+            Ok(QueryPlan::unsorted(PlanBody::Nested(Box::new(inner)), columns, types))
+        }
+        ast::QueryBody::SetOperation { op, all, left, right } => {
+            let (left, right) = (plan_body(ctx, with, left)?, plan_body(ctx, with, right)?);
+            plan_union(ctx.session.results, (*op, *all), left, right)
+        }
+        ast::QueryBody::Values(rows) => plan_values(ctx, rows),
+    }
+}
+
+fn plan_union(
+    results: Collation,
+    (op, all): (ast::SetOperator, bool),
+    left: QueryPlan,
+    right: QueryPlan,
+) -> SqlResult<QueryPlan> {
+    if left.types.len() != right.types.len() {
+        let text = "The used SELECT statements have a different number of columns";
+        return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
+    }
+    let mut types = Vec::new();
+    for (l, r) in left.types.iter().zip(&right.types) {
+        types.push(common_type(l, r)?);
+    }
+    let names = left.columns.iter().map(|c| c.name.clone());
+    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty, results)).collect();
+    let collations = types.iter().map(|t| t.collation).collect();
+    let union = UnionPlan { op, all, left, right, collations };
+    Ok(QueryPlan::unsorted(PlanBody::Union(Box::new(union)), columns, types))
+}
+
+/// The type that holds values of both: what a CASE with both as results has.
+fn common_type(left: &ExprType, right: &ExprType) -> SqlResult<ExprType> {
+    let (l, r) = (Expr::column(0, left.clone(), "a"), Expr::column(1, right.clone(), "b"));
+    Ok(case(None, vec![(Expr::constant(Value::Int(1)), l)], Some(r))?.ty())
+}
+
+fn plan_values(ctx: &PlanContext<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
+    let scope = Scope::default();
+    let binder = Binder::new(ctx, &scope, Clause::Select);
+    let mut bound: Vec<Vec<Expr>> = Vec::new();
+    for row in rows {
+        bound.push(row.iter().map(|e| binder.expression(e)).collect::<SqlResult<_>>()?);
+    }
+    let first = bound.first().map_or(0, Vec::len);
+    if bound.iter().any(|row| row.len() != first) {
+        let text = "The used table value constructor has a different number of values";
+        return Err(SqlError::new(ErrorCode::WrongNumberOfValuesInTvc, text));
+    }
+    let mut types: Vec<ExprType> = bound.first().into_iter().flatten().map(Expr::ty).collect();
+    for row in bound.iter().skip(1) {
+        for (ty, value) in types.iter_mut().zip(row) {
+            *ty = common_type(ty, &value.ty())?;
+        }
+    }
+    let names = rows.first().into_iter().flatten().map(|e| match e {
+        ast::Expr::Literal(literal) => literal.value.to_text(),
+        _ => "expr".to_owned(),
+    });
+    let results = ctx.session.results;
+    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty, results)).collect();
+    Ok(QueryPlan::unsorted(PlanBody::Values(bound), columns, types))
+}
+
+/// ORDER BY behind a set operation: names and numbers of result columns.
+fn sort_over_result(
+    ctx: &PlanContext<'_>,
+    plan: &QueryPlan,
+    order_by: &[ast::OrderItem],
+) -> SqlResult<Vec<SortItem>> {
+    let mut sort = Vec::new();
+    for item in order_by {
+        let n = match &item.expr {
+            ast::Expr::Column(name) if name.table.is_none() => {
+                let found = plan.columns.iter().position(|c| same_name(&c.name, &name.name));
+                found.ok_or_else(|| crate::bind::unknown_column(name, Clause::OrderBy))?
+            }
+            ast::Expr::Literal(literal) => position(ctx, literal, plan.columns.len(), Clause::OrderBy)?
+                .ok_or_else(|| not_supported("ORDER BY a constant of a set operation"))?,
+            _ => return Err(not_supported("ORDER BY an expression of a set operation")),
+        };
+        let key = SortKey { collation: plan.types[n].collation, descending: item.descending };
+        sort.push(SortItem { value: SortValue::Item(n), key });
+    }
+    Ok(sort)
+}
+
+/// A column number of ORDER BY or GROUP BY; None when the literal is none.
+fn position(
+    ctx: &PlanContext<'_>,
+    literal: &ast::Literal,
+    count: usize,
+    clause: Clause,
+) -> SqlResult<Option<usize>> {
+    let Value::Int(n) = literal.value else { return Ok(None) };
+    if literal.kind != ast::LiteralKind::Plain {
+        return Ok(None);
+    }
+    ctx.pins.borrow_mut().extend(literal.ordinal);
+    let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
+    let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
+    found.map(|n| Some(n - 1)).ok_or_else(error)
+}
+
+/// LIMIT and OFFSET.
+pub(super) fn plan_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<LimitPlan> {
+    let Some(limit) = limit else { return Ok(LimitPlan::default()) };
+    let scope = Scope::default();
+    let binder = Binder::new(ctx, &scope, Clause::Select);
+    let offset = limit.offset.as_ref().map(|e| binder.limit(e)).transpose()?;
+    Ok(LimitPlan { count: Some(binder.limit(&limit.count)?), offset })
+}
+
+impl QueryPlan {
+    fn unsorted(body: PlanBody, columns: Vec<ColumnMeta>, types: Vec<ExprType>) -> QueryPlan {
+        QueryPlan { body, sort: Vec::new(), limit: LimitPlan::default(), columns, types, into: Vec::new() }
+    }
+}
+
+/// A select item, bound.
+struct Item {
+    name: String,
+    expr: Expr,
+    has_alias: bool,
+}
+
+/// Everything of one SELECT while it is being planned.
+struct SelectBinder<'s> {
+    ctx: &'s PlanContext<'s>,
+    scope: &'s Scope,
+    items: Vec<Item>,
+    group: Vec<Expr>,
+    aggregates: RefCell<Vec<Aggregate>>,
+}
+
+fn plan_select(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    select: &ast::Select,
+    query: &ast::Query,
+) -> SqlResult<QueryPlan> {
+    if select.with_rollup {
+        return Err(not_supported("WITH ROLLUP"));
+    }
+    let mut from = bind_from(ctx, with, select.from.as_ref())?;
+    let scope = std::mem::take(&mut from.scope);
+    let mut conditions = std::mem::take(&mut from.conditions);
+    if let Some(filter) = &select.filter {
+        conditions.extend(conjuncts::split(Binder::new(ctx, &scope, Clause::Where).condition(filter)?));
+    }
+    let mut binder = SelectBinder {
+        ctx,
+        scope: &scope,
+        items: Vec::new(),
+        group: Vec::new(),
+        aggregates: RefCell::default(),
+    };
+    binder.bind_items(&select.items)?;
+    binder.bind_group(&select.group_by)?;
+    let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
+    let sort = binder.bind_order(&query.order_by)?;
+    let limit = plan_limit(ctx, query.limit.as_ref())?;
+    binder.finish(from, conditions, having, sort, limit, select, query)
+}
+
+impl SelectBinder<'_> {
+    fn binder(&self, clause: Clause) -> Binder<'_> {
+        Binder { aggregates: Some(&self.aggregates), ..Binder::new(self.ctx, self.scope, clause) }
+    }
+
+    fn bind_items(&mut self, items: &[ast::SelectItem]) -> SqlResult<()> {
+        for item in items {
+            match item {
+                ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
+                    return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
+                }
+                ast::SelectItem::Wildcard => self.push_slots(self.scope.star_slots()),
+                ast::SelectItem::TableWildcard(name) => {
+                    let current = self.ctx.session.current_schema.as_deref();
+                    self.push_slots(self.scope.table_star_slots(name, current)?);
+                }
+                ast::SelectItem::Expr { expr, alias, text } => {
+                    let bound = self.binder(Clause::Select).expression(expr)?;
+                    let name = match (alias, expr) {
+                        (Some(alias), _) => alias.clone(),
+                        (None, ast::Expr::Column(column)) => column.name.clone(),
+                        (None, _) => text.clone(),
+                    };
+                    self.items.push(Item { name, expr: bound, has_alias: alias.is_some() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push_slots(&mut self, slots: Vec<usize>) {
+        for slot in slots {
+            let name = self.scope.slot(slot).name.to_string();
+            self.items.push(Item { name, expr: self.scope.column_expr(slot), has_alias: false });
+        }
+    }
+
+    /// The select item that a bare name means; error 1052 when several different ones.
+    fn item_named(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<usize> = None;
+        for (n, item) in self.items.iter().enumerate().filter(|(_, i)| same_name(&i.name, &name.name)) {
+            match found {
+                Some(before) if self.items[before].expr != item.expr => {
+                    // An alias is meant before a column of the same name.
+                    match (self.items[before].has_alias, item.has_alias) {
+                        (true, false) => {}
+                        (false, true) => found = Some(n),
+                        _ => {
+                            let text = format!("Column '{}' in {} is ambiguous", name.name, clause.text());
+                            return Err(SqlError::new(ErrorCode::NonUniq, text));
+                        }
+                    }
+                }
+                Some(_) => {}
+                None => found = Some(n),
+            }
+        }
+        Ok(found)
+    }
+
+    fn bind_group(&mut self, group_by: &[ast::OrderItem]) -> SqlResult<()> {
+        for item in group_by {
+            let expr = match &item.expr {
+                ast::Expr::Literal(literal) => {
+                    match position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
+                        Some(n) => self.items[n].expr.clone(),
+                        None => continue,
+                    }
+                }
+                ast::Expr::Column(name) => self.group_column(name)?,
+                other => {
+                    let aliases = ItemAliases { binder: self, clause: Clause::GroupBy };
+                    let inner = Binder::new(self.ctx, self.scope, Clause::GroupBy);
+                    Binder { aliases: Some(&aliases), ..inner }.expression(other)?
+                }
+            };
+            if reads_aggregate(&expr) {
+                return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+            }
+            self.group.push(expr);
+        }
+        Ok(())
+    }
+
+    /// A column of the tables comes before an alias in GROUP BY.
+    fn group_column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let item = self.item_named(name, Clause::GroupBy)?;
+        match (self.scope.find(name, Clause::GroupBy), item) {
+            (Ok(Some(slot)), Some(n)) => {
+                let column = self.scope.column_expr(slot);
+                if self.items[n].expr != column {
+                    let text = format!("Column '{}' in GROUP BY is ambiguous", name.name);
+                    self.ctx.session.warn_planning(ErrorCode::NonUniq, text);
+                }
+                Ok(column)
+            }
+            (Ok(Some(slot)), None) => Ok(self.scope.column_expr(slot)),
+            (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
+            (Ok(None), None) => Err(crate::bind::unknown_column(name, Clause::GroupBy)),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    fn bind_having(&self, having: &ast::Expr) -> SqlResult<Expr> {
+        let aliases = HavingNames { binder: self };
+        let inner = self.binder(Clause::Having);
+        Binder { aliases: Some(&aliases), tables_visible: false, ..inner }.condition(having)
+    }
+
+    fn bind_order(&self, order_by: &[ast::OrderItem]) -> SqlResult<Vec<SortItem>> {
+        let mut sort = Vec::new();
+        for item in order_by {
+            let Some(value) = self.order_value(&item.expr)? else { continue };
+            let collation = match &value {
+                SortValue::Item(n) => self.items[*n].expr.ty().collation,
+                SortValue::Expr(expr) => expr.ty().collation,
+            };
+            sort.push(SortItem { value, key: SortKey { collation, descending: item.descending } });
+        }
+        Ok(sort)
+    }
+
+    /// None: a constant, which orders nothing.
+    fn order_value(&self, expr: &ast::Expr) -> SqlResult<Option<SortValue>> {
+        match expr {
+            ast::Expr::Literal(literal) => {
+                let found = position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
+                return Ok(found.map(SortValue::Item));
+            }
+            ast::Expr::Column(name) => {
+                if let Some(n) = self.item_named(name, Clause::OrderBy)? {
+                    return Ok(Some(SortValue::Item(n)));
+                }
+            }
+            _ => {}
+        }
+        let aliases = ItemAliases { binder: self, clause: Clause::OrderBy };
+        let inner = self.binder(Clause::OrderBy);
+        let bound = Binder { aliases: Some(&aliases), ..inner }.expression(expr)?;
+        if bound.is_const_per_execution() {
+            return Ok(None);
+        }
+        let item = self.items.iter().position(|i| i.expr == bound);
+        Ok(Some(item.map_or(SortValue::Expr(bound), SortValue::Item)))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn finish(
+        self,
+        mut from: From,
+        conditions: Vec<Expr>,
+        having: Option<Expr>,
+        mut sort: Vec<SortItem>,
+        limit: LimitPlan,
+        select: &ast::Select,
+        query: &ast::Query,
+    ) -> SqlResult<QueryPlan> {
+        let width = self.scope.width();
+        let aggregates = self.aggregates.into_inner();
+        let grouped = !select.group_by.is_empty() || !aggregates.is_empty();
+        let place = |e: Expr| {
+            e.map_columns(&mut |s| if s >= AGGREGATE_SLOT { width + s - AGGREGATE_SLOT } else { s })
+        };
+        let types: Vec<ExprType> = self.items.iter().map(|i| i.expr.ty()).collect();
+        let columns = self
+            .items
+            .iter()
+            .map(|i| column_meta(&i.name, &i.expr, self.scope, self.ctx.session.results))
+            .collect::<Vec<ColumnMeta>>();
+        let items: Vec<Expr> = self.items.into_iter().map(|i| place(i.expr)).collect();
+        let having = having.map(place);
+        for item in &mut sort {
+            if let SortValue::Expr(expr) = &mut item.value {
+                *expr = place(std::mem::replace(expr, Expr::null()));
+            }
+        }
+        let read = read_mode(query.locking)?;
+        let group = grouped.then(|| GroupPlan {
+            keys: self.group.into_iter().map(|e| (e.ty().collation, e)).map(|(c, e)| (e, c)).collect(),
+            aggregates,
+            explicit: !select.group_by.is_empty(),
+        });
+        let wanted = if grouped {
+            WantedOrder::default()
+        } else {
+            wanted_order(&from, &items, &sort, &limit, select.options.distinct)
+        };
+        let mut needed = vec![false; width];
+        note_columns(&mut needed, &items, &having, &sort, &group);
+        let input = JoinInput {
+            ctx: self.ctx,
+            scope: self.scope,
+            tables: std::mem::take(&mut from.tables),
+            derived: std::mem::take(&mut from.derived),
+            conditions,
+            wanted,
+            needed,
+            keep_order: select.options.straight_join,
+            locking: read != ReadMode::Snapshot,
+        };
+        let join = plan_join(input)?;
+        if join.ordered {
+            sort.clear();
+        }
+        let items_move = group.is_none() && all_movable(&items);
+        let body = SelectPlan {
+            steps: join.steps,
+            width,
+            constant_filter: join.constant_filter,
+            group,
+            having,
+            items,
+            items_move,
+            distinct: select.options.distinct,
+            sort,
+            read,
+            count_all: select.options.calc_found_rows,
+        };
+        let mut plan = QueryPlan::unsorted(PlanBody::Select(Box::new(body)), columns, types);
+        plan.limit = limit;
+        Ok(plan)
+    }
+}
+
+fn reads_aggregate(expr: &Expr) -> bool {
+    expr.columns().last().is_some_and(|slot| *slot >= AGGREGATE_SLOT)
+}
+
+fn all_movable(items: &[Expr]) -> bool {
+    let mut seen = Vec::new();
+    items.iter().all(|item| match item {
+        Expr::Column(c) if c.ty.kind != TypeKind::Timestamp && !seen.contains(&c.ordinal) => {
+            seen.push(c.ordinal);
+            true
+        }
+        _ => false,
+    })
+}
+
+fn note_columns(
+    needed: &mut [bool],
+    items: &[Expr],
+    having: &Option<Expr>,
+    sort: &[SortItem],
+    group: &Option<GroupPlan>,
+) {
+    let mut note = |e: &Expr| {
+        for slot in e.columns() {
+            if let Some(needed) = needed.get_mut(slot) {
+                *needed = true;
+            }
+        }
+    };
+    items.iter().chain(having).for_each(&mut note);
+    for item in sort {
+        if let SortValue::Expr(expr) = &item.value {
+            note(expr);
+        }
+    }
+    if let Some(group) = group {
+        group.keys.iter().for_each(|(e, _)| note(e));
+        for aggregate in &group.aggregates {
+            aggregate.args.iter().for_each(&mut note);
+            aggregate.options.order.iter().for_each(|key| note(&key.expr));
+        }
+    }
+}
+
+/// The order that would save the sort, if it is one of columns of a single base table in one direction.
+fn wanted_order(
+    from: &From,
+    items: &[Expr],
+    sort: &[SortItem],
+    limit: &LimitPlan,
+    distinct: bool,
+) -> WantedOrder {
+    let mut wanted = WantedOrder::default();
+    let constant = |e: &Option<Expr>| match e {
+        Some(Expr::Const(c)) => match c.value {
+            Value::Int(n) => u64::try_from(n).ok(),
+            Value::UInt(n) => Some(n),
+            _ => None,
+        },
+        _ => None,
+    };
+    // A limit that becomes known later is most often a small page.
+    let assumed = limit.count.as_ref().map(|_| 100);
+    if !distinct {
+        wanted.limit = constant(&limit.count).or(assumed);
+    }
+    if from.tables.len() != 1 {
+        return wanted;
+    }
+    for item in sort {
+        let expr = match &item.value {
+            SortValue::Item(n) => &items[*n],
+            SortValue::Expr(expr) => expr,
+        };
+        let Expr::Column(column) = expr else { return WantedOrder { columns: Vec::new(), ..wanted } };
+        if wanted.columns.is_empty() {
+            wanted.descending = item.key.descending;
+        } else if wanted.descending != item.key.descending {
+            return WantedOrder { columns: Vec::new(), ..wanted };
+        }
+        wanted.columns.push(column.ordinal);
+    }
+    wanted
+}
+
+fn read_mode(locking: Option<ast::Locking>) -> SqlResult<ReadMode> {
+    let Some(locking) = locking else { return Ok(ReadMode::Snapshot) };
+    let wait = match locking.wait {
+        ast::LockWait::Default => WaitPolicy::Wait,
+        ast::LockWait::NoWait | ast::LockWait::Seconds(0) => WaitPolicy::NoWait,
+        ast::LockWait::SkipLocked => WaitPolicy::SkipLocked,
+        ast::LockWait::Seconds(_) => return Err(not_supported("WAIT n")),
+    };
+    Ok(match locking.strength {
+        ast::LockStrength::Share => ReadMode::LockShare(wait),
+        ast::LockStrength::Update => ReadMode::LockExclusive(wait),
+    })
+}
+
+/// Select items as names inside expressions of ORDER BY and GROUP BY, after the tables.
+struct ItemAliases<'a> {
+    binder: &'a SelectBinder<'a>,
+    clause: Clause,
+}
+
+impl Aliases for ItemAliases<'_> {
+    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>> {
+        if order == AliasOrder::BeforeTables {
+            return Ok(None);
+        }
+        let found = self.binder.item_named(name, self.clause)?;
+        Ok(found.map(|n| self.binder.items[n].expr.clone()))
+    }
+}
+
+/// What HAVING may name: select items and the columns of GROUP BY.
+struct HavingNames<'a> {
+    binder: &'a SelectBinder<'a>,
+}
+
+impl Aliases for HavingNames<'_> {
+    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>> {
+        if order == AliasOrder::AfterTables {
+            return Ok(None);
+        }
+        if let Some(n) = self.binder.item_named(name, Clause::Having)? {
+            return Ok(Some(self.binder.items[n].expr.clone()));
+        }
+        let Some(slot) = self.binder.scope.find(name, Clause::Having)? else { return Ok(None) };
+        let column = self.binder.scope.column_expr(slot);
+        let mut known = self.binder.group.iter().chain(self.binder.items.iter().map(|i| &i.expr));
+        Ok(known.any(|e| *e == column).then_some(column))
+    }
+}
+
+/// Converts a value to the class of a set operation's column.
+pub(crate) fn to_common_class(value: Value, ty: &ExprType) -> Value {
+    let own = Expr::constant(value.clone()).ty().class();
+    if value.is_null() || own == ty.class() {
+        return value;
+    }
+    let mut ignored = cohort_types::NoWarnings;
+    match ty.class() {
+        TypeClass::String => {
+            let collation =
+                if ty.collation == Collation::BINARY { Collation::UTF8MB4_GENERAL_CI } else { ty.collation };
+            let bytes = value.to_text().into_bytes();
+            Value::Str(cohort_types::Str { bytes, collation })
+        }
+        TypeClass::Real => value.to_f64(&mut ignored).map_or(Value::Null, Value::Double),
+        TypeClass::Decimal => value.to_decimal(&mut ignored).map_or(Value::Null, Value::Decimal),
+        _ => value,
+    }
+}

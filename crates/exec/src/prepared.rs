@@ -1,0 +1,268 @@
+//! Prepared statements, of the binary protocol (by number) and of SQL (by name).
+//!
+//! A statement keeps its parsed form. Its plan is made at the first execution, for the kinds of the values bound to it, and
+//! again when those, the catalog or the session's settings have changed.
+
+use std::sync::Arc;
+
+use cohort_expr::SessionHooks;
+use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
+use cohort_sql::ast::{self, PrepareSource, Statement};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use hashbrown::HashMap;
+
+use crate::bind::ParamSource;
+use crate::dispatch::{CachedPlan, Job};
+use crate::process_list::Command;
+use crate::session::Session;
+
+/// What a client is told of a statement it prepared.
+#[derive(Clone, Debug)]
+pub struct PrepareInfo {
+    /// Neither 0 nor `u32::MAX`.
+    pub id: u32,
+    pub params: Vec<ColumnMeta>,
+    /// Empty for statements without rows.
+    pub columns: Vec<ColumnMeta>,
+    pub warnings: u16,
+}
+
+/// A session's prepared statements.
+#[derive(Default)]
+pub struct PreparedStatements {
+    by_id: HashMap<u32, Prepared>,
+    by_name: HashMap<String, Prepared>,
+    last_id: u32,
+}
+
+struct Prepared {
+    text: Arc<[u8]>,
+    statement: Arc<Statement>,
+    params: u32,
+    plan: Option<Kept>,
+}
+
+/// A plan with what it was made under.
+#[derive(Clone)]
+struct Kept {
+    plan: Arc<CachedPlan>,
+    version: u64,
+    session: u64,
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub fn prepare(&mut self, sql: &[u8]) -> SqlResult<PrepareInfo> {
+        self.begin_process(Command::Prepare, sql);
+        self.begin_command();
+        self.diagnostics.clear();
+        let outcome = self.prepare_text(sql);
+        self.end_process();
+        let (prepared, columns) = match outcome {
+            Ok(made) => made,
+            Err(error) => {
+                self.diagnostics.set_error(&error);
+                return Err(error);
+            }
+        };
+        let mut param = ColumnMeta::expression("?", TypeCode::VarString, 0, Collation::BINARY);
+        param.flags = cohort_protocol::ColumnFlags::BINARY;
+        let params = vec![param; prepared.params as usize];
+        let statements = &mut self.prepared;
+        let id = loop {
+            statements.last_id = statements.last_id.wrapping_add(1);
+            let id = statements.last_id;
+            if id != 0 && id != u32::MAX && !statements.by_id.contains_key(&id) {
+                break id;
+            }
+        };
+        statements.by_id.insert(id, prepared);
+        Ok(PrepareInfo { id, params, columns, warnings: self.diagnostics.count_for_client() })
+    }
+
+    fn prepare_text(&mut self, sql: &[u8]) -> SqlResult<(Prepared, Vec<ColumnMeta>)> {
+        let Some((range, next)) = cohort_sql::next_statement(sql, self.state.parse.mode) else {
+            return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
+        };
+        let rest = &sql[next.min(sql.len())..];
+        if cohort_sql::next_statement(rest, self.state.parse.mode).is_some() {
+            return Err(crate::diagnostics::syntax_error(&String::from_utf8_lossy(rest)));
+        }
+        let text = &sql[range];
+        let parsed = cohort_sql::parse(text, &self.state.parse)?;
+        if matches!(
+            parsed.statement,
+            Statement::Prepare { .. }
+                | Statement::Execute { .. }
+                | Statement::Deallocate(_)
+                | Statement::LockTables(_)
+        ) {
+            let text = "This command is not supported in the prepared statement protocol yet";
+            return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
+        }
+        let columns = match &parsed.statement {
+            statement @ (Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)) => {
+                let nulls = vec![Value::Null; parsed.params as usize];
+                self.describe(statement, &nulls, ParamSource::Placeholders)?.columns().to_vec()
+            }
+            _ => Vec::new(),
+        };
+        let statement = Arc::new(parsed.statement);
+        Ok((Prepared { text: text.into(), statement, params: parsed.params, plan: None }, columns))
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub fn execute(&mut self, id: u32, params: &[Value], sink: &mut dyn ResultSink) {
+        let Some(prepared) = self.prepared.by_id.get(&id) else {
+            let text = format!("Unknown prepared statement handler ({id}) given to EXECUTE");
+            self.fail(&SqlError::new(ErrorCode::UnknownStmtHandler, text), sink);
+            return;
+        };
+        let text = prepared.text.clone();
+        self.begin_process(Command::Execute, &text);
+        self.begin_command();
+        if let Err(error) = self.run_prepared(&Handle::Id(id), params, false, sink) {
+            self.fail(&error, sink);
+        }
+        self.end_process();
+    }
+
+    /// COM_STMT_CLOSE.
+    pub fn close_statement(&mut self, id: u32) {
+        self.prepared.by_id.remove(&id);
+    }
+
+    /// PREPARE name FROM ...
+    pub(crate) fn prepare_named(
+        &mut self,
+        name: &str,
+        source: &PrepareSource,
+        job: &Job<'_>,
+    ) -> SqlResult<()> {
+        self.prepared.by_name.remove(&name.to_lowercase());
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::UserVariable(variable) => text_of(self.state.user_variable(variable)),
+            PrepareSource::Expr(expr) => text_of(Some(self.eval_alone(expr, job)?)),
+        };
+        let (prepared, _) = self.prepare_text(&text)?;
+        self.prepared.by_name.insert(name.to_lowercase(), prepared);
+        Ok(())
+    }
+
+    /// EXECUTE name USING ...
+    pub(crate) fn execute_named(
+        &mut self,
+        name: &str,
+        using: &[ast::Expr],
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let params: Vec<Value> = using.iter().map(|e| self.eval_alone(e, job)).collect::<SqlResult<_>>()?;
+        if !self.prepared.by_name.contains_key(&name.to_lowercase()) {
+            return Err(unknown_handler(name, "EXECUTE"));
+        }
+        self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink)
+    }
+
+    /// EXECUTE IMMEDIATE.
+    pub(crate) fn execute_immediate(
+        &mut self,
+        source: &ast::Expr,
+        using: &[ast::Expr],
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let text = text_of(Some(self.eval_alone(source, job)?));
+        let params: Vec<Value> = using.iter().map(|e| self.eval_alone(e, job)).collect::<SqlResult<_>>()?;
+        let (prepared, _) = self.prepare_text(&text)?;
+        // A name that no identifier can be.
+        let handle = Handle::Name("\0immediate".into());
+        self.prepared.by_name.insert("\0immediate".into(), prepared);
+        let outcome = self.run_prepared(&handle, &params, job.more, sink);
+        self.prepared.by_name.remove("\0immediate");
+        outcome
+    }
+
+    /// DEALLOCATE PREPARE.
+    pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
+        let removed = self.prepared.by_name.remove(&name.to_lowercase());
+        removed.map(|_| ()).ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))
+    }
+
+    fn run_prepared(
+        &mut self,
+        handle: &Handle,
+        params: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let prepared = self.prepared.get(handle);
+        if params.len() != prepared.params as usize {
+            return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
+        }
+        let (text, statement, kept) =
+            (prepared.text.clone(), prepared.statement.clone(), prepared.plan.clone());
+        let job = Job { text: &text, params, source: ParamSource::Placeholders, more };
+        if !matches!(
+            &*statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        ) {
+            return self.run_statement(&statement, &job, None, sink);
+        }
+        let version = self.state.db.catalog.read().version;
+        let usable =
+            |k: &Kept| k.version == version && k.session == self.state.plan_key && k.plan.fits(params);
+        if let Some(kept) = kept.filter(usable) {
+            self.diagnostics.clear();
+            if self.run_cached(&kept.plan, &job, sink)? {
+                return Ok(());
+            }
+        }
+        let session = self.state.plan_key;
+        let made = self.run_and_keep(&statement, &job, sink)?;
+        self.prepared.get_mut(handle).plan = made.map(|(plan, version)| Kept { plan, version, session });
+        Ok(())
+    }
+}
+
+/// Which prepared statement.
+enum Handle {
+    Id(u32),
+    Name(String),
+}
+
+impl PreparedStatements {
+    fn get(&self, handle: &Handle) -> &Prepared {
+        match handle {
+            Handle::Id(id) => &self.by_id[id],
+            Handle::Name(name) => &self.by_name[name],
+        }
+    }
+
+    fn get_mut(&mut self, handle: &Handle) -> &mut Prepared {
+        let found = match handle {
+            Handle::Id(id) => self.by_id.get_mut(id),
+            Handle::Name(name) => self.by_name.get_mut(name),
+        };
+        found.expect("a statement is not deallocated while it runs")
+    }
+}
+
+fn unknown_handler(name: &str, command: &str) -> SqlError {
+    let text = format!("Unknown prepared statement handler ({name}) given to {command}");
+    SqlError::new(ErrorCode::UnknownStmtHandler, text)
+}
+
+fn text_of(value: Option<Value>) -> Vec<u8> {
+    match value {
+        None | Some(Value::Null) => b"NULL".to_vec(),
+        Some(value) => match value.as_bytes() {
+            Some(bytes) => bytes.to_vec(),
+            None => value.to_text().into_bytes(),
+        },
+    }
+}

@@ -1,0 +1,112 @@
+//! GROUP BY and aggregates. A group is its first row, which answers for columns that are not aggregated (sql_mode without
+//! ONLY_FULL_GROUP_BY), and the state of each aggregate.
+
+use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows};
+use cohort_types::{SqlResult, Value};
+use hashbrown::HashMap;
+
+use crate::plan::GroupPlan;
+use crate::select::Flow;
+use crate::select::join::JoinSink;
+use crate::statement::StatementContext;
+
+struct Group {
+    row: Vec<Value>,
+    states: Vec<AggregateState>,
+}
+
+/// The groups found so far.
+pub(super) struct Groups<'p> {
+    plan: &'p GroupPlan,
+    width: usize,
+    groups: Vec<Group>,
+    by_key: HashMap<Vec<u8>, u32, ahash::RandomState>,
+    key: Vec<u8>,
+}
+
+impl<'p> Groups<'p> {
+    /// No group yet. `width`: slots of a row.
+    pub(super) fn new(plan: &'p GroupPlan, width: usize) -> Groups<'p> {
+        Groups { plan, width, groups: Vec::new(), by_key: HashMap::default(), key: Vec::new() }
+    }
+
+    fn start_group(&mut self, row: Vec<Value>) -> usize {
+        let states = self.plan.aggregates.iter().map(|a| a.new_state()).collect();
+        self.groups.push(Group { row, states });
+        self.groups.len() - 1
+    }
+
+    /// The group of a row.
+    fn group_of(&mut self, ctx: &StatementContext<'_>, row: &[Value]) -> SqlResult<usize> {
+        if self.plan.keys.is_empty() {
+            if self.groups.is_empty() {
+                self.start_group(row.to_vec());
+            }
+            return Ok(0);
+        }
+        self.key.clear();
+        for (expr, collation) in &self.plan.keys {
+            append_group_key(&*expr.eval(row, &ctx.eval)?, *collation, &mut self.key);
+        }
+        if let Some(n) = self.by_key.get(self.key.as_slice()) {
+            return Ok(*n as usize);
+        }
+        let n = self.start_group(row.to_vec());
+        self.by_key.insert(self.key.clone(), n as u32);
+        Ok(n)
+    }
+
+    /// Pushes one row per group: its first row and the answers of the aggregates.
+    pub(super) fn finish(
+        mut self,
+        ctx: &mut StatementContext<'_>,
+        sort_by_key: bool,
+        sink: &mut dyn JoinSink,
+    ) -> SqlResult<()> {
+        if self.groups.is_empty() && !self.plan.explicit {
+            self.start_group(vec![Value::Null; self.width]);
+        }
+        if sort_by_key && !self.plan.keys.is_empty() {
+            self.sort(ctx)?;
+        }
+        for group in self.groups {
+            ctx.check_interrupt()?;
+            let mut row = group.row;
+            for (aggregate, state) in self.plan.aggregates.iter().zip(group.states) {
+                row.push(aggregate.finish(state, &ctx.eval)?);
+            }
+            if sink.joined(ctx, &mut row)? == Flow::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// MariaDB's groups come in the order of their keys.
+    fn sort(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
+        let key = |collation| SortKey { collation, descending: false };
+        let keys: Vec<SortKey> = self.plan.keys.iter().map(|(_, collation)| key(*collation)).collect();
+        let mut keyed = Vec::with_capacity(self.groups.len());
+        for group in std::mem::take(&mut self.groups) {
+            let mut values = Vec::with_capacity(keys.len());
+            for (expr, _) in &self.plan.keys {
+                values.push(expr.eval(&group.row, &ctx.eval)?.into_owned());
+            }
+            keyed.push((values, group));
+        }
+        keyed.sort_by(|a, b| compare_rows(&a.0, &b.0, &keys));
+        self.groups = keyed.into_iter().map(|(_, group)| group).collect();
+        Ok(())
+    }
+}
+
+impl JoinSink for Groups<'_> {
+    fn joined(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
+        let n = self.group_of(ctx, row)?;
+        let group = &mut self.groups[n];
+        for (aggregate, state) in self.plan.aggregates.iter().zip(&mut group.states) {
+            aggregate.add(state, row, &ctx.eval)?;
+        }
+        Ok(Flow::Continue)
+    }
+}

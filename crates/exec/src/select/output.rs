@@ -1,0 +1,292 @@
+//! HAVING, projection, DISTINCT, ORDER BY, LIMIT.
+
+use cohort_expr::{Expr, SortKey, append_group_key, compare_rows};
+use cohort_types::{Collation, SqlResult, Value};
+use hashbrown::HashSet;
+
+use crate::plan::{PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, to_common_class};
+use crate::select::join::JoinSink;
+use crate::select::{Flow, Limits, RowCounts, RowSink, run_query, set_operation};
+use crate::statement::StatementContext;
+use crate::table::ReadMode;
+
+/// Sorting keeps this many rows more than the limit before it throws the last away.
+const SORT_SLACK: usize = 1024;
+
+/// The last stage of a SELECT.
+pub(super) struct Output<'p> {
+    select: &'p SelectPlan,
+    sink: &'p mut dyn RowSink,
+    window: Window,
+    /// Values can be taken out of the row.
+    moves: bool,
+    distinct: Option<Distinct>,
+    sorter: Option<Sorter>,
+    values: Vec<Value>,
+}
+
+impl<'p> Output<'p> {
+    pub(super) fn new(select: &'p SelectPlan, limits: Limits, sink: &'p mut dyn RowSink) -> Output<'p> {
+        let keys: Vec<SortKey> = select.sort.iter().map(|s| s.key).collect();
+        let keep = if select.count_all { u64::MAX } else { limits.reach() };
+        let collations = || select.items.iter().map(|i| i.ty().collation).collect();
+        Output {
+            select,
+            sink,
+            window: Window { limits, passed: 0, sent: 0 },
+            moves: select.items_move && select.steps.len() <= 1,
+            distinct: select.distinct.then(|| Distinct::new(collations())),
+            sorter: (!keys.is_empty()).then(|| Sorter::new(keys, keep)),
+            values: Vec::with_capacity(select.items.len()),
+        }
+    }
+
+    /// LIMIT 0, and nobody counts.
+    pub(super) fn is_full(&self) -> bool {
+        self.window.limits.count == 0 && !self.select.count_all
+    }
+
+    /// Rows that a scan will be asked for.
+    pub(super) fn rows_expected(&self) -> Option<u64> {
+        let all = self.sorter.is_some() || self.distinct.is_some() || self.select.count_all;
+        (!all && self.window.limits.count != u64::MAX).then(|| self.window.limits.reach())
+    }
+
+    /// Sends what was kept for sorting.
+    pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>) -> SqlResult<RowCounts> {
+        if let Some(sorter) = self.sorter.take() {
+            for mut row in sorter.finish() {
+                if self.send(ctx, &mut row)? == Flow::Stop {
+                    break;
+                }
+            }
+        }
+        let Window { passed, sent, .. } = self.window;
+        Ok(RowCounts { sent, found: if self.select.count_all { passed } else { sent } })
+    }
+
+    /// Counts a row in its final order against the limit and sends it.
+    fn send(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        let flow = self.window.send(ctx, values, self.sink)?;
+        Ok(if self.select.count_all { Flow::Continue } else { flow })
+    }
+
+    fn project(&mut self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
+        self.values.clear();
+        for item in &self.select.items {
+            match item {
+                Expr::Column(c) if self.moves => {
+                    self.values.push(std::mem::replace(&mut row[c.ordinal], Value::Null));
+                }
+                item => self.values.push(item.eval(row, &ctx.eval)?.into_owned()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JoinSink for Output<'_> {
+    fn joined(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
+        if let Some(having) = &self.select.having
+            && !having.passes(row, &ctx.eval)?
+        {
+            return Ok(Flow::Continue);
+        }
+        if self.select.read != ReadMode::Snapshot {
+            // The client learns of rows that may not be hardened yet (I5).
+            ctx.trx.reveal();
+        }
+        let mut keys = Vec::new();
+        if self.sorter.is_some() {
+            for item in &self.select.sort {
+                match &item.value {
+                    SortValue::Expr(expr) => keys.push(expr.eval(row, &ctx.eval)?.into_owned()),
+                    SortValue::Item(_) => keys.push(Value::Null),
+                }
+            }
+        }
+        self.project(ctx, row)?;
+        if let Some(distinct) = &mut self.distinct
+            && !distinct.is_new(&self.values)
+        {
+            return Ok(Flow::Continue);
+        }
+        let Some(sorter) = &mut self.sorter else {
+            let mut values = std::mem::take(&mut self.values);
+            let flow = self.send(ctx, &mut values);
+            self.values = values;
+            return flow;
+        };
+        fill_item_keys(&self.select.sort, &self.values, &mut keys);
+        sorter.push(keys, std::mem::take(&mut self.values));
+        Ok(Flow::Continue)
+    }
+}
+
+fn fill_item_keys(sort: &[SortItem], values: &[Value], keys: &mut [Value]) {
+    for (item, key) in sort.iter().zip(keys) {
+        if let SortValue::Item(n) = item.value {
+            *key = values[n].clone();
+        }
+    }
+}
+
+/// OFFSET and LIMIT over rows in their final order.
+struct Window {
+    limits: Limits,
+    /// Rows that came, before the limit.
+    passed: u64,
+    sent: u64,
+}
+
+impl Window {
+    fn send(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        values: &mut Vec<Value>,
+        sink: &mut dyn RowSink,
+    ) -> SqlResult<Flow> {
+        self.passed += 1;
+        if self.passed <= self.limits.offset {
+            return Ok(Flow::Continue);
+        }
+        if self.sent >= self.limits.count {
+            return Ok(Flow::Stop);
+        }
+        self.sent += 1;
+        if sink.row(ctx, values)? == Flow::Stop || self.sent >= self.limits.count {
+            return Ok(Flow::Stop);
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+/// The rows seen, for DISTINCT.
+pub(super) struct Distinct {
+    collations: Vec<Collation>,
+    seen: HashSet<Vec<u8>, ahash::RandomState>,
+    key: Vec<u8>,
+}
+
+impl Distinct {
+    pub(super) fn new(collations: Vec<Collation>) -> Distinct {
+        Distinct { collations, seen: HashSet::default(), key: Vec::new() }
+    }
+
+    /// Whether no equal row came before.
+    pub(super) fn is_new(&mut self, values: &[Value]) -> bool {
+        !self.has(values) && self.seen.insert(self.key.clone())
+    }
+
+    /// Whether an equal row came before.
+    pub(super) fn has(&mut self, values: &[Value]) -> bool {
+        self.key.clear();
+        for (value, collation) in values.iter().zip(&self.collations) {
+            append_group_key(value, *collation, &mut self.key);
+        }
+        self.seen.contains(self.key.as_slice())
+    }
+}
+
+/// Rows with their sort keys; equal keys stay in the order they came.
+struct Sorter {
+    keys: Vec<SortKey>,
+    rows: Vec<(Vec<Value>, Vec<Value>)>,
+    /// Only the first so many matter.
+    keep: usize,
+}
+
+impl Sorter {
+    fn new(keys: Vec<SortKey>, keep: u64) -> Sorter {
+        Sorter { keys, rows: Vec::new(), keep: usize::try_from(keep).unwrap_or(usize::MAX) }
+    }
+
+    fn push(&mut self, keys: Vec<Value>, row: Vec<Value>) {
+        self.rows.push((keys, row));
+        if self.rows.len() >= self.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
+            self.sort();
+            self.rows.truncate(self.keep);
+        }
+    }
+
+    fn sort(&mut self) {
+        let keys = &self.keys;
+        self.rows.sort_by(|a, b| compare_rows(&a.0, &b.0, keys));
+    }
+
+    fn finish(mut self) -> impl Iterator<Item = Vec<Value>> {
+        self.sort();
+        self.rows.into_iter().map(|(_, row)| row)
+    }
+}
+
+/// Runs what is no SELECT: set operations, VALUES, queries in parentheses.
+pub(super) fn run_sorted(
+    plan: &QueryPlan,
+    ctx: &mut StatementContext<'_>,
+    limits: Limits,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
+    if limits.count == 0 {
+        return Ok(RowCounts::default());
+    }
+    let keys: Vec<SortKey> = plan.sort.iter().map(|s| s.key).collect();
+    let mut window = Window { limits, passed: 0, sent: 0 };
+    if keys.is_empty() {
+        run_body(plan, ctx, &mut Windowed { window: &mut window, sink })?;
+    } else {
+        let mut all = Sorted { plan, sorter: Sorter::new(keys, limits.reach()) };
+        run_body(plan, ctx, &mut all)?;
+        for mut row in all.sorter.finish() {
+            if window.send(ctx, &mut row, sink)? == Flow::Stop {
+                break;
+            }
+        }
+    }
+    Ok(RowCounts { sent: window.sent, found: window.sent })
+}
+
+fn run_body(plan: &QueryPlan, ctx: &mut StatementContext<'_>, sink: &mut dyn RowSink) -> SqlResult<()> {
+    match &plan.body {
+        PlanBody::Select(_) => run_query(plan, ctx, u64::MAX, sink).map(|_| ()),
+        PlanBody::Nested(inner) => run_query(inner, ctx, u64::MAX, sink).map(|_| ()),
+        PlanBody::Union(union) => set_operation::run(union, &plan.types, ctx, sink),
+        PlanBody::Values(rows) => {
+            for row in rows {
+                let mut values = Vec::with_capacity(row.len());
+                for (expr, ty) in row.iter().zip(&plan.types) {
+                    values.push(to_common_class(expr.eval(&[], &ctx.eval)?.into_owned(), ty));
+                }
+                if sink.row(ctx, &mut values)? == Flow::Stop {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+struct Windowed<'w> {
+    window: &'w mut Window,
+    sink: &'w mut dyn RowSink,
+}
+
+impl RowSink for Windowed<'_> {
+    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.window.send(ctx, values, self.sink)
+    }
+}
+
+struct Sorted<'p> {
+    plan: &'p QueryPlan,
+    sorter: Sorter,
+}
+
+impl RowSink for Sorted<'_> {
+    fn row(&mut self, _: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        let mut keys = vec![Value::Null; self.plan.sort.len()];
+        fill_item_keys(&self.plan.sort, values, &mut keys);
+        self.sorter.push(keys, std::mem::take(values));
+        Ok(Flow::Continue)
+    }
+}

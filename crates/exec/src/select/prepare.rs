@@ -1,0 +1,61 @@
+//! Before a query reads: metadata locks on its tables, and whether they are still those of the plan.
+//!
+//! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed, and the scan
+//! would end early.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Catalog, Table};
+use cohort_locks::MetadataMode;
+use cohort_types::SqlResult;
+
+use crate::plan::{PlanBody, QueryPlan, Source};
+use crate::statement::StatementContext;
+
+/// Whether the plan can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    Fresh,
+    /// A table was changed between planning and locking: plan again.
+    Stale,
+}
+
+/// Locks the tables of a query for reading, until the transaction ends.
+pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    let mut tables = Vec::new();
+    tables_of(plan, &mut tables);
+    if tables.is_empty() {
+        return Ok(Freshness::Fresh);
+    }
+    for table in &tables {
+        let open = ctx.trx.open_table(table)?;
+        ctx.trx.lock_name(&open.table_key, MetadataMode::SharedRead)?;
+    }
+    let catalog = ctx.db.catalog.read();
+    Ok(if tables.iter().all(|t| is_current(&catalog, t)) { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// Whether the catalog still holds this very description.
+pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
+    catalog.table(&table.name.schema, &table.name.table).is_some_and(|now| Arc::ptr_eq(now, table))
+}
+
+fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<&'p Arc<Table>>) {
+    match &plan.body {
+        PlanBody::Select(select) => {
+            for step in &select.steps {
+                match &step.source {
+                    Source::Base { table, .. } => tables.push(table),
+                    Source::Derived(inner) => tables_of(inner, tables),
+                    Source::Virtual(_) => {}
+                }
+            }
+        }
+        PlanBody::Union(union) => {
+            tables_of(&union.left, tables);
+            tables_of(&union.right, tables);
+        }
+        PlanBody::Nested(inner) => tables_of(inner, tables),
+        PlanBody::Values(_) => {}
+    }
+}

@@ -1,0 +1,221 @@
+//! What of a session expressions and planners read, and what they change through [`SessionHooks`].
+
+use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_config::{Scope, SessionVars, VarId, VarValue};
+use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
+use cohort_locks::KillFlag;
+use cohort_sql::{ParseMode, ParseOptions};
+use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+use hashbrown::HashMap;
+
+use crate::database::Database;
+use crate::session::ConnectionInfo;
+use crate::variables::{set_error, to_value};
+
+/// Facts that variables tell about the statement before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LastCounts {
+    pub warnings: u64,
+    pub errors: u64,
+    pub in_transaction: bool,
+}
+
+/// The part of a session that a running statement sees and does not change, but through the cells.
+pub struct SessionState {
+    pub db: Arc<Database>,
+    pub info: ConnectionInfo,
+    pub vars: SessionVars,
+    /// Settings and facts that expressions depend on; fixed while a statement runs.
+    pub env: SessionEnv,
+    /// How statements are read.
+    pub parse: ParseOptions,
+    pub current_schema: Option<Arc<str>>,
+    /// By name in lower case.
+    pub user_variables: RefCell<HashMap<String, Value>>,
+    /// Collation of the character set in which strings are sent.
+    pub results: Collation,
+    /// LAST_INSERT_ID(n) of the running statement.
+    pub(crate) next_insert_id: Cell<Option<u64>>,
+    /// Warnings that planning found.
+    pub(crate) planning_warnings: RefCell<Vec<Warning>>,
+    /// Hash of all that plans depend on besides the catalog.
+    pub(crate) plan_key: u64,
+    /// SET timestamp, in microseconds.
+    pub(crate) clock_override: Option<i64>,
+    pub(crate) last: LastCounts,
+    pub(crate) kill: KillFlag,
+}
+
+impl SessionState {
+    /// The state of a new session.
+    pub(crate) fn new(db: Arc<Database>, info: ConnectionInfo, kill: KillFlag) -> SessionState {
+        let vars = db.globals.new_session();
+        let env = SessionEnv::new(0);
+        let current_schema = info.schema.as_deref().map(Arc::from);
+        let mut state = SessionState {
+            db,
+            info,
+            vars,
+            env,
+            parse: ParseOptions::default(),
+            current_schema,
+            user_variables: RefCell::default(),
+            results: Collation::UTF8MB4_GENERAL_CI,
+            next_insert_id: Cell::new(None),
+            planning_warnings: RefCell::default(),
+            plan_key: 0,
+            clock_override: None,
+            last: LastCounts::default(),
+            kill,
+        };
+        state.adopt_client_charset();
+        state.refresh();
+        state
+    }
+
+    /// The character set that the client named in the handshake.
+    pub(crate) fn adopt_client_charset(&mut self) {
+        let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
+        let charset = VarValue::text(collation.charset().name());
+        for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
+            self.vars.put(id, &charset);
+        }
+        self.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+    }
+
+    /// After variables or the current database changed: what is derived from them.
+    pub(crate) fn refresh(&mut self) {
+        let vars = &self.vars;
+        let mode = SqlMode(vars.uint(VarId::SqlMode));
+        let collation = match vars.value(VarId::CollationConnection) {
+            VarValue::Text(name) => Collation::by_name(&name),
+            _ => None,
+        };
+        let collation = collation.unwrap_or(Collation::UTF8MB4_GENERAL_CI);
+        let zone = vars.text(VarId::TimeZone);
+        let env = &mut self.env;
+        env.sql_mode = mode;
+        env.time_zone = zone.as_deref().and_then(TimeZone::parse).unwrap_or(TimeZone::Offset(0));
+        env.collation_connection = collation;
+        env.div_precision_increment = vars.uint(VarId::DivPrecisionIncrement) as u8;
+        env.group_concat_max_len = vars.uint(VarId::GroupConcatMaxLen);
+        env.max_allowed_packet = vars.uint(VarId::MaxAllowedPacket);
+        env.default_week_format = vars.uint(VarId::DefaultWeekFormat) as u8;
+        env.connection_id = self.info.id.0;
+        env.user = format!("{}@{}", self.info.user, self.info.host);
+        env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
+        env.database = self.current_schema.as_deref().map(str::to_owned);
+        env.version = cohort_config::VERSION.to_owned();
+        // NULL sends strings as they are, which is UTF-8.
+        let results = vars.text(VarId::CharacterSetResults).and_then(|name| Charset::by_name(&name));
+        self.results = results.unwrap_or(Charset::Utf8mb4).default_collation();
+        self.parse = ParseOptions {
+            mode: ParseMode {
+                ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
+                pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
+                no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+                high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
+                ignore_space: mode.has(SqlMode::IGNORE_SPACE),
+            },
+            collation,
+        };
+        self.plan_key = self.hash_for_plans(zone.as_deref());
+    }
+
+    fn hash_for_plans(&self, zone: Option<&str>) -> u64 {
+        // One process, one seed: the hash never leaves memory.
+        let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+        let env = &self.env;
+        (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection, self.results)
+            .hash(&mut hasher);
+        (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
+            .hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The time now, as the session's clock says.
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.clock_override.unwrap_or_else(|| self.db.clock.wall_us() as i64)
+    }
+
+    /// The type of a user variable's value; None when it was never set.
+    pub fn user_variable_type(&self, name: &str) -> Option<ExprType> {
+        let variables = self.user_variables.borrow();
+        let value = variables.get(&name.to_lowercase())?;
+        Some(Expr::constant(value.clone()).ty())
+    }
+
+    /// A warning found while planning; it is the statement's.
+    pub fn warn_planning(&self, code: ErrorCode, text: String) {
+        let warning = Warning { level: Level::Warning, error: SqlError::new(code, text) };
+        self.planning_warnings.borrow_mut().push(warning);
+    }
+
+    /// Values that are computed when they are read.
+    fn computed(&self, id: VarId) -> Option<Value> {
+        Some(match id {
+            VarId::LastInsertId | VarId::Identity => Value::UInt(self.env.last_insert_id),
+            VarId::Timestamp => Value::Double(self.env.now_micros as f64 / 1e6),
+            VarId::PseudoThreadId => Value::UInt(self.info.id.0),
+            VarId::WarningCount => Value::UInt(self.last.warnings),
+            VarId::ErrorCount => Value::UInt(self.last.errors),
+            VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
+            _ => {
+                let facts = self.db.facts.read().clone()?;
+                to_value(&facts.variable(id)?)
+            }
+        })
+    }
+}
+
+use std::hash::BuildHasher;
+
+impl SessionHooks for SessionState {
+    fn user_variable(&self, name: &str) -> Option<Value> {
+        self.user_variables.borrow().get(&name.to_lowercase()).cloned()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value) {
+        self.user_variables.borrow_mut().insert(name.to_lowercase(), value);
+    }
+
+    fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value> {
+        let scope = match scope {
+            VariableScope::Default => None,
+            VariableScope::Global => Some(Scope::Global),
+            VariableScope::Session => Some(Scope::Session),
+        };
+        let stored = self.vars.get(name, scope).map_err(set_error)?;
+        let computed = VarId::find(name).filter(|id| id.setting().computed).and_then(|id| self.computed(id));
+        Ok(computed.unwrap_or_else(|| to_value(&stored)))
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.next_insert_id.set(Some(id));
+    }
+
+    fn clock_micros(&self) -> i64 {
+        self.db.clock.wall_us() as i64
+    }
+
+    fn random(&self) -> u64 {
+        self.db.rng.next_u64()
+    }
+
+    fn sleep(&self, duration: Duration) -> bool {
+        const STEP: Duration = Duration::from_millis(20);
+        let start_ns = self.db.clock.monotonic_ns();
+        loop {
+            if self.kill.killed().is_some() {
+                return true;
+            }
+            let gone = Duration::from_nanos(self.db.clock.monotonic_ns().saturating_sub(start_ns));
+            let Some(left) = duration.checked_sub(gone).filter(|left| !left.is_zero()) else { return false };
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+}

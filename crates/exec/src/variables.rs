@@ -1,0 +1,310 @@
+//! SET: system variables, user variables, names, transaction characteristics.
+
+use std::time::Duration;
+
+use cohort_base::{DomainId, ServerId};
+use cohort_config::{Scope, SetError, SetNote, VarId, VarValue};
+use cohort_expr::{SessionHooks, TimeZone};
+use cohort_protocol::ResultSink;
+use cohort_sql::ast::{self, SetItem, SetValue, Statement};
+use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+
+use crate::bind::{convert, not_supported};
+use crate::dispatch::Job;
+use crate::session::Session;
+use crate::trx::{Isolation, RowImage};
+
+/// A variable's value as SQL sees it.
+pub(crate) fn to_value(value: &VarValue) -> Value {
+    match value {
+        VarValue::Null => Value::Null,
+        VarValue::Bool(b) => Value::Int((*b).into()),
+        VarValue::Int(n) => Value::Int(*n),
+        VarValue::UInt(n) => Value::UInt(*n),
+        VarValue::Double(v) => Value::Double(*v),
+        VarValue::Text(text) => Value::text(&**text),
+    }
+}
+
+fn from_value(value: &Value) -> VarValue {
+    match value {
+        Value::Null => VarValue::Null,
+        Value::Int(n) => VarValue::Int(*n),
+        Value::UInt(n) => VarValue::UInt(*n),
+        Value::Double(v) => VarValue::Double(*v),
+        Value::Float(v) => VarValue::Double(f64::from(*v)),
+        Value::Decimal(_) => VarValue::Double(value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(0.0)),
+        other => VarValue::text(&other.to_text()),
+    }
+}
+
+/// The client's error for a SET that was refused.
+pub(crate) fn set_error(error: SetError) -> SqlError {
+    let code = match &error {
+        SetError::Unknown(_) => ErrorCode::UnknownSystemVariable,
+        SetError::ReadOnly(_) | SetError::NoSessionValue(_) | SetError::NoGlobalValue(_) => {
+            ErrorCode::IncorrectGlobalLocalVar
+        }
+        SetError::SessionReadOnly(_) => ErrorCode::VariableIsReadonly,
+        SetError::GlobalOnly(_) => ErrorCode::GlobalVariable,
+        SetError::SessionOnly(_) => ErrorCode::LocalVariable,
+        SetError::WrongValue(..) => ErrorCode::WrongValueForVar,
+        SetError::WrongType(_) => ErrorCode::WrongTypeForVar,
+        SetError::UnknownCharset(_) => ErrorCode::UnknownCharacterSet,
+        SetError::UnknownCollation(_) => ErrorCode::UnknownCollation,
+    };
+    SqlError::new(code, error.to_string())
+}
+
+impl Session {
+    /// SET, item by item; when one fails none of the session's variables keeps a new value.
+    pub(crate) fn set_items(&mut self, items: &[SetItem], job: &Job<'_>) -> SqlResult<()> {
+        let before = self.state.vars.clone();
+        let outcome = items.iter().try_for_each(|item| self.set_item(item, job));
+        if outcome.is_err() {
+            self.state.vars = before;
+        }
+        self.state.refresh();
+        self.apply_settings();
+        outcome
+    }
+
+    /// SET STATEMENT var = value FOR statement.
+    pub(crate) fn set_statement(
+        &mut self,
+        items: &[SetItem],
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let before = self.state.vars.clone();
+        self.set_items(items, job)?;
+        let outcome = self.run_statement(statement, job, None, sink);
+        self.state.vars = before;
+        self.state.refresh();
+        self.apply_settings();
+        outcome
+    }
+
+    fn set_item(&mut self, item: &SetItem, job: &Job<'_>) -> SqlResult<()> {
+        match item {
+            SetItem::UserVariable { name, value } => {
+                let value = self.eval_alone(value, job)?;
+                self.state.set_user_variable(name, value);
+                Ok(())
+            }
+            SetItem::Variable { scope, name, value } => self.set_variable(*scope, name, value, job),
+            SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref()),
+            SetItem::CharacterSet(charset) => self.set_names(charset.as_deref(), None),
+            SetItem::Transaction { scope, isolation, access } => {
+                self.set_transaction(*scope, *isolation, *access)
+            }
+            SetItem::Role(None) => Ok(()),
+            SetItem::Role(Some(name)) => {
+                Err(SqlError::new(ErrorCode::InvalidRole, format!("Invalid role specification `{name}`")))
+            }
+            SetItem::Password { .. } => Err(not_supported("SET PASSWORD")),
+        }
+    }
+
+    fn set_variable(
+        &mut self,
+        scope: ast::VariableScope,
+        name: &str,
+        value: &SetValue,
+        job: &Job<'_>,
+    ) -> SqlResult<()> {
+        let scope = match scope {
+            ast::VariableScope::Global => Scope::Global,
+            _ => Scope::Session,
+        };
+        let id = VarId::find(name);
+        let value = match value {
+            SetValue::Default => {
+                self.state.vars.set_default(name, scope).map_err(set_error)?;
+                return self.variable_changed(id, scope, None);
+            }
+            SetValue::Word(word) => VarValue::text(word),
+            SetValue::Expr(expr) => from_value(&self.eval_alone(expr, job)?),
+        };
+        let value = charset_by_number(id, value);
+        if let Some(VarId::TimeZone) = id {
+            check_time_zone(&value)?;
+        }
+        match self.state.vars.set(name, scope, &value).map_err(set_error)? {
+            SetNote::Exact => {}
+            SetNote::Adjusted(text) => {
+                let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
+                self.diagnostics.push(Warning { level: Level::Warning, error });
+            }
+        }
+        self.variable_changed(id, scope, Some(&value))
+    }
+
+    /// What follows at once from a changed variable; the rest is done by `apply_settings`.
+    fn variable_changed(
+        &mut self,
+        id: Option<VarId>,
+        scope: Scope,
+        value: Option<&VarValue>,
+    ) -> SqlResult<()> {
+        let Some(id) = id else { return Ok(()) };
+        if scope == Scope::Global {
+            let facts = self.state.db.facts.read().clone();
+            if let Some(facts) = facts {
+                facts.global_changed(id);
+            }
+            return Ok(());
+        }
+        match id {
+            VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,
+            VarId::Timestamp => {
+                let seconds = match value {
+                    Some(_) => self.state.vars.double(VarId::Timestamp),
+                    None => 0.0,
+                };
+                self.state.clock_override = (seconds > 0.0).then_some((seconds * 1e6) as i64);
+            }
+            VarId::LastInsertId | VarId::Identity => {
+                self.state.env.last_insert_id = self.state.vars.uint(VarId::LastInsertId);
+            }
+            VarId::InsertId => self.trx.settings.insert_id = self.state.vars.uint(VarId::InsertId),
+            VarId::GtidSeqNo => {
+                let n = self.state.vars.uint(VarId::GtidSeqNo);
+                self.trx.settings.binlog.seq_no = (n > 0).then_some(n);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
+        let charset = match charset {
+            Some(name) => convert::charset(name)?,
+            None => Charset::Utf8mb4,
+        };
+        let collation = match collation {
+            Some(name) => Collation::by_name(name).ok_or_else(|| {
+                SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+            })?,
+            None => charset.default_collation(),
+        };
+        if collation.charset() != charset {
+            let text = format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                charset.name()
+            );
+            return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
+        }
+        let name = VarValue::text(charset.name());
+        for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
+            self.state.vars.put(id, &name);
+        }
+        self.state.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        Ok(())
+    }
+
+    fn set_transaction(
+        &mut self,
+        scope: ast::VariableScope,
+        isolation: Option<ast::IsolationLevel>,
+        access: Option<ast::AccessMode>,
+    ) -> SqlResult<()> {
+        if scope == ast::VariableScope::Unspecified {
+            if self.trx.in_transaction() {
+                let text = "Transaction characteristics can't be changed while a transaction is in progress";
+                return Err(SqlError::new(ErrorCode::CantChangeTxCharacteristics, text));
+            }
+            let settings = &mut self.trx.settings;
+            settings.next_isolation = isolation.map(isolation_level).or(settings.next_isolation);
+            settings.next_access_mode =
+                access.map(crate::other_statements::access_mode).or(settings.next_access_mode);
+            return Ok(());
+        }
+        let scope = if scope == ast::VariableScope::Global { Scope::Global } else { Scope::Session };
+        if let Some(level) = isolation {
+            let value = VarValue::UInt(level as u64);
+            self.state.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
+        }
+        if let Some(access) = access {
+            let value = VarValue::Bool(access == ast::AccessMode::ReadOnly);
+            self.state.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the variables that the transaction obeys to it.
+    pub(crate) fn apply_settings(&mut self) {
+        let vars = &self.state.vars;
+        let settings = &mut self.trx.settings;
+        settings.isolation = match vars.uint(VarId::TransactionIsolation) {
+            0 => Isolation::ReadUncommitted,
+            1 => Isolation::ReadCommitted,
+            2 => Isolation::RepeatableRead,
+            _ => Isolation::Serializable,
+        };
+        settings.access_mode = match vars.flag(VarId::TransactionReadOnly) {
+            true => crate::trx::AccessMode::ReadOnly,
+            false => crate::trx::AccessMode::ReadWrite,
+        };
+        settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
+        settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
+        settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
+        settings.auto_increment_increment = vars.uint(VarId::AutoIncrementIncrement);
+        settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
+        let binlog = &mut settings.binlog;
+        binlog.on = vars.globals().flag(VarId::LogBin) && vars.flag(VarId::SqlLogBin);
+        binlog.annotate = vars.flag(VarId::BinlogAnnotateRowEvents);
+        binlog.row_image = match vars.uint(VarId::BinlogRowImage) {
+            0 => RowImage::Minimal,
+            1 => RowImage::NoBlob,
+            _ => RowImage::Full,
+        };
+        binlog.domain = DomainId(vars.uint(VarId::GtidDomainId) as u32);
+        binlog.server = ServerId(vars.uint(VarId::ServerId) as u32);
+        // A session starts with the global value; only a switch ends a transaction.
+        let autocommit = vars.flag(VarId::Autocommit);
+        if autocommit != self.trx.autocommit() && !self.trx.in_transaction() {
+            // Without a transaction there is nothing to commit that could fail.
+            let _ = self.trx.set_autocommit(autocommit);
+        }
+    }
+}
+
+fn isolation_level(level: ast::IsolationLevel) -> Isolation {
+    match level {
+        ast::IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
+        ast::IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+        ast::IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+        ast::IsolationLevel::Serializable => Isolation::Serializable,
+    }
+}
+
+/// Character sets and collations may be given by their numbers: the output of mariadb-binlog does.
+fn charset_by_number(id: Option<VarId>, value: VarValue) -> VarValue {
+    use VarId::*;
+    let number = match value {
+        VarValue::Int(n) => u16::try_from(n).ok(),
+        VarValue::UInt(n) => u16::try_from(n).ok(),
+        _ => None,
+    };
+    let (Some(id), Some(collation)) = (id, number.and_then(Collation::from_id)) else { return value };
+    match id {
+        CharacterSetServer
+        | CharacterSetClient
+        | CharacterSetConnection
+        | CharacterSetResults
+        | CharacterSetDatabase
+        | CharacterSetFilesystem => VarValue::text(collation.charset().name()),
+        CollationServer | CollationConnection | CollationDatabase => VarValue::text(collation.name()),
+        _ => value,
+    }
+}
+
+fn check_time_zone(value: &VarValue) -> SqlResult<()> {
+    let known = matches!(value, VarValue::Text(name) if TimeZone::parse(name).is_some());
+    let error =
+        || SqlError::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{value}'"));
+    if known { Ok(()) } else { Err(error()) }
+}
