@@ -16,7 +16,6 @@
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
-
 mod binlog_image;
 mod collation;
 mod column;

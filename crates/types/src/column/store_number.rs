@@ -3,7 +3,8 @@
 use super::store::Store;
 use crate::value::number::{Numeric, parse_f64};
 use crate::{
-    ColumnType, DECIMALS_NOT_FIXED, Decimal, IntValue, Lost, NoWarnings, SqlError, SqlResult, TypeKind, Value,
+    ColumnType, DECIMALS_NOT_FIXED, Decimal, IntValue, Lost, NoWarnings, SqlError, SqlResult, Str, TypeKind,
+    Value,
 };
 
 /// What follows a number in a text.
@@ -50,7 +51,7 @@ fn number_prefix(text: &[u8]) -> (usize, Rest) {
 
 impl Store<'_> {
     /// Reports what followed a number.
-    fn rest(&mut self, rest: Rest, kind: &str, text: &[u8]) -> SqlResult<()> {
+    fn rest(&mut self, rest: Rest, kind: &str, text: &Str) -> SqlResult<()> {
         match rest {
             Rest::Nothing => Ok(()),
             Rest::Spaces => {
@@ -58,7 +59,7 @@ impl Store<'_> {
                 Ok(())
             }
             Rest::Garbage => self.truncated(),
-            Rest::NoNumber => self.incorrect(kind, text),
+            Rest::NoNumber => self.incorrect(kind, &text.shown()),
         }
     }
 
@@ -75,7 +76,7 @@ impl Store<'_> {
         if clamped != wide {
             self.out_of_range()?;
         } else if let Some((rest, text)) = rest {
-            self.rest(rest, "integer", &text.bytes)?;
+            self.rest(rest, "integer", &text)?;
         }
         Ok(if self.ty.unsigned { Value::UInt(clamped as u64) } else { Value::Int(clamped as i64) })
     }
@@ -94,44 +95,47 @@ impl Store<'_> {
             Err(value) => (value.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO), Lost::Nothing, None),
         };
         let ty = self.ty;
+        let text_rest = rest.as_ref().map_or(Rest::Nothing, |(rest, _)| *rest);
+        if let Some((rest @ (Rest::Garbage | Rest::NoNumber), text)) = &rest {
+            self.rest(*rest, "decimal", text)?;
+        }
         let rounded = number.round(ty.decimals.into()).ok().filter(|_| lost != Lost::Range);
         let rounded = rounded.filter(|v| u32::from(v.int_digits()) + u32::from(ty.decimals) <= ty.length);
-        let Some(rounded) = rounded.filter(|v| !(ty.unsigned && v.is_negative())) else {
+        let is_refused = ty.unsigned && number.is_negative();
+        let Some(rounded) = rounded.filter(|_| !is_refused) else {
             self.out_of_range()?;
             return Ok(Value::Decimal(limit(ty, number.is_negative())));
         };
-        match rest {
-            Some((rest, text)) if rest != Rest::Nothing => self.rest(rest, "decimal", &text.bytes)?,
-            _ if rounded != number || lost == Lost::Fraction => self.note_truncated(),
-            _ => {}
+        let cut = rounded != number || lost == Lost::Fraction;
+        if text_rest == Rest::Spaces || (text_rest == Rest::Nothing && cut) {
+            self.note_truncated();
         }
         Ok(Value::Decimal(rounded))
     }
 
     pub(super) fn real(&mut self, value: Value) -> SqlResult<Value> {
-        let (number, rest) = match Store::text_of(self.local(value)) {
+        let number = match Store::text_of(self.local(value)) {
             Ok(text) => {
                 let (number, numeric) = parse_f64(&text.bytes);
                 let rest = number_prefix(&text.bytes).1;
                 if numeric == Numeric::Part && number.abs() == f64::MAX {
                     self.out_of_range()?;
-                    return self.finish_real(number).map(|(v, _)| v);
+                    return Ok(self.finish_real(number).0);
                 }
-                (number, Some((rest, text)))
+                self.rest(rest, "double", &text)?;
+                number
             }
-            Err(value) => (value.to_f64(&mut NoWarnings).unwrap_or(0.0), None),
+            Err(value) => value.to_f64(&mut NoWarnings).unwrap_or(0.0),
         };
-        let (value, fits) = self.finish_real(number)?;
+        let (value, fits) = self.finish_real(number);
         if !fits {
             self.out_of_range()?;
-        } else if let Some((rest, text)) = rest {
-            self.rest(rest, "double", &text.bytes)?;
         }
         Ok(value)
     }
 
     /// The nearest value of the column, and whether the number was in its range.
-    fn finish_real(&mut self, number: f64) -> SqlResult<(Value, bool)> {
+    fn finish_real(&self, number: f64) -> (Value, bool) {
         let ty = self.ty;
         let mut v = number;
         let mut max = if ty.kind == TypeKind::Float { f64::from(f32::MAX) } else { f64::MAX };
@@ -145,7 +149,7 @@ impl Store<'_> {
         let clamped = v.clamp(min, max);
         let value =
             if ty.kind == TypeKind::Float { Value::Float(clamped as f32) } else { Value::Double(clamped) };
-        Ok((value, clamped == v))
+        (value, clamped == v)
     }
 
     pub(super) fn bit(&mut self, value: Value) -> SqlResult<Value> {
@@ -154,8 +158,8 @@ impl Store<'_> {
         let bits = match self.local(value) {
             Value::Int(v) => Some(v as u64),
             Value::UInt(v) | Value::Bit { bits: v, .. } => Some(v),
-            Value::Float(v) => Some(f64::from(v) as i64 as u64),
-            Value::Double(v) => Some(v as i64 as u64),
+            Value::Float(v) => Some(truncated_bits(v.into())),
+            Value::Double(v) => Some(truncated_bits(v)),
             Value::Decimal(v) if v.is_negative() && !v.round(0).is_ok_and(|r| r.is_zero()) => {
                 self.out_of_range()?;
                 Some(0)
@@ -189,6 +193,9 @@ impl Store<'_> {
             }
             Err(value) => match value {
                 Value::Date(_) | Value::Time(_) | Value::DateTime(_) => return self.year_of_temporal(value),
+                // Years of doubles are cut, not rounded.
+                Value::Float(v) => (f64_integer(v.trunc().into()), None),
+                Value::Double(v) => (f64_integer(v.trunc()), None),
                 value => (integer_of(&value), None),
             },
         };
@@ -204,7 +211,7 @@ impl Store<'_> {
             return Ok(Value::UInt(0));
         };
         if let Some((rest, text)) = rest {
-            self.rest(rest, "integer", &text.bytes)?;
+            self.rest(rest, "integer", &text)?;
         }
         Ok(Value::UInt(year as u64))
     }
@@ -241,11 +248,14 @@ fn integer_of(value: &Value) -> i128 {
         Value::Float(v) => f64_integer((*v).into()),
         Value::Double(v) => f64_integer(*v),
         Value::Decimal(v) => decimal_integer(v),
-        Value::Time(_) | Value::DateTime(_) => {
-            decimal_integer(&value.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO))
-        }
         _ => value.to_int(&mut NoWarnings).map_or(0, IntValue::wide),
     }
+}
+
+/// The integer part of a double as 64 bits; of one that has none, as MariaDB's machines have it.
+pub(super) fn truncated_bits(v: f64) -> u64 {
+    let limit = 9_223_372_036_854_775_808.0;
+    if (-limit..limit).contains(&v) { v as i64 as u64 } else { i64::MIN as u64 }
 }
 
 fn f64_integer(v: f64) -> i128 {

@@ -17,7 +17,7 @@ fn datetime_of(value: &Value, mode: SqlMode, today: Option<Date>) -> Parsed<Date
         Value::Date(v) => given(v.at_midnight(), Issues::default()),
         Value::DateTime(v) => given(*v, Issues::default()),
         Value::Time(v) => match today.and_then(|d| add_time(d, *v)) {
-            Some(sum) => given(sum, Issues::CUT),
+            Some(sum) => given(sum, Issues::default()),
             None => Parsed {
                 value: None,
                 issues: Issues::OUT_OF_RANGE,
@@ -44,6 +44,9 @@ fn number_of(value: &Value) -> Decimal {
 
 /// A value as an error text shows it.
 fn text_of(value: &Value) -> Vec<u8> {
+    if let Value::Str(s) = value {
+        return s.shown();
+    }
     let mut text = Vec::new();
     value.write_text(DECIMALS_NOT_FIXED, &mut text);
     text
@@ -57,18 +60,23 @@ impl Store<'_> {
         SqlError::new(crate::ErrorCode::TruncatedWrongValue, text.message)
     }
 
-    /// Reports a bad temporal: 1292 in strict mode; else 1264 when a value was out of range, 1265 otherwise.
-    fn bad(&mut self, kind: &str, value: &Value, issues: Issues) -> SqlResult<()> {
+    /// Reports a temporal out of range: 1292 in strict mode, else 1264.
+    fn beyond(&mut self, kind: &str, value: &Value) -> SqlResult<()> {
         if self.ctx.strict {
             return Err(self.incorrect_temporal(kind, &text_of(value)));
         }
-        if issues.any(Issues::OUT_OF_RANGE) { self.out_of_range() } else { self.truncated() }
+        self.out_of_range()
     }
 
     /// Reports issues, and gives the value that is stored.
     fn judge<T: Default>(&mut self, kind: &str, value: &Value, parsed: Parsed<T>) -> SqlResult<T> {
-        if parsed.value.is_none() || !parsed.issues.is_good() {
-            self.bad(kind, value, parsed.issues)?;
+        if parsed.value.is_some() && parsed.issues.any(Issues::OUT_OF_RANGE) {
+            self.beyond(kind, value)?;
+        } else if parsed.value.is_none() || !parsed.issues.is_good() {
+            if self.ctx.strict {
+                return Err(self.incorrect_temporal(kind, &text_of(value)));
+            }
+            self.truncated()?;
         } else if parsed.issues.any(Issues::CUT) || parsed.issues.any(Issues::NOTE) {
             self.note_truncated();
         }
@@ -86,8 +94,8 @@ impl Store<'_> {
         let mode = self.ctx.sql_mode;
         let parsed = match &value {
             Value::Time(v) => given(*v, Issues::default()),
-            Value::Date(_) => given(Time::default(), Issues::CUT),
-            Value::DateTime(v) => given(v.time(), Issues::CUT),
+            Value::Date(v) => given(v.at_midnight(), Issues::default()).into_time(),
+            Value::DateTime(v) => given(*v, Issues::default()).into_time(),
             Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => {
                 Time::parse(&s.bytes, mode)
             }
@@ -104,7 +112,7 @@ impl Store<'_> {
         match local.with_decimals(self.ty.decimals, self.ctx.sql_mode) {
             Some(rounded) => Ok(Value::DateTime(rounded)),
             None => {
-                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                self.beyond("datetime", &value)?;
                 Ok(Value::DateTime(DateTime::default()))
             }
         }
@@ -127,11 +135,11 @@ impl Store<'_> {
         match utc {
             LocalToUtc::Exact(micros) => Ok(Value::Timestamp(micros)),
             LocalToUtc::Gap(micros) => {
-                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                self.beyond("datetime", &value)?;
                 Ok(Value::Timestamp(micros))
             }
             LocalToUtc::OutOfRange => {
-                self.bad("datetime", &value, Issues::OUT_OF_RANGE)?;
+                self.beyond("datetime", &value)?;
                 Ok(Value::Timestamp(0))
             }
         }

@@ -1,21 +1,29 @@
 //! Assignment to string columns, ENUM and SET.
 
 use super::store::Store;
+use super::store_number::truncated_bits;
 use crate::json::is_valid_json;
 use crate::value::number::write_f64;
-use crate::{Charset, Collation, DECIMALS_NOT_FIXED, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
+use crate::{
+    Charset, Collation, DECIMALS_NOT_FIXED, Lost, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value,
+};
 
 impl Store<'_> {
     pub(super) fn string(&mut self, value: Value) -> SqlResult<Value> {
         let ty = self.ty;
+        let mut replaced = false;
         let mut bytes = match Store::text_of(self.local(value)) {
-            Ok(text) => self.convert(text)?,
+            Ok(text) => {
+                let (bytes, bad) = self.convert(text)?;
+                replaced = bad;
+                bytes
+            }
             Err(Value::Double(v)) => self.real_text(v, 17),
             Err(Value::Float(v)) => self.real_text(v.into(), 6),
             Err(value @ Value::Bit { .. }) => {
                 let mut out = Vec::new();
                 value.write_text(DECIMALS_NOT_FIXED, &mut out);
-                self.convert(Str { bytes: out, collation: Collation::BINARY })?
+                self.convert(Str { bytes: out, collation: Collation::BINARY })?.0
             }
             Err(value) => {
                 let mut out = Vec::new();
@@ -26,7 +34,9 @@ impl Store<'_> {
         let limit = self.limit(&bytes);
         if bytes.len() > limit {
             let only_spaces = bytes[limit..].iter().all(|&b| b == b' ') && ty.collation != Collation::BINARY;
-            if !only_spaces {
+            if !only_spaces && replaced {
+                // One condition is enough.
+            } else if !only_spaces {
                 self.too_long(SqlError::data_truncated)?;
             } else if ty.kind == TypeKind::VarChar {
                 self.note_truncated();
@@ -62,24 +72,25 @@ impl Store<'_> {
         end
     }
 
-    /// Text as the column's character set can hold it, still in UTF-8.
-    fn convert(&mut self, text: Str) -> SqlResult<Vec<u8>> {
+    /// Text as the column's character set can hold it, still in UTF-8, and whether that took replacements, which were
+    /// reported.
+    fn convert(&mut self, text: Str) -> SqlResult<(Vec<u8>, bool)> {
         let to = self.ty.collation.charset();
         if to == Charset::Binary {
             if text.collation.charset() == Charset::Latin1 {
                 let mut out = Vec::new();
                 Charset::Latin1.encode(&text.bytes, &mut out);
-                return Ok(out);
+                return Ok((out, false));
             }
-            return Ok(text.bytes);
+            return Ok((text.bytes, false));
         }
         if text.collation == Collation::BINARY {
             let mut out = Vec::with_capacity(text.bytes.len());
             if let Err(at) = to.decode(&text.bytes, &mut out) {
                 self.bad_string(&text.bytes[at..])?;
-                return Ok(replace_bad(to, &text.bytes));
+                return Ok((replace_bad(to, &text.bytes), true));
             }
-            return Ok(out);
+            return Ok((out, false));
         }
         if let Err(at) = to.check(&text.bytes) {
             self.bad_string(&text.bytes[at..])?;
@@ -88,9 +99,9 @@ impl Store<'_> {
             let mut out = Vec::new();
             // What was just encoded decodes.
             let _ = to.decode(&narrow, &mut out);
-            return Ok(out);
+            return Ok((out, true));
         }
-        Ok(text.bytes)
+        Ok((text.bytes, false))
     }
 
     /// 1366 with the bytes from the first bad one on, six at most.
@@ -181,10 +192,7 @@ impl Store<'_> {
         }
         // A number in quotes, as LOAD DATA has them.
         let digits = std::str::from_utf8(label).ok().and_then(|t| t.trim_start().parse::<u64>().ok());
-        match digits {
-            Some(0) if label.len() == 1 => Ok(0),
-            number => self.member_number(number.unwrap_or(0)),
-        }
+        self.member_number(digits.unwrap_or(0))
     }
 
     fn member(&self, label: &[u8]) -> Option<usize> {
@@ -214,8 +222,8 @@ impl Store<'_> {
         Ok(bits & known)
     }
 
-    fn set_bits(&mut self, text: &[u8]) -> SqlResult<u64> {
-        let text = trim_end(text);
+    fn set_bits(&mut self, whole: &[u8]) -> SqlResult<u64> {
+        let text = trim_end(whole);
         if text.is_empty() {
             return Ok(0);
         }
@@ -229,7 +237,7 @@ impl Store<'_> {
         if !unknown {
             return Ok(bits);
         }
-        match number_in_quotes(text) {
+        match number_in_quotes(whole) {
             Some(number) => self.known_bits(number),
             None => {
                 self.truncated()?;
@@ -256,9 +264,12 @@ fn number_in_quotes(text: &[u8]) -> Option<u64> {
 /// A number as ENUM and SET take it: fractions cut, negative ones as their bits.
 fn number_bits(value: &Value) -> u64 {
     match value {
-        Value::Float(v) => f64::from(*v) as i64 as u64,
-        Value::Double(v) => *v as i64 as u64,
-        Value::Decimal(v) => v.truncate(0).to_i64().0 as u64,
+        Value::Float(v) => truncated_bits((*v).into()),
+        Value::Double(v) => truncated_bits(*v),
+        Value::Decimal(v) => match v.truncate(0).to_i64() {
+            (_, Lost::Range) => i64::MIN as u64,
+            (v, _) => v as u64,
+        },
         value => value.to_int(&mut NoWarnings).map_or(0, |v| v.wide() as u64),
     }
 }

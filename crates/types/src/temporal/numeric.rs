@@ -28,17 +28,15 @@ fn widen(v: i64) -> Option<(i64, bool)> {
     })
 }
 
-/// Whole part, saturated, microseconds of the fraction, and whether digits beyond were cut.
-fn split(v: &Decimal, mode: SqlMode) -> (i64, u32, Issues) {
+/// Whole part, saturated, and microseconds of the fraction.
+fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
     let kept = match v.round(6) {
         Ok(rounded) if mode.has(SqlMode::TIME_ROUND_FRACTIONAL) => rounded,
         _ => v.truncate(6),
     };
-    let cut = kept != *v && !mode.has(SqlMode::TIME_ROUND_FRACTIONAL);
     let whole = kept.truncate(0);
     let micros = kept.sub(&whole).and_then(|f| f.mul(&Decimal::from_i64(SECOND)));
-    let micros = micros.map_or(0, |m| m.abs().to_u64().0 as u32);
-    (whole.to_i64().0, micros, if cut { Issues::NOTE } else { Issues::default() })
+    (whole.to_i64().0, micros.map_or(0, |m| m.abs().to_u64().0 as u32))
 }
 
 impl DateTime {
@@ -79,10 +77,8 @@ impl DateTime {
         if v.is_negative() {
             return Parsed::bad(Issues::TRUNCATED);
         }
-        let (whole, micros, cut) = split(v, mode);
-        let mut parsed = DateTime::from_number(whole, micros, mode);
-        parsed.issues |= cut;
-        parsed
+        let (whole, micros) = split(v, mode);
+        DateTime::from_number(whole, micros, mode)
     }
 
     /// 20260102030405.
@@ -134,12 +130,11 @@ impl Time {
 
     /// A number with a fraction.
     pub fn from_decimal(v: &Decimal, mode: SqlMode) -> Parsed<Time> {
-        let (whole, micros, cut) = split(v, mode);
+        let (whole, micros) = split(v, mode);
         let mut parsed = Time::from_number(whole, micros, mode);
         if whole == 0 && v.is_negative() {
             parsed = parsed.map(|t| Time { micros: -t.micros });
         }
-        parsed.issues |= cut;
         parsed
     }
 

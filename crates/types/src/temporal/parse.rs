@@ -260,7 +260,7 @@ impl Date {
 impl Parsed<DateTime> {
     /// The date alone; a time of day other than midnight is cut.
     pub fn into_date(self) -> Parsed<Date> {
-        let cut = self.value.is_some_and(|v| v.micros_of_day() != 0);
+        let cut = self.value.is_some_and(|v| v.micros_of_day() != 0 && !v.date.is_zero());
         let mut date = self.map(|v| v.date);
         // A fraction that could not be rounded up at the end of the calendar does no harm here.
         if date.value.is_some() && date.issues.any(Issues::OUT_OF_RANGE) {
@@ -276,8 +276,9 @@ impl Parsed<DateTime> {
 impl Parsed<DateTime> {
     /// The time of day alone; the date is cut.
     pub fn into_time(self) -> Parsed<Time> {
+        let cut = self.value.is_some_and(|v| !v.date.is_zero());
         let mut time = self.map(|v| v.time());
-        if time.value.is_some() {
+        if cut {
             time.issues |= Issues::CUT;
         }
         time

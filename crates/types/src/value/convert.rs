@@ -1,7 +1,7 @@
 //! Values as numbers and as text.
 
 use super::number::{self, Numeric};
-use super::{DECIMALS_NOT_FIXED, IntValue, Value};
+use super::{DECIMALS_NOT_FIXED, IntValue, Str, Value};
 use crate::{Decimal, FixedOffset, Lost, SqlError, TimeZone, Warning, WarningSink};
 
 impl Value {
@@ -57,7 +57,7 @@ impl Value {
             Value::Decimal(v) => v.to_f64(),
             Value::Str(s) => {
                 let (v, numeric) = number::parse_f64(&s.bytes);
-                warn_unless_whole(numeric, "DOUBLE", &s.bytes, sink);
+                warn_unless_whole(numeric, "DOUBLE", s, sink);
                 v
             }
             Value::Date(v) => f64::from(v.to_number()),
@@ -78,7 +78,7 @@ impl Value {
             Value::Str(s) => {
                 let (v, lost) = Decimal::parse(&s.bytes);
                 if lost != Lost::Nothing {
-                    sink.warn(Warning::warning(SqlError::truncated_incorrect("DECIMAL", &s.bytes)));
+                    sink.warn(Warning::warning(SqlError::truncated_incorrect("DECIMAL", &s.shown())));
                 }
                 v
             }
@@ -113,7 +113,7 @@ impl Value {
             },
             Value::Str(s) => {
                 let (v, numeric) = number::parse_int(&s.bytes);
-                warn_unless_whole(numeric, "INTEGER", &s.bytes, sink);
+                warn_unless_whole(numeric, "INTEGER", s, sink);
                 i64::try_from(v).map_or(IntValue::Unsigned(v as u64), IntValue::Signed)
             }
             Value::Date(v) => IntValue::Signed(v.to_number().into()),
@@ -160,8 +160,8 @@ fn with_fraction(micros: i128, fraction: u32) -> Decimal {
     if fraction == 0 { Decimal::from_i128(micros / 1_000_000, 0) } else { Decimal::from_i128(micros, 6) }
 }
 
-fn warn_unless_whole(numeric: Numeric, kind: &str, text: &[u8], sink: &mut dyn WarningSink) {
+fn warn_unless_whole(numeric: Numeric, kind: &str, text: &Str, sink: &mut dyn WarningSink) {
     if numeric != Numeric::Whole {
-        sink.warn(Warning::warning(SqlError::truncated_incorrect(kind, text)));
+        sink.warn(Warning::warning(SqlError::truncated_incorrect(kind, &text.shown())));
     }
 }

@@ -66,6 +66,17 @@ pub enum Value {
     },
 }
 
+impl Str {
+    /// As an error text shows it: bytes of the binary collation that are not ASCII as `\xHH`.
+    pub fn shown(&self) -> Vec<u8> {
+        if self.collation != Collation::BINARY || self.bytes.is_ascii() {
+            return self.bytes.clone();
+        }
+        let show = |&b: &u8| if b.is_ascii() { vec![b] } else { format!("\\x{b:02X}").into_bytes() };
+        self.bytes.iter().flat_map(show).collect()
+    }
+}
+
 impl Value {
     /// A text value of the server's default collation.
     pub fn text(text: impl Into<String>) -> Value {
