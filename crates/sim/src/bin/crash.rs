@@ -1,0 +1,83 @@
+//! The long run of the crash tests: `./x crash --minutes N`.
+//!
+//! Takes turns: the explorer over the in-memory world with a new seed, then rounds of a real server that is killed under load. Ends with status 1 and
+//! the seed at the first violation.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cohort_sim::kill::{Books, Target, end};
+use cohort_sim::{Script, Violation, explore};
+
+struct Arguments {
+    minutes: u64,
+    seed: u64,
+    port: u16,
+    server: PathBuf,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("cohortd")));
+    let mut found = Arguments { minutes: 1, seed: 1, port: 33_900, server: beside.unwrap_or_default() };
+    let mut rest = std::env::args().skip(1);
+    while let Some(name) = rest.next() {
+        let value = rest.next().ok_or(format!("{name} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|e| format!("{name} {value}: {e}"));
+        match name.as_str() {
+            "--minutes" => found.minutes = number()?,
+            "--seed" => found.seed = number()?,
+            "--port" => found.port = u16::try_from(number()?).map_err(|e| format!("{name}: {e}"))?,
+            "--server" => found.server = PathBuf::from(value),
+            _ => return Err(format!("unknown option {name}; known: --minutes --seed --port --server")),
+        }
+    }
+    Ok(found)
+}
+
+fn run(arguments: &Arguments) -> Result<(), Violation> {
+    let folder = std::env::temp_dir().join(format!("cohort-crash-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| Violation(format!("{}: {e}", folder.display())))?;
+    let target = Target {
+        server: arguments.server.clone(),
+        datadir: folder.join("data"),
+        port: arguments.port,
+        clients: 8,
+    };
+    target.set_up()?;
+    let (start, limit) = (Instant::now(), Duration::from_secs(60 * arguments.minutes));
+    let (mut books, mut seed, mut recoveries) = (Books::default(), arguments.seed, 0);
+    while start.elapsed() < limit {
+        recoveries += explore(Script { seed, transfers: 60 }, seed % 3, 3)?.recoveries;
+        for round in 0..16 {
+            if start.elapsed() < limit {
+                target.round(&mut books, &end(round, seed), seed)?;
+            }
+        }
+        println!(
+            "seed {seed}: {} s, {recoveries} recoveries explored, {} crashes of the server, {} transfers acknowledged, no violation",
+            start.elapsed().as_secs(),
+            books.rounds,
+            books.acknowledged
+        );
+        seed += 1;
+    }
+    std::fs::remove_dir_all(&folder).map_err(|e| Violation(format!("{}: {e}", folder.display())))
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(text) => {
+            eprintln!("crash: {text}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(violation) => {
+            eprintln!("VIOLATION: {}", violation.0);
+            ExitCode::FAILURE
+        }
+    }
+}

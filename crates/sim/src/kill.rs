@@ -1,0 +1,372 @@
+//! Kills a real server under load and checks what survives, from what the clients know.
+//!
+//! Clients move money between accounts and write each transfer into a journal, in one transaction. A client knows which of its transfers
+//! were acknowledged; readers note the newest journal rows they were shown, by plain and by locking reads. Then the server is killed, or aborts itself
+//! at a failpoint, and is started again. Whatever the moment:
+//!
+//! - the money is conserved, and the balances are those that the journal yields;
+//! - every acknowledged transfer is there, at most one more per client is (the one in flight), and none is missing in between;
+//! - every row that a reader was shown is there (I5);
+//! - the binlog tells the same transfers, each once (I2).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_vfs::{Rng, SeededRng};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+use crate::bank::Violation;
+
+const ACCOUNTS: u64 = 10;
+const OPENING_BALANCE: i64 = 1_000_000;
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// The server under test and its load.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The `cohortd` program.
+    pub server: PathBuf,
+    /// Its data directory; made by the first start.
+    pub datadir: PathBuf,
+    /// Loopback port to use.
+    pub port: u16,
+    /// Concurrent clients that write.
+    pub clients: u64,
+}
+
+/// How a round ends.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// SIGKILL after this long.
+    Kill(Duration),
+    /// The server aborts itself: `COHORT_FAILPOINT`, such as `before:harden:40`.
+    Failpoint(String),
+}
+
+/// What the clients know, over all rounds.
+#[derive(Debug, Default)]
+pub struct Books {
+    /// Per client: the next transfer's number; all below it were acknowledged or found after a crash.
+    next: BTreeMap<u64, u64>,
+    /// Newest journal rows that readers were shown.
+    shown: Mutex<BTreeMap<u64, u64>>,
+    /// Transfers acknowledged in all rounds.
+    pub acknowledged: u64,
+    /// Rounds checked.
+    pub rounds: u64,
+}
+
+/// A running server; killed when dropped.
+struct Server {
+    child: Child,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn violation(what: impl Into<String>) -> Violation {
+    Violation(what.into())
+}
+
+impl Target {
+    fn start(&self, failpoint: Option<&str>) -> Result<Server, Violation> {
+        let log = self.datadir.with_extension("err");
+        let log_file = std::fs::OpenOptions::new().create(true).append(true).open(&log);
+        let mut command = Command::new(&self.server);
+        command
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", self.datadir.display()))
+            .arg("--bind-address=127.0.0.1")
+            .arg(format!("--port={}", self.port))
+            .arg(format!("--socket={}", self.datadir.with_extension("sock").display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log_file.map_err(|e| violation(format!("{}: {e}", log.display())))?);
+        if let Some(point) = failpoint {
+            command.env("COHORT_FAILPOINT", point);
+        }
+        let child = command.spawn().map_err(|e| violation(format!("{}: {e}", self.server.display())))?;
+        let mut server = Server { child };
+        let start = Instant::now();
+        loop {
+            if self.connect().is_ok() {
+                return Ok(server);
+            }
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(violation(format!(
+                    "the server does not start ({status}); see {}",
+                    log.display()
+                )));
+            }
+            if start.elapsed() > START_LIMIT {
+                return Err(violation(format!("the server does not answer; see {}", log.display())));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn connect(&self) -> mysql::Result<Conn> {
+        let options = OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .user(Some("root"))
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(Duration::from_secs(5)))
+            .read_timeout(Some(Duration::from_secs(20)));
+        Conn::new(options)
+    }
+
+    /// Makes the bank's tables in a new data directory.
+    pub fn set_up(&self) -> Result<(), Violation> {
+        let _server = self.start(None)?;
+        let run = || -> mysql::Result<()> {
+            let mut c = self.connect()?;
+            c.query_drop("CREATE DATABASE bank")?;
+            c.query_drop("CREATE TABLE bank.account (id INT PRIMARY KEY, balance BIGINT NOT NULL)")?;
+            c.query_drop(
+                "CREATE TABLE bank.journal (client INT, n INT, src INT NOT NULL, dst INT NOT NULL, amount INT NOT NULL, \
+                 PRIMARY KEY (client, n))",
+            )?;
+            for id in 0..ACCOUNTS {
+                c.query_drop(format!("INSERT INTO bank.account VALUES ({id}, {OPENING_BALANCE})"))?;
+            }
+            Ok(())
+        };
+        run().map_err(|e| violation(format!("cannot set up the bank: {e}")))
+    }
+
+    /// One round: start, load, the end, start again, check.
+    pub fn round(&self, books: &mut Books, end: &End, seed: u64) -> Result<(), Violation> {
+        let failpoint = match end {
+            End::Failpoint(point) => Some(point.as_str()),
+            End::Kill(_) => None,
+        };
+        let mut server = self.start(failpoint)?;
+        let is_over = AtomicBool::new(false);
+        let acknowledged: Vec<u64> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..self.clients)
+                .map(|client| {
+                    let (is_over, first) = (&is_over, books.next.get(&client).copied().unwrap_or(0));
+                    scope.spawn(move || self.write(client, first, seed, is_over))
+                })
+                .collect();
+            for locking in ["", " LOCK IN SHARE MODE"] {
+                let (is_over, shown) = (&is_over, &books.shown);
+                scope.spawn(move || self.read(locking, shown, is_over));
+            }
+            wait_for_end(&mut server.child, end);
+            is_over.store(true, Ordering::SeqCst);
+            drop(server);
+            writers.into_iter().map(|writer| writer.join().expect("a client does not panic")).collect()
+        });
+        for (client, next) in (0..).zip(acknowledged) {
+            books.acknowledged += next - books.next.get(&client).copied().unwrap_or(0);
+            books.next.insert(client, next);
+        }
+        let _server = self.start(None)?;
+        self.check(books).map_err(|v| violation(format!("after {end:?}, seed {seed}: {}", v.0)))?;
+        books.rounds += 1;
+        Ok(())
+    }
+
+    /// A client's transfers from number `first` on; answers the number after the last acknowledged one.
+    fn write(&self, client: u64, first: u64, seed: u64, is_over: &AtomicBool) -> u64 {
+        let rng = SeededRng::new(seed ^ (client << 32));
+        let mut next = first;
+        let Ok(mut c) = self.connect() else { return next };
+        while !is_over.load(Ordering::Relaxed) {
+            let (src, dst) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS));
+            match transfer(&mut c, client, next, (src, dst), 1 + rng.below(100) as i64) {
+                Ok(()) => next += 1,
+                // A deadlock's victim was rolled back and may try again; everything else ends the client.
+                Err(mysql::Error::MySqlError(e)) if e.code == 1213 || e.code == 1205 => {}
+                Err(_) => return next,
+            }
+        }
+        next
+    }
+
+    /// Notes what is shown until the end.
+    fn read(&self, locking: &str, shown: &Mutex<BTreeMap<u64, u64>>, is_over: &AtomicBool) {
+        let Ok(mut c) = self.connect() else { return };
+        while !is_over.load(Ordering::Relaxed) {
+            for client in 0..self.clients {
+                let newest = format!(
+                    "SELECT n FROM bank.journal WHERE client = {client} ORDER BY client DESC, n DESC LIMIT 1{locking}"
+                );
+                match c.query_first::<u64, _>(newest) {
+                    Ok(Some(n)) => {
+                        let mut shown = shown.lock().expect("no reader panics");
+                        let entry = shown.entry(client).or_insert(n);
+                        *entry = n.max(*entry);
+                    }
+                    Ok(None) => {}
+                    Err(mysql::Error::MySqlError(e)) if e.code == 1213 || e.code == 1205 => {}
+                    Err(_) => return,
+                }
+            }
+        }
+    }
+
+    fn check(&self, books: &mut Books) -> Result<(), Violation> {
+        let broken = |e: mysql::Error| violation(format!("the check cannot read: {e}"));
+        let mut c = self.connect().map_err(broken)?;
+        let journal: Vec<(u64, u64, u64, u64, i64)> = c
+            .query("SELECT client, n, src, dst, amount FROM bank.journal ORDER BY client, n")
+            .map_err(broken)?;
+        let balances: Vec<(u64, i64)> =
+            c.query("SELECT id, balance FROM bank.account ORDER BY id").map_err(broken)?;
+        check_balances(&journal, &balances)?;
+        let mut found: BTreeMap<u64, u64> = BTreeMap::new();
+        for (client, n, ..) in &journal {
+            let next = found.entry(*client).or_insert(0);
+            if n != next {
+                return Err(violation(format!("client {client}: transfer {next} is missing before {n}")));
+            }
+            *next += 1;
+        }
+        for (client, next) in &mut books.next {
+            let survived = found.get(client).copied().unwrap_or(0);
+            if survived < *next {
+                return Err(violation(format!(
+                    "I4: client {client}: {next} acknowledged, {survived} survived"
+                )));
+            }
+            if survived > *next + 1 {
+                return Err(violation(format!("client {client}: {next} acknowledged, {survived} found")));
+            }
+            *next = survived;
+        }
+        for (client, n) in books.shown.lock().expect("no reader panics").iter() {
+            if *n >= found.get(client).copied().unwrap_or(0) {
+                return Err(violation(format!("I5: client {client}: transfer {n} was shown and is undone")));
+            }
+        }
+        let rows: BTreeSet<(u64, u64)> = journal.iter().map(|(client, n, ..)| (*client, *n)).collect();
+        let told = told_by_binlog(&self.datadir)?;
+        if told != rows {
+            let differing: Vec<_> = told.symmetric_difference(&rows).take(5).collect();
+            return Err(violation(format!("I2: binlog and table differ, first in {differing:?}")));
+        }
+        Ok(())
+    }
+}
+
+fn wait_for_end(child: &mut Child, end: &End) {
+    match end {
+        End::Kill(after) => {
+            std::thread::sleep(*after);
+            // It may have ended by itself, which the check will find.
+            let _ = child.kill();
+        }
+        End::Failpoint(_) => {
+            let start = Instant::now();
+            while matches!(child.try_wait(), Ok(None)) && start.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+fn transfer(c: &mut Conn, client: u64, n: u64, (src, dst): (u64, u64), amount: i64) -> mysql::Result<()> {
+    let run = |c: &mut Conn| -> mysql::Result<()> {
+        c.query_drop("BEGIN")?;
+        let mut changes = [(src, -amount), (dst, amount)];
+        changes.sort_unstable();
+        for (account, by) in changes {
+            c.query_drop(format!("UPDATE bank.account SET balance = balance + {by} WHERE id = {account}"))?;
+        }
+        c.query_drop(format!("INSERT INTO bank.journal VALUES ({client}, {n}, {src}, {dst}, {amount})"))?;
+        c.query_drop("COMMIT")
+    };
+    let result = run(c);
+    if let Err(mysql::Error::MySqlError(_)) = &result {
+        c.query_drop("ROLLBACK")?;
+    }
+    result
+}
+
+fn check_balances(journal: &[(u64, u64, u64, u64, i64)], balances: &[(u64, i64)]) -> Result<(), Violation> {
+    if balances.len() as u64 != ACCOUNTS {
+        return Err(violation(format!("{} accounts instead of {ACCOUNTS}", balances.len())));
+    }
+    for (account, balance) in balances {
+        let moved: i64 = journal
+            .iter()
+            .map(|(_, _, src, dst, amount)| {
+                i64::from(dst == account) * amount - i64::from(src == account) * amount
+            })
+            .sum();
+        if *balance != OPENING_BALANCE + moved {
+            let expected = OPENING_BALANCE + moved;
+            return Err(violation(format!(
+                "account {account} holds {balance}, the journal yields {expected}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The journal rows that `mariadb-binlog` finds in the binlog files; it verifies every checksum on the way.
+fn told_by_binlog(datadir: &Path) -> Result<BTreeSet<(u64, u64)>, Violation> {
+    let index = std::fs::read_to_string(datadir.join("binlog.index"))
+        .map_err(|e| violation(format!("no binlog index: {e}")))?;
+    let mut told = BTreeSet::new();
+    for name in index.lines() {
+        let output = Command::new("mariadb-binlog")
+            .args(["--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-v"])
+            .arg(datadir.join(name))
+            .output()
+            .map_err(|e| violation(format!("mariadb-binlog: {e}")))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(violation(format!("mariadb-binlog refuses {name}: {text}")));
+        }
+        read_rows(&String::from_utf8_lossy(&output.stdout), &mut told)?;
+    }
+    Ok(told)
+}
+
+fn read_rows(text: &str, told: &mut BTreeSet<(u64, u64)>) -> Result<(), Violation> {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line != "### INSERT INTO `bank`.`journal`" {
+            continue;
+        }
+        let mut field = |prefix: &str| {
+            let value = lines.find_map(|line| line.strip_prefix(prefix))?;
+            value.split(' ').next()?.parse::<u64>().ok()
+        };
+        let (client, n) = (field("###   @1="), field("###   @2="));
+        let (Some(client), Some(n)) = (client, n) else {
+            return Err(violation("a journal row of the binlog does not parse"));
+        };
+        if !told.insert((client, n)) {
+            return Err(violation(format!("I2: transfer {n} of client {client} is in the binlog twice")));
+        }
+    }
+    Ok(())
+}
+
+/// The ends of the rounds: every stage before and after, and kills at random moments.
+pub fn end(round: u64, seed: u64) -> End {
+    let rng = SeededRng::new(seed ^ (round << 40));
+    let stages = ["prepare", "order", "harden", "publish", "acknowledge"];
+    match round % 16 {
+        n @ 0..10 => {
+            let when = if n % 2 == 0 { "before" } else { "after" };
+            End::Failpoint(format!("{when}:{}:{}", stages[n as usize / 2], 30 + rng.below(300)))
+        }
+        _ => End::Kill(Duration::from_millis(100 + rng.below(900))),
+    }
+}
