@@ -159,7 +159,24 @@ pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> 
         BinaryOp::ShiftRight => &bits::RIGHT,
         BinaryOp::Xor => &control::XOR,
     };
+    if matches!(left, Expr::Row(_)) || matches!(right, Expr::Row(_)) {
+        return Err(illegal_types(function.name, &left, &right));
+    }
     call(function, vec![left, right], Extra::None, env)
+}
+
+/// Error 4078: a row where a scalar is wanted.
+fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
+    let name = |e: &Expr| match e {
+        Expr::Row(_) => "row",
+        scalar => scalar.ty().to_column_type().type_name(),
+    };
+    let text = format!(
+        "Illegal parameter data types {} and {} for operation '{operation}'",
+        name(left),
+        name(right)
+    );
+    SqlError::new(ErrorCode::IllegalParameterDataTypes2ForOperation, text)
 }
 
 /// `op operand`.
@@ -198,8 +215,8 @@ fn how_operands(operation: &str, left: &Expr, right: &Expr) -> SqlResult<Compare
                 l.iter().zip(r).map(|(a, b)| how_operands(operation, a, b)).collect();
             hows.map(CompareHow::Row)
         }
-        (Expr::Row(l), _) => Err(wrong_columns(l.len())),
-        (_, Expr::Row(_)) => Err(wrong_columns(1)),
+        (Expr::Row(l), Expr::Row(_)) => Err(wrong_columns(l.len())),
+        (Expr::Row(_), _) | (_, Expr::Row(_)) => Err(illegal_types(operation, left, right)),
         _ => how_scalars(operation, left, right),
     }
 }
@@ -326,8 +343,8 @@ pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> SqlResult<Expr>
             how
         }
         _ => {
-            if list.iter().any(|e| matches!(e, Expr::Row(_))) {
-                return Err(wrong_columns(1));
+            if let Some(item) = list.iter().find(|e| matches!(e, Expr::Row(_))) {
+                return Err(illegal_types("in", &operand, item));
             }
             let types: Vec<ExprType> = std::iter::once(&operand).chain(&list).map(Expr::ty).collect();
             CompareHow::scalar(aggregate_collations("in", &types)?.collation)
@@ -402,6 +419,10 @@ pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Optio
 pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
     if matches!(operand, Expr::Row(_)) {
         return Err(wrong_columns(1));
+    }
+    let mut operand = operand;
+    if matches!(to, CastType::Signed | CastType::Unsigned | CastType::Double | CastType::Decimal { .. }) {
+        arith::hex_as_number(std::slice::from_mut(&mut operand));
     }
     let ty = crate::cast::type_of(&operand, to, env);
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))

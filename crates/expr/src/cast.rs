@@ -102,10 +102,16 @@ fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
     if let Value::Double(v) = value {
         return Ok(Some(Value::Int(double_to_signed(*v, ctx)?)));
     }
-    Ok(convert::to_int(value, ctx)?.map(|v| match (v, value) {
-        (IntValue::Signed(v), _) => Value::Int(v),
-        (IntValue::Unsigned(v), Value::Decimal(_)) => Value::Int(i64::try_from(v).unwrap_or(i64::MAX)),
-        (IntValue::Unsigned(v), _) => Value::Int(v as i64),
+    if let Value::Decimal(d) = value {
+        let (whole, lost) = d.to_i64();
+        if lost == cohort_types::Lost::Range {
+            overflow_warning(value, "INT", ctx)?;
+        }
+        return Ok(Some(Value::Int(whole)));
+    }
+    Ok(convert::to_int(value, ctx)?.map(|v| match v {
+        IntValue::Signed(v) => Value::Int(v),
+        IntValue::Unsigned(v) => Value::Int(v as i64),
     }))
 }
 
@@ -118,9 +124,20 @@ fn double_to_signed(v: f64, ctx: &EvalContext<'_>) -> SqlResult<i64> {
     Ok(if v < 0.0 { i64::MIN } else { i64::MAX })
 }
 
+fn overflow_warning(value: &Value, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
+    let text = value.to_text();
+    ctx.warn(
+        ErrorCode::DataOverflow,
+        format!("Got overflow when converting '{text}' to {to}. Value truncated"),
+    )
+}
+
 fn overflow_note(v: f64, to: &str, ctx: &EvalContext<'_>) {
     let text = Value::Double(v).to_text();
-    ctx.note(ErrorCode::BadData, format!("Got overflow when converting '{text}' to {to}. Value truncated"));
+    ctx.note(
+        ErrorCode::DataOverflow,
+        format!("Got overflow when converting '{text}' to {to}. Value truncated"),
+    );
 }
 
 /// Unsigned: negative integers keep their bits (with a note), negative decimals and doubles become 0.
@@ -136,9 +153,7 @@ fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>>
     if let Value::Decimal(d) = value {
         let (whole, lost) = d.to_u64();
         if lost == cohort_types::Lost::Range {
-            let text = value.to_text();
-            let message = format!("Got overflow when converting '{text}' to UNSIGNED INT. Value truncated");
-            ctx.warn(ErrorCode::BadData, message)?;
+            overflow_warning(value, "UNSIGNED INT", ctx)?;
         }
         return Ok(Some(Value::UInt(whole)));
     }
@@ -169,7 +184,7 @@ fn to_decimal(
         }
     }
     let shown = Expr::Cast(Box::new(node.clone()));
-    ctx.warn(ErrorCode::WarnDataOutOfRange, format!("Out of range value for column '{shown}' at row 0"))?;
+    ctx.warn(ErrorCode::WarnDataOutOfRange, format!("Out of range value for column '{shown}' at row 1"))?;
     Ok(Some(Value::Decimal(if number.is_negative() { limit.neg() } else { limit })))
 }
 
@@ -191,14 +206,7 @@ fn to_char(
             }
             out
         }
-        (_, to @ (Charset::Latin1 | Charset::Ascii)) => {
-            let (mut coded, mut out) = (Vec::new(), Vec::new());
-            to.encode(&text, &mut coded);
-            match to.decode(&coded, &mut out) {
-                Ok(()) => out,
-                Err(_) => text.into_owned(),
-            }
-        }
+        (_, to @ (Charset::Latin1 | Charset::Ascii)) if !text.is_ascii() => squeezed(&text, to, ctx)?,
         _ => text.into_owned(),
     };
     if let Some(length) = length {
@@ -207,6 +215,25 @@ fn to_char(
         bytes.truncate(end);
     }
     Ok(string_value(bytes, collation))
+}
+
+/// Text with only the characters another set has; for each it lacks a question mark and a warning.
+fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut coded = Vec::new();
+    for c in String::from_utf8_lossy(text).chars() {
+        let mut buffer = [0; 4];
+        let bytes = c.encode_utf8(&mut buffer).as_bytes();
+        if to.encode(bytes, &mut coded) == 0 {
+            out.extend_from_slice(bytes);
+            continue;
+        }
+        out.push(b'?');
+        let shown = String::from_utf8_lossy(&crate::text_code::hex_text(bytes)).into_owned();
+        let message = format!("Cannot convert 'utf8mb4' character 0x{shown} to '{}'", to.name());
+        ctx.warn(ErrorCode::CannotConvertCharacter, message)?;
+    }
+    Ok(out)
 }
 
 fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {

@@ -8,6 +8,7 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
 use crate::date_now::temporal_decimals;
+use crate::date_part::real_moment;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::{Extra, Function};
@@ -151,6 +152,11 @@ fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
         };
     }
     let moment = or_null!(convert::to_datetime(&operand, a.ctx));
+    if !moment.date.is_real() {
+        let text = format!("Incorrect datetime value: '{}'", operand.to_text());
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, text)?;
+        return Ok(Value::Null);
+    }
     let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
     date_arith_result(&a, &operand, unit, sum)
 }
@@ -211,11 +217,8 @@ fn is_simple(unit: IntervalUnit) -> bool {
 /// TIMESTAMPDIFF: whole units from the first to the second.
 fn timestamp_diff(a: Args<'_>) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
-    let from = or_null!(a.datetime(0));
-    let to = or_null!(a.datetime(1));
-    if convert::not_zero(from.date).is_none() || convert::not_zero(to.date).is_none() {
-        return Ok(Value::Null);
-    }
+    let from = or_null!(real_moment(&a, 0));
+    let to = or_null!(real_moment(&a, 1));
     let micros = absolute_micros(&to) - absolute_micros(&from);
     let second = 1_000_000;
     let count = match unit {
@@ -335,11 +338,8 @@ fn time_diff(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn date_diff(a: Args<'_>) -> SqlResult<Value> {
-    let x = or_null!(a.date(0));
-    let y = or_null!(a.date(1));
-    if convert::not_zero(x).is_none() || convert::not_zero(y).is_none() {
-        return Ok(Value::Null);
-    }
+    let x = or_null!(real_moment(&a, 0)).date;
+    let y = or_null!(real_moment(&a, 1)).date;
     Ok(Value::Int(i64::from(x.day_number()) - i64::from(y.day_number())))
 }
 

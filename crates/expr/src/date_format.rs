@@ -120,11 +120,18 @@ impl Fields {
     }
 
     fn write_week(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
+        if let b'W' | b'a' | b'w' = letter {
+            let weekday = loose_weekday(self.moment.date)?;
+            let name = DAY_NAMES[usize::from(weekday)].as_bytes();
+            match letter {
+                b'W' => out.extend_from_slice(name),
+                b'a' => out.extend_from_slice(&name[..3]),
+                _ => put(out, (weekday + 1) % 7, 1),
+            }
+            return Some(());
+        }
         let date = crate::convert::not_zero(self.moment.date)?;
         match letter {
-            b'W' => out.extend_from_slice(DAY_NAMES[usize::from(date.weekday())].as_bytes()),
-            b'a' => out.extend_from_slice(&DAY_NAMES[usize::from(date.weekday())].as_bytes()[..3]),
-            b'w' => put(out, (date.weekday() + 1) % 7, 1),
             b'U' => put(out, date.week(0).1, 2),
             b'u' => put(out, date.week(1).1, 2),
             b'V' => put(out, date.week(2).1, 2),
@@ -163,6 +170,17 @@ impl Fields {
         out.push(b':');
         put(out, self.time.second(), 2);
     }
+}
+
+/// The weekday of a date that may lack its day: day 0 is the day before the first.
+fn loose_weekday(date: cohort_types::Date) -> Option<u8> {
+    if date.month == 0 {
+        return None;
+    }
+    if date.day > 0 {
+        return Some(date.weekday());
+    }
+    Some((cohort_types::Date { day: 1, ..date }.weekday() + 6) % 7)
 }
 
 fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {

@@ -148,8 +148,14 @@ fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
         cohort_types::LocalToUtc::Gap(micros) => {
             seconds(&a, micros.div_euclid(3_600_000_000) * 3_600_000_000)
         }
+        cohort_types::LocalToUtc::OutOfRange if local == epoch(&a) => seconds(&a, 0),
         cohort_types::LocalToUtc::OutOfRange => Ok(Value::Null),
     }
+}
+
+/// 1970-01-01 00:00 UTC as the session sees it; as a TIMESTAMP it would be the zero value.
+fn epoch(a: &Args<'_>) -> DateTime {
+    DateTime { micros: 0, ..a.ctx.env.time_zone.to_local(1) }
 }
 
 fn seconds(a: &Args<'_>, micros: i64) -> SqlResult<Value> {
@@ -168,15 +174,13 @@ fn from_unixtime(a: Args<'_>) -> SqlResult<Value> {
         .ok()
         .map(|d| d.round(0).unwrap_or(d).to_i64().0);
     let Some(micros) = micros.filter(|m| (0..=cohort_types::TIMESTAMP_MICROS_MAX).contains(m)) else {
+        if !number.is_negative() {
+            let text = format!("Truncated incorrect unixtime value: '{number}'");
+            a.ctx.warn(cohort_types::ErrorCode::TruncatedWrongValue, text)?;
+        }
         return Ok(Value::Null);
     };
-    let local = if micros == 0 {
-        // The zero timestamp is no instant; the epoch is.
-        let offset_epoch = a.ctx.env.time_zone.to_local(1);
-        DateTime { micros: 0, ..offset_epoch }
-    } else {
-        a.ctx.env.time_zone.to_local(micros)
-    };
+    let local = if micros == 0 { epoch(&a) } else { a.ctx.env.time_zone.to_local(micros) };
     if a.count() == 2 {
         let format = or_null!(a.text(1));
         return match crate::date_format::format_datetime(&local, &format) {

@@ -40,16 +40,19 @@ fn str_to_date(a: Args<'_>) -> SqlResult<Value> {
     let class = a.call.ty.class();
     let found = parse(&text, &format).and_then(|p| p.finish(class, a.ctx.env.sql_mode).map(|v| (v, p.rest)));
     let Some((value, rest)) = found else {
-        let what = if class == TypeClass::Time { "time" } else { "datetime" };
         let shown = String::from_utf8_lossy(&text);
         a.ctx.warn(
             ErrorCode::WrongValueForType,
-            format!("Incorrect {what} value: '{shown}' for function str_to_date"),
+            format!("Incorrect datetime value: '{shown}' for function str_to_date"),
         )?;
         return Ok(Value::Null);
     };
     if !rest.trim_ascii_start().is_empty() {
-        let what = if class == TypeClass::Time { "time" } else { "datetime" };
+        let what = match class {
+            TypeClass::Time => "time",
+            TypeClass::Date => "date",
+            _ => "datetime",
+        };
         let shown = String::from_utf8_lossy(&text);
         a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {what} value: '{shown}'"))?;
     }
@@ -270,9 +273,8 @@ impl Found<'_> {
         let date = Date::new(self.year as u16, self.month as u8, self.day as u8);
         let no_zero = mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0)
             || mode.has(SqlMode::NO_ZERO_DATE) && date.is_zero();
-        let good =
-            date.month == 0 || date.day == 0 || date.is_real() || mode.has(SqlMode::ALLOW_INVALID_DATES);
-        (good && !no_zero).then_some(date)
+        // A day beyond its month's end passes: MariaDB does not look at the calendar here.
+        (!no_zero).then_some(date)
     }
 
     /// The weekday of a numbered week.

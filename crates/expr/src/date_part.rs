@@ -1,6 +1,6 @@
 //! Parts of dates and times.
 
-use cohort_types::{Date, DateTime, IntervalUnit, SqlResult, Time, TypeKind, Value};
+use cohort_types::{Date, DateTime, ErrorCode, IntervalUnit, SqlResult, Time, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
@@ -90,9 +90,23 @@ fn number(v: impl Into<i64>) -> SqlResult<Value> {
     Ok(Value::Int(v.into()))
 }
 
-/// The argument as a date without zero parts.
+/// Argument 0 as a date without zero parts.
 fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
-    Ok(a.date(0)?.and_then(not_zero))
+    Ok(real_moment(a, 0)?.map(|m| m.date))
+}
+
+/// Argument n as a datetime whose date has no zero parts. A text that has some warns, a column's value does not.
+pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
+    let value = a.value(n)?;
+    let Some(moment) = crate::convert::to_datetime(&value, a.ctx)? else { return Ok(None) };
+    if not_zero(moment.date).is_some() {
+        return Ok(Some(moment));
+    }
+    if !matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) {
+        let text = format!("Incorrect datetime value: '{}'", value.to_text());
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, text)?;
+    }
+    Ok(None)
 }
 
 fn year(a: Args<'_>) -> SqlResult<Value> {
@@ -214,10 +228,7 @@ fn to_days(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn to_seconds(a: Args<'_>) -> SqlResult<Value> {
-    let moment = or_null!(a.datetime(0));
-    if not_zero(moment.date).is_none() {
-        return Ok(Value::Null);
-    }
+    let moment = or_null!(real_moment(&a, 0));
     number(i64::from(moment.date.day_number()) * 86_400 + moment.micros_of_day() / 1_000_000)
 }
 

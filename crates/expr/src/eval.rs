@@ -122,11 +122,12 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     if let (Expr::Row(left), Expr::Row(right), CompareHow::Row(hows)) = (&node.left, &node.right, &node.how) {
         return compare_row_exprs(node.op, left, right, hows, row, ctx);
     }
-    let left = node.left.eval(row, ctx)?;
+    // A quotient compares with the digits of its type.
+    let left = node.left.eval_output(row, ctx)?;
     if left.is_null() && node.op != CompareOp::NullSafeEq {
         return Ok(None);
     }
-    let right = node.right.eval(row, ctx)?;
+    let right = node.right.eval_output(row, ctx)?;
     if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
         return Ok(Some(left.is_null() && right.is_null()));
     }
@@ -210,7 +211,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     if let Expr::Row(items) = &node.operand {
         return eval_row_in(node, items, row, ctx);
     }
-    let value = node.operand.eval(row, ctx)?;
+    let value = node.operand.eval_output(row, ctx)?;
     if value.is_null() {
         return Ok(None);
     }

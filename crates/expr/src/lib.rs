@@ -58,8 +58,9 @@ mod walk;
 pub use aggregate::{Aggregate, AggregateKind, AggregateOptions, AggregateState, OrderKey, Quantifier};
 pub use build::{
     BinaryOp, IntervalOp, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call, build_unary,
-    case, cast, collate, compare_exprs, date_arith, extract, in_list, is_null, is_truth, like, not, or,
-    regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable, user_variable_assign,
+    case, cast, char_using, collate, compare_exprs, date_arith, extract, in_list, is_null, is_truth, like,
+    not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable,
+    user_variable_assign,
 };
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};

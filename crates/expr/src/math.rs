@@ -123,7 +123,13 @@ fn type_round(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
         }
         _ => {
             let grows = u32::from(places.is_none_or(|n| n < 0));
-            int_type(decimal_width(precision_of(&args[0]) + grows, 0, ty.unsigned), ty.unsigned)
+            let precision = precision_of(&args[0]) + grows;
+            // One more digit may be beyond BIGINT.
+            if grows > 0 && precision > 19 {
+                ExprType::decimal(precision, 0, ty.unsigned)
+            } else {
+                int_type(decimal_width(precision, 0, ty.unsigned), ty.unsigned)
+            }
         }
     };
     Ok(result.with_nullable(nullable))
@@ -258,6 +264,9 @@ fn cut_int(a: &Args<'_>, v: IntValue, places: i64, how: Cut) -> SqlResult<Value>
     let wide = v.wide();
     let half = if how == Cut::Round { unit / 2 } else { 0 };
     let cut = (wide.abs() + half) / unit * unit * wide.signum();
+    if a.call.ty.class() == TypeClass::Decimal {
+        return Ok(Value::Decimal(Decimal::from_i128(cut, 0)));
+    }
     let fitting = match v {
         IntValue::Signed(_) => i64::try_from(cut).ok().map(Value::Int),
         IntValue::Unsigned(_) => u64::try_from(cut).ok().map(Value::UInt),

@@ -15,7 +15,7 @@ use crate::typing::{any_nullable, binary_string, joined_collation, or_connection
 pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("concat", 0, ANY, type_concat, concat),
+    Function::pure("concat", 1, ANY, type_concat, concat),
     Function::pure("concat_ws", 2, ANY, type_concat_ws, concat_ws),
     Function::pure("lpad", 2, 3, type_pad, lpad),
     Function::pure("rpad", 2, 3, type_pad, rpad),
@@ -88,6 +88,7 @@ fn type_export_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType
 
 /// CHAR without USING is binary; with it the call's extra holds the collation's id as its name.
 fn type_char(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+    crate::arith::hex_as_number(args);
     Ok(binary_string(args.len() as u64 * 4))
 }
 
@@ -160,7 +161,7 @@ fn pad(a: Args<'_>, side: Pad) -> SqlResult<Value> {
     }
     let filler_chars = collation.char_len(&filler);
     if filler_chars == 0 {
-        return a.string(Vec::new());
+        return Ok(Value::Null);
     }
     let missing = wanted - present;
     let mut padding = filler.repeat(missing / filler_chars);
@@ -219,7 +220,7 @@ fn insert(a: Args<'_>) -> SqlResult<Value> {
     let length = or_null!(a.int(2));
     let new = or_null!(a.text(3));
     let chars = collation.char_len(&text) as i64;
-    if start < 1 || start > chars + 1 {
+    if start < 1 || start > chars {
         return a.string(text);
     }
     let length = if length < 0 || length > chars { chars } else { length };
@@ -268,7 +269,7 @@ fn char(a: Args<'_>) -> SqlResult<Value> {
     match collation.charset().decode(&out, &mut text) {
         Ok(()) => a.string(text),
         Err(at) => {
-            let shown: String = out[at..].iter().take(6).map(|b| format!("\\x{b:02X}")).collect();
+            let shown: String = out[at..].iter().take(6).map(|b| format!("{b:02X}")).collect();
             let message = format!("Invalid {} character string: '{shown}'", collation.charset().name());
             a.ctx.warn(cohort_types::ErrorCode::InvalidCharacterString, message)?;
             Ok(Value::Null)

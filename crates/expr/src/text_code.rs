@@ -76,8 +76,9 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     if let Value::Bit { bits, .. } = value.as_ref() {
         return a.string(format!("{bits:X}"));
     }
-    let bytes = or_null!(stored_bytes(&a, 0));
-    a.string(hex_text(&bytes))
+    let ty = a.expr(0).ty_cow();
+    let text = or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(value, ty.decimals)));
+    a.string(hex_text(&crate::text_size::encode(text, ty.collation)))
 }
 
 /// Upper case hexadecimal digits.
@@ -113,6 +114,9 @@ fn conv(a: Args<'_>) -> SqlResult<Value> {
 /// CONV: a negative base on either side makes that side signed.
 fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
     let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !valid(from) || !valid(to) {
         return Ok(Value::Null);

@@ -158,7 +158,8 @@ fn position(a: &Args<'_>, text: usize, needle: usize, start: i64) -> SqlResult<V
         return Ok(Value::Int(0));
     }
     let from = collation.prefix_len(&text, (start - 1) as usize);
-    if collation.char_len(&text[..from]) < (start - 1) as usize {
+    let beyond = start > 1 && from >= text.len();
+    if beyond || collation.char_len(&text[..from]) < (start - 1) as usize {
         return Ok(Value::Int(0));
     }
     let found = find(collation, &text, &needle, from);

@@ -172,7 +172,9 @@ errors! {
     Regexp = 1139, "42000";
     CollationCharsetMismatch = 1253, "42000";
     DatetimeFunctionOverflow = 1441, "22008";
+    DataOverflow = 1916, "HY000";
     BadData = 1918, "22007";
+    IllegalParameterDataTypes2ForOperation = 4078, "HY000";
     JsonBadChar = 4035, "HY000";
     JsonNotJsonChr = 4036, "HY000";
     JsonEos = 4037, "HY000";

@@ -1,0 +1,248 @@
+//! A binder for expressions without tables, and a session whose clock stands still.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use cohort_expr::*;
+use cohort_sql::ast::{self, DeclaredKind, LiteralKind};
+use cohort_sql::{ParseOptions, parse};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+/// What `record.sh` sets as the time.
+pub const NOW_MICROS: i64 = 1_700_000_000_123_456;
+
+/// The session of the tests.
+#[derive(Default)]
+pub struct TestSession {
+    variables: RefCell<HashMap<String, Value>>,
+}
+
+impl SessionHooks for TestSession {
+    fn user_variable(&self, name: &str) -> Option<Value> {
+        self.variables.borrow().get(name).cloned()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value) {
+        self.variables.borrow_mut().insert(name.to_string(), value);
+    }
+
+    fn system_variable(&self, _: VariableScope, name: &str) -> SqlResult<Value> {
+        Err(SqlError::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'")))
+    }
+
+    fn set_last_insert_id(&self, _: u64) {}
+
+    fn clock_micros(&self) -> i64 {
+        NOW_MICROS
+    }
+
+    fn random(&self) -> u64 {
+        42
+    }
+
+    fn sleep(&self, _: Duration) -> bool {
+        false
+    }
+}
+
+/// The settings the answers were recorded under.
+pub fn session_env() -> SessionEnv {
+    let mut env = SessionEnv::new(NOW_MICROS);
+    env.user = "root@localhost".to_string();
+    env.current_user = "root@localhost".to_string();
+    env.row_count = 0;
+    env.connection_id = 1;
+    env
+}
+
+/// The expression of a text.
+pub fn bind(text: &str, env: &SessionEnv) -> SqlResult<Expr> {
+    let parsed = parse(format!("DO {text}").as_bytes(), &ParseOptions::default())?;
+    match parsed.statement {
+        ast::Statement::Do(mut items) if items.len() == 1 => lower(items.remove(0), env),
+        _ => Err(SqlError::new(ErrorCode::NotSupportedYet, "not one expression")),
+    }
+}
+
+fn boxed(expr: Box<ast::Expr>, env: &SessionEnv) -> SqlResult<Expr> {
+    lower(*expr, env)
+}
+
+fn all(list: Vec<ast::Expr>, env: &SessionEnv) -> SqlResult<Vec<Expr>> {
+    list.into_iter().map(|e| lower(e, env)).collect()
+}
+
+fn lower(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
+    match expr {
+        ast::Expr::Literal(literal) => lower_literal(literal, env),
+        ast::Expr::UserVariable(name) => Ok(user_variable(&name, None, env)),
+        ast::Expr::Assign { name, value } => user_variable_assign(&name, boxed(value, env)?, env),
+        ast::Expr::Unary { op, expr } => {
+            let op = match op {
+                ast::UnaryOp::Negate => UnaryOp::Neg,
+                ast::UnaryOp::Plus => UnaryOp::Plus,
+                ast::UnaryOp::Not => UnaryOp::Not,
+                ast::UnaryOp::BitNot => UnaryOp::BitNot,
+            };
+            build_unary(op, boxed(expr, env)?, env)
+        }
+        ast::Expr::Binary { op, left, right } => {
+            build_binary(binary_op(op), boxed(left, env)?, boxed(right, env)?, env)
+        }
+        ast::Expr::Is { expr, negated, test } => {
+            let operand = boxed(expr, env)?;
+            Ok(match test {
+                ast::IsTest::Null => is_null(operand, negated),
+                ast::IsTest::True => is_truth(operand, Truth::True, negated),
+                ast::IsTest::False => is_truth(operand, Truth::False, negated),
+                ast::IsTest::Unknown => is_truth(operand, Truth::Unknown, negated),
+            })
+        }
+        ast::Expr::Between { expr, negated, low, high } => {
+            between(boxed(expr, env)?, boxed(low, env)?, boxed(high, env)?, negated)
+        }
+        ast::Expr::InList { expr, negated, list } => in_list(boxed(expr, env)?, all(list, env)?, negated),
+        ast::Expr::Like { expr, negated, pattern, escape } => {
+            let escape = match escape.map(|e| boxed(e, env)).transpose()? {
+                Some(Expr::Const(c)) => Some(c.value.to_text()),
+                _ => None,
+            };
+            like(boxed(expr, env)?, boxed(pattern, env)?, escape.as_deref(), negated, env)
+        }
+        ast::Expr::Regexp { expr, negated, pattern } => {
+            regexp(boxed(expr, env)?, boxed(pattern, env)?, negated, env)
+        }
+        ast::Expr::Case { operand, branches, otherwise } => {
+            let branches: SqlResult<Vec<_>> =
+                branches.into_iter().map(|(w, t)| Ok((lower(w, env)?, lower(t, env)?))).collect();
+            let operand = operand.map(|e| boxed(e, env)).transpose()?;
+            case(operand, branches?, otherwise.map(|e| boxed(e, env)).transpose()?)
+        }
+        other => lower_special(other, env),
+    }
+}
+
+fn lower_special(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
+    match expr {
+        ast::Expr::Cast { expr, to } => cast(boxed(expr, env)?, cast_type(&to, env)?, env),
+        ast::Expr::ConvertUsing { expr, charset } => {
+            let to = CastType::Char { length: None, collation: charset_collation(&charset)? };
+            cast(boxed(expr, env)?, to, env)
+        }
+        ast::Expr::Collate { expr, collation } => {
+            let collation = Collation::by_name(&collation)
+                .ok_or_else(|| SqlError::new(ErrorCode::UnknownCollation, "Unknown collation"))?;
+            collate(boxed(expr, env)?, collation, env)
+        }
+        ast::Expr::DateArith { expr, subtract, amount, unit } => {
+            let op = if subtract { IntervalOp::Sub } else { IntervalOp::Add };
+            date_arith(boxed(expr, env)?, op, boxed(amount, env)?, unit, env)
+        }
+        ast::Expr::Extract { unit, expr } => extract(unit, boxed(expr, env)?, env),
+        ast::Expr::TimestampDiff { unit, from, to } => {
+            timestamp_diff(unit, boxed(from, env)?, boxed(to, env)?, env)
+        }
+        ast::Expr::Trim { side, what, expr } => {
+            let side = match side {
+                ast::TrimSide::Both => TrimSide::Both,
+                ast::TrimSide::Leading => TrimSide::Leading,
+                ast::TrimSide::Trailing => TrimSide::Trailing,
+            };
+            trim(side, what.map(|e| boxed(e, env)).transpose()?, boxed(expr, env)?, env)
+        }
+        ast::Expr::CharFunction { args, charset } => {
+            let collation = charset.map(|c| charset_collation(&c)).transpose()?;
+            char_using(all(args, env)?, collation, env)
+        }
+        ast::Expr::Function { name, args } => build_call(&name, all(args, env)?, env),
+        ast::Expr::Row(items) => Ok(row(all(items, env)?)),
+        other => Err(SqlError::new(ErrorCode::NotSupportedYet, format!("{other:?}"))),
+    }
+}
+
+fn charset_collation(name: &str) -> SqlResult<Collation> {
+    let charset = cohort_types::Charset::by_name(name)
+        .ok_or_else(|| SqlError::new(ErrorCode::UnknownCharacterSet, "Unknown character set"))?;
+    Ok(charset.default_collation())
+}
+
+fn lower_literal(literal: ast::Literal, env: &SessionEnv) -> SqlResult<Expr> {
+    let temporal = |to: CastType, value: Value| -> SqlResult<Expr> {
+        let hooks = TestSession::default();
+        let ctx = EvalContext::new(env, &hooks, &[]);
+        let made = cast(Expr::constant(value), to, env)?;
+        let value = made.eval(&[], &ctx)?.into_owned();
+        Ok(Expr::constant(value))
+    };
+    match (literal.kind, literal.value) {
+        (LiteralKind::Boolean, value) => Ok(Expr::boolean(value == Value::Int(1))),
+        (LiteralKind::Hex | LiteralKind::Bit, Value::Str(s)) => Ok(Expr::hex_literal(s.bytes)),
+        (LiteralKind::Date, value) => temporal(CastType::Date, value),
+        (LiteralKind::Time, value) => temporal(CastType::Time { decimals: 6 }, value),
+        (LiteralKind::Timestamp, value) => temporal(CastType::DateTime { decimals: 6 }, value),
+        (_, value) => Ok(Expr::constant(value)),
+    }
+}
+
+fn binary_op(op: ast::BinaryOp) -> BinaryOp {
+    use ast::BinaryOp as A;
+    match op {
+        A::Or => BinaryOp::Or,
+        A::Xor => BinaryOp::Xor,
+        A::And => BinaryOp::And,
+        A::Equal => BinaryOp::Compare(CompareOp::Eq),
+        A::NullSafeEqual => BinaryOp::Compare(CompareOp::NullSafeEq),
+        A::NotEqual => BinaryOp::Compare(CompareOp::Ne),
+        A::Less => BinaryOp::Compare(CompareOp::Lt),
+        A::LessEqual => BinaryOp::Compare(CompareOp::Le),
+        A::Greater => BinaryOp::Compare(CompareOp::Gt),
+        A::GreaterEqual => BinaryOp::Compare(CompareOp::Ge),
+        A::BitOr => BinaryOp::BitOr,
+        A::BitAnd => BinaryOp::BitAnd,
+        A::BitXor => BinaryOp::BitXor,
+        A::ShiftLeft => BinaryOp::ShiftLeft,
+        A::ShiftRight => BinaryOp::ShiftRight,
+        A::Add => BinaryOp::Add,
+        A::Subtract => BinaryOp::Sub,
+        A::Multiply => BinaryOp::Mul,
+        A::Divide => BinaryOp::Div,
+        A::IntDivide => BinaryOp::IntDiv,
+        A::Modulo => BinaryOp::Mod,
+    }
+}
+
+fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
+    let length = to.length.map(|n| n as u32);
+    Ok(match to.kind {
+        DeclaredKind::Signed => CastType::Signed,
+        DeclaredKind::Unsigned => CastType::Unsigned,
+        DeclaredKind::Column(kind) => match kind {
+            TypeKind::TinyInt
+            | TypeKind::SmallInt
+            | TypeKind::MediumInt
+            | TypeKind::Int
+            | TypeKind::BigInt => CastType::Signed,
+            TypeKind::Double => CastType::Double,
+            TypeKind::Float => CastType::Float,
+            TypeKind::Decimal => CastType::Decimal {
+                precision: to.length.unwrap_or(10) as u8,
+                decimals: to.decimals.unwrap_or(0) as u8,
+            },
+            TypeKind::Binary | TypeKind::VarBinary => CastType::Binary { length },
+            TypeKind::Char if to.charset.as_deref() == Some("binary") => CastType::Binary { length },
+            TypeKind::Char | TypeKind::VarChar => {
+                let collation = match &to.charset {
+                    Some(name) => charset_collation(name)?,
+                    None => env.collation_connection,
+                };
+                CastType::Char { length, collation }
+            }
+            TypeKind::Date => CastType::Date,
+            TypeKind::Time => CastType::Time { decimals: length.unwrap_or(0) as u8 },
+            TypeKind::DateTime => CastType::DateTime { decimals: length.unwrap_or(0) as u8 },
+            TypeKind::Year => CastType::Year,
+            _ => return Err(SqlError::new(ErrorCode::NotSupportedYet, "cast")),
+        },
+    })
+}
