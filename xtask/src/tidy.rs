@@ -33,8 +33,8 @@ const WALLS: &[(&str, &[&str])] = &[
 const SOLE_IMPORTERS: &[(&str, &str)] =
     &[("rocksdb", "engine_rocks"), ("mio", "server")];
 
-/// Who may use files, clocks and random numbers directly: the seam itself, RocksDB's files, and programs.
-const MACHINE_USERS: &[&str] = &["vfs", "engine_rocks", "server", "bench"];
+/// Who may use files and clocks directly: the seam itself, option files, RocksDB's files, and programs.
+const MACHINE_USERS: &[&str] = &["vfs", "config", "engine_rocks", "server", "sim", "bench"];
 
 /// Runs all checks.
 pub fn run(root: &Path) -> Vec<String> {
