@@ -43,7 +43,7 @@ fn clipped(value: &[u8]) -> String {
 
 impl Warning {
     /// A warning.
-    pub fn warning(error: SqlError) -> Warning {
+    pub fn new(error: SqlError) -> Warning {
         Warning { level: Level::Warning, error }
     }
 

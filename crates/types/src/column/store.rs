@@ -53,7 +53,7 @@ impl Store<'_> {
         if self.ctx.strict {
             return Err(error);
         }
-        self.sink.warn(Warning::warning(error));
+        self.sink.warn(Warning::new(error));
         Ok(())
     }
 

@@ -177,7 +177,8 @@ impl Interval {
         if lost == Lost::Range { None } else { Interval::from_int(v, unit) }
     }
 
-    /// Turned round.
+    /// Turned round. Not the operator: callers pass it as a function.
+    #[allow(clippy::should_implement_trait)]
     pub fn neg(self) -> Interval {
         Interval { months: -self.months, days: -self.days, micros: -self.micros }
     }

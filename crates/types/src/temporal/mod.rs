@@ -122,7 +122,7 @@ impl<T> Parsed<T> {
     /// value, else "Truncated incorrect date value: 'x'" (the type found).
     pub fn warning(&self, asked_for: &str, input: &[u8]) -> Option<Warning> {
         if self.value.is_none() {
-            return Some(Warning::warning(SqlError::incorrect_value(asked_for, input)));
+            return Some(Warning::new(SqlError::incorrect_value(asked_for, input)));
         }
         let found = match (self.has_date, self.has_time) {
             (true, false) => "date",
@@ -131,7 +131,7 @@ impl<T> Parsed<T> {
         };
         let error = SqlError::truncated_incorrect(found, input);
         match self.issues {
-            issues if !issues.is_good() => Some(Warning::warning(error)),
+            issues if !issues.is_good() => Some(Warning::new(error)),
             issues if issues.any(Issues::NOTE) => Some(Warning::note(error)),
             _ => None,
         }

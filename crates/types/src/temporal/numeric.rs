@@ -4,26 +4,21 @@ use super::parse::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::{Decimal, SqlMode};
 
-/// Two-digit years below this are 20xx.
-const PIVOT: i64 = 70;
-
-/// Completes a number to yyyymmddhhmmss; the flag tells whether it had a time. `None`: no such form.
+/// Completes a number to yyyymmddhhmmss, two-digit years below 70 as 20xx; the flag tells whether it had a time. `None`: no such form.
 fn widen(v: i64) -> Option<(i64, bool)> {
     const DATE: i64 = 1_000_000;
     Some(match v {
         0 => (0, true),
-        10_000_101_000_000..=99_999_999_999_999 => (v, true),
-        ..101 => return None,
-        _ if v <= (PIVOT - 1) * 10_000 + 1231 => ((v + 20_000_000) * DATE, false),
-        _ if v < PIVOT * 10_000 + 101 => return None,
-        ..=991_231 => ((v + 19_000_000) * DATE, false),
-        ..10_000_101 => return None,
-        ..=99_991_231 => (v * DATE, false),
-        ..=100_999_999 => return None,
-        _ if v <= (PIVOT - 1) * 10_000_000_000 + 1_231_235_959 => (v + 20_000_000_000_000, true),
-        _ if v < PIVOT * 10_000_000_000 + 101_000_000 => return None,
-        ..=991_231_235_959 => (v + 19_000_000_000_000, true),
-        ..10_000_101_000_000 => (v, true),
+        // yymmdd
+        101..=691_231 => ((v + 20_000_000) * DATE, false),
+        700_101..=991_231 => ((v + 19_000_000) * DATE, false),
+        // yyyymmdd
+        10_000_101..=99_991_231 => (v * DATE, false),
+        // yymmddhhmmss
+        101_000_000..=691_231_235_959 => (v + 20_000_000_000_000, true),
+        700_101_000_000..=991_231_235_959 => (v + 19_000_000_000_000, true),
+        // yyyymmddhhmmss, and what is left between
+        991_231_235_960..=99_999_999_999_999 => (v, true),
         _ => return None,
     })
 }

@@ -64,7 +64,9 @@ impl Value {
         }
     }
 
-    /// Hashes so that values of one class that compare equal have equal hashes.
+    /// Hashes so that values of one class that compare equal have equal hashes. Not the trait: values of
+    /// different classes have no common equality.
+    #[allow(clippy::should_implement_trait)]
     pub fn hash<H: Hasher>(&self, state: &mut H) {
         let class = self.class();
         state.write_u8(class as u8);

@@ -78,7 +78,7 @@ impl Value {
             Value::Str(s) => {
                 let (v, lost) = Decimal::parse(&s.bytes);
                 if lost != Lost::Nothing {
-                    sink.warn(Warning::warning(SqlError::truncated_incorrect("DECIMAL", &s.shown())));
+                    sink.warn(Warning::new(SqlError::truncated_incorrect("DECIMAL", &s.shown())));
                 }
                 v
             }
@@ -162,6 +162,6 @@ fn with_fraction(micros: i128, fraction: u32) -> Decimal {
 
 fn warn_unless_whole(numeric: Numeric, kind: &str, text: &Str, sink: &mut dyn WarningSink) {
     if numeric != Numeric::Whole {
-        sink.warn(Warning::warning(SqlError::truncated_incorrect(kind, &text.shown())));
+        sink.warn(Warning::new(SqlError::truncated_incorrect(kind, &text.shown())));
     }
 }
