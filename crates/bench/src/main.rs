@@ -1,2 +1,86 @@
-//! The workload driver.
-fn main() {}
+//! The workload driver and the side-by-side benchmark; docs/benchmarks.md tells how to read and repeat its figures.
+//!
+//! Speaks the MySQL protocol to any server, and knows nothing of Cohort's other crates.
+
+mod args;
+mod connection;
+mod demo;
+mod disk;
+mod driver;
+mod epoll;
+mod flushes;
+mod histogram;
+mod interrupt;
+mod memory;
+mod plan;
+mod process;
+mod random;
+mod report;
+mod results;
+mod run;
+mod sample;
+mod servers;
+mod tables;
+mod wire;
+mod workload;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use args::Command;
+use results::Results;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)).and_then(obey) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("cohort-bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<(), String> {
+    match command {
+        Command::Help => {
+            print!("{}", args::help());
+            Ok(())
+        }
+        Command::Demo(demo) => {
+            interrupt::catch();
+            demo::run(&demo)
+        }
+        Command::Run { run, json, markdown } => {
+            interrupt::catch();
+            process::raise_open_files();
+            let results = run::run(&run)?;
+            if let Some(path) = json {
+                write(&path, &format!("{:#}\n", results.to_json()))?;
+            }
+            show(&results, markdown.as_deref())
+        }
+        Command::Report { json, markdown } => {
+            let text = fs::read_to_string(&json).map_err(|error| format!("{}: {error}", json.display()))?;
+            let value = serde_json::from_str(&text).ok();
+            let results = value.as_ref().and_then(Results::from_json);
+            let results = results.ok_or_else(|| format!("{}: not results of a run", json.display()))?;
+            show(&results, markdown.as_deref())
+        }
+    }
+}
+
+fn show(results: &Results, markdown: Option<&Path>) -> Result<(), String> {
+    let text = report::markdown(results);
+    match markdown {
+        Some(path) => write(path, &text),
+        None => {
+            print!("{text}");
+            Ok(())
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,180 @@
+//! A library to be preloaded into a server: it counts the calls that flush files to the disk, and can slow them down.
+//!
+//! The counters lie in a file that the environment variable `COHORT_BENCH_FLUSHES` names and that both sides map: an array of 64-bit words,
+//!
+//! | word | written by | meaning |
+//! |---|---|---|
+//! | 0 | library | 1 once the library runs inside the server |
+//! | 1 | library | calls of `fsync` |
+//! | 2 | library | calls of `fdatasync` |
+//! | 3 | library | calls of `sync_file_range` (not a flush: the disk's cache is not asked) |
+//! | 4 | library | nanoseconds spent in `fsync` and `fdatasync`, waiting for the emulated disk included |
+//! | 5 | benchmark | nanoseconds that each `fsync` and `fdatasync` takes at least; 0: as long as the real disk |
+//!
+//! With word 5 set the calls go through one at a time, as on a disk that has one head: the call runs on the real disk, then sleeps for the
+//! rest of its time. The sleep asks for a timer slack of 1 ns (the kernel's default of 50 us would be added to each flush) and puts the
+//! thread's own slack back, because a server may have chosen one.
+//!
+//! Without the variable the calls are passed through untouched. Only the standard library is used: the build script compiles this file alone.
+
+use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use std::os::fd::IntoRawFd;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+const WORDS: usize = 8;
+const READY: usize = 0;
+const FSYNC: usize = 1;
+const FDATASYNC: usize = 2;
+const SYNC_FILE_RANGE: usize = 3;
+const NANOSECONDS: usize = 4;
+const DELAY: usize = 5;
+
+type Flush = unsafe extern "C" fn(c_int) -> c_int;
+type FlushRange = unsafe extern "C" fn(c_int, i64, i64, c_uint) -> c_int;
+
+const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
+const PROT_READ_WRITE: c_int = 3;
+const MAP_SHARED: c_int = 1;
+const PR_SET_TIMERSLACK: c_int = 29;
+const PR_GET_TIMERSLACK: c_int = 30;
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
+    fn prctl(option: c_int, argument: c_ulong, ...) -> c_int;
+}
+
+/// The next definition of a function, which is libc's.
+struct Real {
+    name: &'static std::ffi::CStr,
+    address: AtomicUsize,
+}
+
+impl Real {
+    const fn new(name: &'static std::ffi::CStr) -> Real {
+        Real { name, address: AtomicUsize::new(0) }
+    }
+
+    fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if known != 0 {
+            return known as *mut c_void;
+        }
+        // SAFETY: the name ends with a NUL; RTLD_NEXT is valid in a preloaded library.
+        let found = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) };
+        assert!(!found.is_null(), "libc has no {:?}", self.name);
+        self.address.store(found as usize, Ordering::Relaxed);
+        found
+    }
+}
+
+static REAL_FSYNC: Real = Real::new(c"fsync");
+static REAL_FDATASYNC: Real = Real::new(c"fdatasync");
+static REAL_SYNC_FILE_RANGE: Real = Real::new(c"sync_file_range");
+
+type Words = [AtomicU64; WORDS];
+
+/// The shared counters, if the benchmark asked for them.
+fn words() -> Option<&'static Words> {
+    static MAPPED: OnceLock<Option<&'static Words>> = OnceLock::new();
+    *MAPPED.get_or_init(|| {
+        let path = std::env::var_os("COHORT_BENCH_FLUSHES")?;
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
+        // SAFETY: a fresh mapping of a file that the benchmark made long enough; the descriptor stays open for good.
+        let at = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                WORDS * 8,
+                PROT_READ_WRITE,
+                MAP_SHARED,
+                file.into_raw_fd(),
+                0,
+            )
+        };
+        if at as isize == -1 {
+            return None;
+        }
+        // SAFETY: the mapping is page aligned, long enough, never unmapped, and touched by atomic operations alone.
+        let words = unsafe { &*at.cast::<Words>() };
+        words[READY].store(1, Ordering::Relaxed);
+        Some(words)
+    })
+}
+
+fn sleep_until(end: Instant) {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return;
+    }
+    // SAFETY: these two options take and give plain numbers of the calling thread.
+    let slack = unsafe { prctl(PR_GET_TIMERSLACK, 0) };
+    // SAFETY: as above.
+    unsafe { prctl(PR_SET_TIMERSLACK, 1) };
+    std::thread::sleep(left);
+    if slack > 0 {
+        // SAFETY: as above.
+        unsafe { prctl(PR_SET_TIMERSLACK, slack as c_ulong) };
+    }
+}
+
+fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
+    static DISK: Mutex<()> = Mutex::new(());
+
+    // SAFETY: libc's fsync and fdatasync have this signature.
+    let call = unsafe { std::mem::transmute::<*mut c_void, Flush>(real.address()) };
+    let Some(words) = words() else {
+        // SAFETY: the caller's own arguments.
+        return unsafe { call(fd) };
+    };
+    let asked = Instant::now();
+    let delay = Duration::from_nanos(words[DELAY].load(Ordering::Relaxed));
+    let turn = (!delay.is_zero()).then(|| DISK.lock().unwrap_or_else(|broken| broken.into_inner()));
+    let began = Instant::now();
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { call(fd) };
+    // A failed call returns at once: nothing below may change errno.
+    if result != 0 {
+        return result;
+    }
+    if turn.is_some() {
+        sleep_until(began + delay);
+    }
+    drop(turn);
+    words[counter].fetch_add(1, Ordering::Relaxed);
+    words[NANOSECONDS].fetch_add(asked.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    result
+}
+
+/// Takes the place of libc's `fsync`.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsync(fd: c_int) -> c_int {
+    flush(&REAL_FSYNC, FSYNC, fd)
+}
+
+/// Takes the place of libc's `fdatasync`.
+#[unsafe(no_mangle)]
+pub extern "C" fn fdatasync(fd: c_int) -> c_int {
+    flush(&REAL_FDATASYNC, FDATASYNC, fd)
+}
+
+/// Takes the place of libc's `sync_file_range`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sync_file_range(fd: c_int, offset: i64, bytes: i64, flags: c_uint) -> c_int {
+    if let Some(words) = words() {
+        words[SYNC_FILE_RANGE].fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: libc's function has this signature.
+    let call =
+        unsafe { std::mem::transmute::<*mut c_void, FlushRange>(REAL_SYNC_FILE_RANGE.address()) };
+    // SAFETY: the caller's own arguments.
+    unsafe { call(fd, offset, bytes, flags) }
+}

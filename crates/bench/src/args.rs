@@ -1,0 +1,259 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::demo::Demo;
+use crate::disk::Disk;
+use crate::plan::{self, Overrides};
+use crate::run::Run;
+use crate::servers::{Kind, Setup};
+use crate::workload::{Protocol, Scale};
+
+/// What the user wants.
+pub enum Command {
+    Help,
+    Demo(Demo),
+    Run { run: Box<Run>, json: Option<PathBuf>, markdown: Option<PathBuf> },
+    Report { json: PathBuf, markdown: Option<PathBuf> },
+}
+
+pub fn help() -> String {
+    format!(
+        "cohort-bench run [TABLE|WORKLOAD...] [OPTION...]   measure servers side by side
+cohort-bench report FILE [--markdown=FILE]         the tables of results kept by --json
+cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
+
+Options of run:
+  --quick               fewer clients, shorter, once: under five minutes
+  --servers=LIST        cohort,mariadb
+  --seconds=N           length of each measurement (5; quick 2)
+  --warm=N              seconds of load before it (2; quick 0.5)
+  --repeats=N           measurements of each case, whose median counts (3; quick 1)
+  --clients=LIST        instead of those of the table
+  --disk=LIST           real, ssd (flushes of 1.4 ms), hdd (33 ms), or microseconds per flush
+  --protocol=NAME       prepared (default) or text
+  --tables=N --rows=N   size of the data set (4 tables of 25000 rows)
+  --threads=N           threads that drive the clients (1)
+  --tcp                 clients use TCP on the loopback interface, not a Unix socket
+  --dir=PATH            where the servers' throw-away folders go (below /var/tmp)
+  --cohortd=PATH        the server program, if not beside this one
+  --cohort-option=TEXT  added to its command line; may be repeated
+  --json=FILE           keep the results
+  --markdown=FILE       write the tables there, not to the terminal
+
+{}",
+        plan::listing()
+    )
+}
+
+/// Reads the arguments behind the program's name.
+pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
+    let mut words = Words { left: arguments.collect::<Vec<_>>().into_iter(), value: None };
+    match words.next().as_deref() {
+        Some("run") => parse_run(words),
+        // `./x bench TABLE` leaves out the command.
+        Some(name) if name.starts_with("--") && !["--help", "-h"].contains(&name) => {
+            parse_run(words.with_first(name))
+        }
+        Some("demo") => parse_demo(words),
+        Some("report") => parse_report(words),
+        None | Some("help" | "--help" | "-h") => Ok(Command::Help),
+        Some(name) => parse_run(words.with_first(name)),
+    }
+}
+
+/// The arguments that are left; `--name=value` and `--name value` are alike.
+struct Words {
+    left: std::vec::IntoIter<String>,
+    value: Option<String>,
+}
+
+impl Words {
+    fn next(&mut self) -> Option<String> {
+        let word = self.left.next()?;
+        match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => {
+                self.value = Some(value.to_owned());
+                Some(name.to_owned())
+            }
+            _ => Some(word),
+        }
+    }
+
+    fn with_first(self, name: &str) -> Words {
+        let first = match &self.value {
+            Some(value) => format!("{name}={value}"),
+            None => name.to_owned(),
+        };
+        let all: Vec<String> = std::iter::once(first).chain(self.left).collect();
+        Words { left: all.into_iter(), value: None }
+    }
+
+    fn value(&mut self, name: &str) -> Result<String, String> {
+        let value = self.value.take().or_else(|| self.left.next());
+        value.ok_or_else(|| format!("{name} needs a value"))
+    }
+
+    /// A value that `read` understands.
+    fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, String> {
+        let value = self.value(name)?;
+        read(&value).ok_or_else(|| format!("{name}: '{value}' is not understood"))
+    }
+
+    /// Values between commas.
+    fn list<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+        self.read(name, |value| value.split(',').map(&read).collect())
+    }
+
+    /// Refuses `--flag=value` where the flag took none.
+    fn finish(&mut self, name: &str) -> Result<(), String> {
+        self.value.take().map_or(Ok(()), |_| Err(format!("{name} takes no value")))
+    }
+}
+
+fn positive(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|n| *n > 0)
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())
+}
+
+fn protocol(text: &str) -> Option<Protocol> {
+    [Protocol::Prepared, Protocol::Text].into_iter().find(|p| p.name() == text)
+}
+
+fn parse_run(mut words: Words) -> Result<Command, String> {
+    let mut names = Vec::new();
+    let mut overrides = Overrides::default();
+    let (mut quick, mut asked) = (false, Protocol::Prepared);
+    let (mut length, mut warm, mut repeats) = (None, None, None);
+    let mut kinds = vec![Kind::Cohort, Kind::MariaDb];
+    let mut scale = Scale { tables: 4, rows: 25_000 };
+    let mut threads = 1;
+    let (mut json, mut markdown) = (None, None);
+    let mut setup = Setup {
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+        defaults: false,
+        tcp: false,
+        cohort_options: Vec::new(),
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--quick" => quick = true,
+            "--servers" => kinds = words.list(name, Kind::parse)?,
+            "--seconds" => length = Some(words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?),
+            "--warm" => warm = Some(words.read(name, seconds)?),
+            "--repeats" => repeats = Some(words.read(name, positive)?),
+            "--clients" => overrides.clients = Some(words.list(name, positive)?),
+            "--disk" => overrides.disks = Some(words.list(name, Disk::parse)?),
+            "--protocol" => asked = words.read(name, protocol)?,
+            "--tables" => scale.tables = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
+            "--rows" => scale.rows = words.read(name, |s| s.parse().ok().filter(|n| *n >= 100))?,
+            "--threads" => threads = words.read(name, positive)?,
+            "--tcp" => setup.tcp = true,
+            "--dir" => setup.dir = words.value(name)?.into(),
+            "--cohortd" => setup.cohortd = Some(words.value(name)?.into()),
+            "--cohort-option" => setup.cohort_options.push(words.value(name)?),
+            "--json" => json = Some(words.value(name)?.into()),
+            "--markdown" => markdown = Some(words.value(name)?.into()),
+            "--help" | "-h" => return Ok(Command::Help),
+            _ if name.starts_with("--") => return Err(format!("unknown option '{name}'")),
+            _ => names.push(word.clone()),
+        }
+        words.finish(name)?;
+    }
+    let agenda = plan::agenda(&names, &overrides, asked, quick)?;
+    let usual = |full: f64, short: f64| Duration::from_secs_f64(if quick { short } else { full });
+    setup.dir.push(format!("cohort-bench-{}", std::process::id()));
+    let run = Run {
+        agenda,
+        kinds,
+        setup,
+        scale,
+        threads,
+        warm: warm.unwrap_or(usual(2.0, 0.5)),
+        measure: length.unwrap_or(usual(5.0, 2.0)),
+        repeats: repeats.unwrap_or(if quick { 1 } else { 3 }),
+    };
+    Ok(Command::Run { run: Box::new(run), json, markdown })
+}
+
+fn parse_demo(mut words: Words) -> Result<Command, String> {
+    let (mut server, mut port) = (None, 3306);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--server" => server = Some(PathBuf::from(words.value("--server")?)),
+            "--port" => port = words.read("--port", |s| s.parse().ok())?,
+            "--" => break,
+            other => return Err(format!("unknown option '{other}' of demo")),
+        }
+        words.finish(&word)?;
+    }
+    let server = server.ok_or("demo needs --server=PATH")?;
+    Ok(Command::Demo(Demo { server, port, arguments: words.left.collect() }))
+}
+
+fn parse_report(mut words: Words) -> Result<Command, String> {
+    let (mut json, mut markdown) = (None, None);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--markdown" => markdown = Some(words.value("--markdown")?.into()),
+            other if other.starts_with("--") => return Err(format!("unknown option '{other}' of report")),
+            _ => json = Some(word.clone().into()),
+        }
+        words.finish(&word)?;
+    }
+    Ok(Command::Report { json: json.ok_or("report needs the file that --json wrote")?, markdown })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn both_spellings_of_a_value_and_a_command_left_out() {
+        for line in [
+            "run insert --clients 1,8 --disk=ssd",
+            "insert --disk ssd --clients=1,8",
+            "--clients=1,8 insert --disk=ssd",
+        ] {
+            let Ok(Command::Run { run, .. }) = parsed(line) else { panic!("{line}") };
+            let clients: Vec<usize> = run.agenda.cases.iter().map(|case| case.clients).collect();
+            assert_eq!(clients, [1, 8], "{line}");
+            assert!(run.agenda.cases.iter().all(|case| case.disk == Disk::SSD), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, word) in [
+            ("run --clients", "--clients needs a value"),
+            ("run --clients=1,x", "'1,x'"),
+            ("run --quick=yes", "--quick takes no value"),
+            ("run --fast", "'--fast'"),
+            ("nonsense", "'nonsense'"),
+            ("demo", "--server"),
+            ("report", "--json"),
+            ("run --seconds=-1", "'-1'"),
+        ] {
+            let Err(message) = parsed(line) else { panic!("{line}") };
+            assert!(message.contains(word), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_a_server_are_handed_on_untouched() {
+        let Ok(Command::Demo(demo)) = parsed("demo --server /x --port 7 -- --datadir=./d --port=7") else {
+            panic!("a demo");
+        };
+        assert_eq!((demo.port, demo.arguments), (7, vec!["--datadir=./d".to_owned(), "--port=7".to_owned()]));
+    }
+}

@@ -1,0 +1,214 @@
+//! A blocking connection: logs in, runs statements of the benchmark's own, prepares those of a load. A load then takes its socket.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::wire::{self, COM_QUERY, COM_STMT_PREPARE, ServerError};
+
+/// A server that does not answer within this time counts as dead.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Where a server listens.
+#[derive(Clone, Debug)]
+pub enum Address {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+/// Why a conversation ended.
+#[derive(Debug)]
+pub enum ConnectionError {
+    /// The socket failed or the server closed it.
+    Lost(io::Error),
+    /// The server refused the statement; the connection goes on.
+    Server(ServerError),
+    /// The server sent what the protocol does not allow here.
+    Protocol(&'static str),
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            ConnectionError::Lost(error) => write!(f, "connection lost: {error}"),
+            ConnectionError::Server(error) => write!(f, "{error}"),
+            ConnectionError::Protocol(what) => write!(f, "unexpected answer: {what}"),
+        }
+    }
+}
+
+impl From<io::Error> for ConnectionError {
+    fn from(error: io::Error) -> ConnectionError {
+        ConnectionError::Lost(error)
+    }
+}
+
+/// Rows of a text result; NULL is `None`.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// A logged-in connection.
+pub struct Connection {
+    socket: File,
+    input: Vec<u8>,
+    version: String,
+}
+
+impl Connection {
+    /// Connects as `root` without a password.
+    pub fn open(address: &Address, schema: &str) -> Result<Connection, ConnectionError> {
+        let mut connection =
+            Connection { socket: open_socket(address)?, input: Vec::new(), version: String::new() };
+        let greeting = connection.read_packet()?;
+        if wire::is_error(&greeting) {
+            return Err(ConnectionError::Server(wire::parse_error(&greeting)));
+        }
+        connection.version =
+            wire::greeting_version(&greeting).ok_or(ConnectionError::Protocol("not a greeting"))?;
+        connection.write_packet(1, &wire::login("root", schema))?;
+        let mut answer = connection.read_packet()?;
+        if answer.first() == Some(&0xfe) {
+            // The account uses another method, which without a password is answered by nothing.
+            connection.write_packet(3, &[])?;
+            answer = connection.read_packet()?;
+        }
+        if wire::is_error(&answer) {
+            return Err(ConnectionError::Server(wire::parse_error(&answer)));
+        }
+        Ok(connection)
+    }
+
+    /// What the server calls its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Runs a statement of the text protocol.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, ConnectionError> {
+        self.send(COM_QUERY, sql)?;
+        let columns = match self.read_checked()? {
+            ok if ok.first() == Some(&0) => return Ok(Rows::new()),
+            head => wire::length_encoded(&head).ok_or(ConnectionError::Protocol("column count"))?.0,
+        };
+        for _ in 0..=columns {
+            self.read_packet()?;
+        }
+        let mut rows = Rows::new();
+        loop {
+            let packet = self.read_checked()?;
+            if wire::is_eof(&packet) {
+                return Ok(rows);
+            }
+            rows.push(text_row(&packet, columns).ok_or(ConnectionError::Protocol("row"))?);
+        }
+    }
+
+    /// Prepares a statement; its number.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, ConnectionError> {
+        self.send(COM_STMT_PREPARE, sql)?;
+        let head = self.read_checked()?;
+        let number = |at: usize| head.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+        let (Some(columns), Some(parameters)) = (number(5), number(7)) else {
+            return Err(ConnectionError::Protocol("answer to a prepare"));
+        };
+        for definitions in [parameters, columns] {
+            // Definitions are followed by an EOF, if there are any.
+            let packets = if definitions > 0 { definitions + 1 } else { 0 };
+            for _ in 0..packets {
+                self.read_packet()?;
+            }
+        }
+        Ok(u32::from_le_bytes([head[1], head[2], head[3], head[4]]))
+    }
+
+    /// The bare socket, once nothing is under way.
+    pub fn into_socket(self) -> File {
+        assert!(self.input.is_empty(), "an answer was left unread");
+        self.socket
+    }
+
+    fn send(&mut self, code: u8, sql: &str) -> Result<(), ConnectionError> {
+        let mut out = Vec::with_capacity(sql.len() + 8);
+        wire::command(code, &mut out, |out| out.extend_from_slice(sql.as_bytes()));
+        Ok(self.socket.write_all(&out)?)
+    }
+
+    fn write_packet(&mut self, sequence: u8, payload: &[u8]) -> Result<(), ConnectionError> {
+        let mut out = Vec::new();
+        wire::packet(sequence, payload, &mut out);
+        Ok(self.socket.write_all(&out)?)
+    }
+
+    fn read_checked(&mut self) -> Result<Vec<u8>, ConnectionError> {
+        let packet = self.read_packet()?;
+        if wire::is_error(&packet) {
+            return Err(ConnectionError::Server(wire::parse_error(&packet)));
+        }
+        Ok(packet)
+    }
+
+    fn read_packet(&mut self) -> Result<Vec<u8>, ConnectionError> {
+        loop {
+            if let Some((payload, bytes)) = wire::next_packet(&self.input) {
+                let payload = payload.to_vec();
+                self.input.drain(..bytes);
+                return Ok(payload);
+            }
+            let mut chunk = [0; 16384];
+            let bytes = self.socket.read(&mut chunk)?;
+            if bytes == 0 {
+                let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the server");
+                return Err(ConnectionError::Lost(closed));
+            }
+            self.input.extend_from_slice(&chunk[..bytes]);
+        }
+    }
+}
+
+fn open_socket(address: &Address) -> io::Result<File> {
+    let socket = match address {
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            OwnedFd::from(stream)
+        }
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            OwnedFd::from(stream)
+        }
+    };
+    // Both kinds are read and written alike from here on.
+    Ok(File::from(socket))
+}
+
+fn text_row(packet: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
+    let mut rest = packet;
+    let mut row = Vec::new();
+    for _ in 0..columns {
+        if rest.first() == Some(&0xfb) {
+            row.push(None);
+            rest = &rest[1..];
+            continue;
+        }
+        let (bytes, head) = wire::length_encoded(rest)?;
+        let end = head + bytes as usize;
+        row.push(Some(String::from_utf8_lossy(rest.get(head..end)?).into_owned()));
+        rest = &rest[end..];
+    }
+    Some(row)
+}

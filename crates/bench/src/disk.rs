@@ -1,0 +1,90 @@
+//! The disk under the data directories: how fast it flushes, and how slow it is made to look.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The disk that both servers are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// How long each flush takes at least, one at a time; zero: the real disk.
+    pub flush: Duration,
+}
+
+impl Disk {
+    pub const REAL: Disk = Disk { flush: Duration::ZERO };
+    /// A solid-state disk without a battery-backed cache.
+    pub const SSD: Disk = Disk { flush: Duration::from_micros(1400) };
+    /// A rotating disk.
+    pub const HDD: Disk = Disk { flush: Duration::from_millis(33) };
+
+    /// `real`, `ssd`, `hdd`, or microseconds per flush.
+    pub fn parse(text: &str) -> Option<Disk> {
+        match text {
+            "real" => Some(Disk::REAL),
+            "ssd" => Some(Disk::SSD),
+            "hdd" => Some(Disk::HDD),
+            _ => text.parse().ok().map(|us| Disk { flush: Duration::from_micros(us) }),
+        }
+    }
+
+    pub fn name(self) -> String {
+        match self {
+            Disk::REAL => "real".to_owned(),
+            Disk::SSD => "ssd".to_owned(),
+            Disk::HDD => "hdd".to_owned(),
+            other => format!("{}us", other.flush.as_micros()),
+        }
+    }
+}
+
+/// Microseconds of one overwrite of 4 KiB with `fdatasync` in `dir`: the median of `count`.
+pub fn flush_us(dir: &Path, count: usize) -> io::Result<f64> {
+    const BLOCK: usize = 4096;
+    const BLOCKS: usize = 1024;
+    let path = dir.join("probe");
+    let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
+    file.write_all_at(&vec![0; BLOCK * BLOCKS], 0)?;
+    file.sync_all()?;
+    let mut times = Vec::with_capacity(count);
+    for n in 0..count.max(1) {
+        let began = Instant::now();
+        file.write_all_at(&[n as u8 | 1; BLOCK], (n % BLOCKS * BLOCK) as u64)?;
+        file.sync_data()?;
+        times.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    std::fs::remove_file(&path)?;
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Whether files in `dir` live in memory alone, where a flush costs nothing and proves nothing.
+pub fn is_in_memory(dir: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    let Ok(path) = std::ffi::CString::new(dir.as_os_str().as_encoded_bytes()) else {
+        return false;
+    };
+    // SAFETY: all zeros is a valid statfs.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a NUL, the result is written into a live struct.
+    let result = unsafe { libc::statfs(path.as_ptr(), &mut found) };
+    result == 0 && [TMPFS, RAMFS].contains(&found.f_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_by_name_and_by_time() {
+        for (text, us) in [("real", 0), ("ssd", 1400), ("hdd", 33_000), ("250", 250)] {
+            let disk = Disk::parse(text).expect("a disk");
+            assert_eq!(disk.flush.as_micros(), us);
+            assert_eq!(disk.name().trim_end_matches("us"), text);
+        }
+        assert_eq!(Disk::parse("tape"), None);
+    }
+}

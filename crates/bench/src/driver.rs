@@ -1,0 +1,341 @@
+//! The load: clients that repeat a workload without pause, over as few threads as possible.
+//!
+//! The load shares the processor with the server it measures, so it must cost little: one thread drives all clients through epoll, and a lone
+//! client on its thread simply blocks in `read`. Replies are skipped, not decoded.
+//!
+//! Phases: *warm* (nothing counts), *measure*, *stop* (a client that ends its transaction starts no other; the threads end
+//! with the last one). The calling thread moves from one to the next; the driving threads look at the phase at every reply.
+//!
+//! On failure: a deadlock or lock wait timeout is what a user would retry; the client rolls back, starts over and counts
+//! it. Every other error, a lost connection or silence ends the whole load with a [`Failure`].
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::connection::{ANSWER_TIMEOUT, Address, Connection, ConnectionError};
+use crate::epoll::{Epoll, set_nonblocking};
+use crate::histogram::Histogram;
+use crate::interrupt;
+use crate::wire::{self, COM_QUERY, Reply, ReplyReader};
+use crate::workload::{Client, Plan, Protocol, Scale, Workload};
+
+const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
+const ER_LOCK_DEADLOCK: u16 = 1213;
+const ER_CHECKREAD: u16 = 1020;
+
+/// What to run.
+#[derive(Clone)]
+pub struct Load {
+    pub address: Address,
+    pub schema: String,
+    pub workload: &'static Workload,
+    pub protocol: Protocol,
+    pub clients: usize,
+    pub threads: usize,
+    pub scale: Scale,
+    pub warm: Duration,
+    pub measure: Duration,
+}
+
+/// What came of it.
+pub struct Outcome {
+    /// One entry per transaction, nanoseconds from its first request to its last reply, repetitions included.
+    pub latencies: Histogram,
+    pub retries: u64,
+    pub seconds: f64,
+}
+
+/// Why a load came to nothing.
+pub type Failure = String;
+
+/// What the calling thread is told while the load runs.
+pub enum Moment {
+    MeasureBegins,
+    /// Every half second of the measurement, with the transactions done so far.
+    Tick(u64),
+    MeasureEnds,
+}
+
+const WARM: u8 = 0;
+const MEASURE: u8 = 1;
+const STOP: u8 = 2;
+const TICK: Duration = Duration::from_millis(500);
+
+struct Shared {
+    phase: AtomicU8,
+    /// Transactions of the measurement, for live figures.
+    done: AtomicU64,
+    failed: AtomicU8,
+}
+
+impl Shared {
+    fn phase(&self) -> u8 {
+        self.phase.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a load; `watch` is called on this thread.
+pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failure> {
+    let plan = Plan::new(load.workload, load.scale, load.protocol);
+    let threads = load.threads.clamp(1, load.clients.max(1));
+    let mut shares: Vec<Vec<Driven>> = (0..threads).map(|_| Vec::new()).collect();
+    for number in 0..load.clients {
+        let driven = connect(load, &plan, number as u64)
+            .map_err(|error| format!("client {} of {}: {error}", number + 1, load.clients))?;
+        shares[number % threads].push(driven);
+    }
+    let shared = Shared { phase: AtomicU8::new(WARM), done: AtomicU64::new(0), failed: AtomicU8::new(0) };
+    thread::scope(|scope| {
+        let (shared, plan) = (&shared, &plan);
+        let drivers: Vec<_> =
+            shares.into_iter().map(|share| scope.spawn(move || drive(share, plan, shared))).collect();
+        let seconds = lead(load, shared, &mut watch);
+        let mut outcome = Outcome { latencies: Histogram::default(), retries: 0, seconds };
+        for driver in drivers {
+            let tally = driver.join().expect("a driving thread does not panic")?;
+            outcome.latencies.merge(&tally.latencies);
+            outcome.retries += tally.retries;
+        }
+        Ok(outcome)
+    })
+}
+
+/// Moves the load through its phases; the length of the measurement in seconds.
+fn lead(load: &Load, shared: &Shared, watch: &mut impl FnMut(Moment)) -> f64 {
+    let sleep = |until: Instant| {
+        while shared.failed.load(Ordering::Relaxed) == 0 && !interrupt::is_requested() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(Duration::from_millis(50)));
+        }
+    };
+    sleep(Instant::now() + load.warm);
+    watch(Moment::MeasureBegins);
+    let began = Instant::now();
+    shared.phase.store(MEASURE, Ordering::Relaxed);
+    let end = began + load.measure;
+    let mut tick = began + TICK;
+    while tick < end && shared.failed.load(Ordering::Relaxed) == 0 && !interrupt::is_requested() {
+        sleep(tick);
+        watch(Moment::Tick(shared.done.load(Ordering::Relaxed)));
+        tick += TICK;
+    }
+    sleep(end);
+    let seconds = began.elapsed().as_secs_f64();
+    shared.phase.store(STOP, Ordering::Relaxed);
+    watch(Moment::MeasureEnds);
+    seconds
+}
+
+#[derive(Default)]
+struct Tally {
+    latencies: Histogram,
+    retries: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Step(usize),
+    /// Takes back a transaction that must be repeated.
+    RollingBack,
+    Idle,
+}
+
+/// A client with its socket.
+struct Driven {
+    socket: File,
+    client: Client,
+    reader: ReplyReader,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    doing: Doing,
+    began: Instant,
+    is_transaction: bool,
+}
+
+fn connect(load: &Load, plan: &Plan, seed: u64) -> Result<Driven, ConnectionError> {
+    let mut connection = Connection::open(&load.address, &load.schema)?;
+    let mut numbers = Vec::new();
+    if plan.protocol == Protocol::Prepared {
+        for sql in load.workload.statements(load.scale) {
+            numbers.push(connection.prepare(&sql)?);
+        }
+    }
+    Ok(Driven {
+        socket: connection.into_socket(),
+        client: Client::new(seed, numbers),
+        reader: ReplyReader::default(),
+        input: Vec::with_capacity(4096),
+        output: Vec::with_capacity(1024),
+        doing: Doing::Idle,
+        began: Instant::now(),
+        is_transaction: load.workload.is_transaction(),
+    })
+}
+
+fn drive(mut share: Vec<Driven>, plan: &Plan, shared: &Shared) -> Result<Tally, Failure> {
+    let mut tally = Tally::default();
+    let result = match share.as_mut_slice() {
+        [lone] => drive_one(lone, plan, shared, &mut tally),
+        many => drive_many(many, plan, shared, &mut tally),
+    };
+    if result.is_err() {
+        shared.failed.store(1, Ordering::Relaxed);
+    }
+    result.map(|()| tally)
+}
+
+/// One client: blocks in `read`, which saves a system call for each reply.
+fn drive_one(driven: &mut Driven, plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
+    let mut buffer = vec![0; 65536];
+    driven.begin(plan)?;
+    while driven.doing != Doing::Idle {
+        let bytes = driven.socket.read(&mut buffer).map_err(lost)?;
+        driven.take(&buffer[..bytes], plan, shared, tally)?;
+        if shared.failed.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
+    let epoll = Epoll::new().map_err(lost)?;
+    for (index, driven) in share.iter_mut().enumerate() {
+        set_nonblocking(&driven.socket).map_err(lost)?;
+        epoll.add(&driven.socket, index as u64).map_err(lost)?;
+        driven.begin(plan)?;
+    }
+    let mut busy = share.len();
+    let mut buffer = vec![0; 65536];
+    let mut ready = Vec::new();
+    let mut heard = Instant::now();
+    while busy > 0 && shared.failed.load(Ordering::Relaxed) == 0 {
+        epoll.wait(&mut ready, Duration::from_millis(100)).map_err(lost)?;
+        if ready.is_empty() {
+            if heard.elapsed() > ANSWER_TIMEOUT {
+                return Err(format!("no answer for {} seconds", ANSWER_TIMEOUT.as_secs()));
+            }
+            continue;
+        }
+        heard = Instant::now();
+        for index in &ready {
+            let driven = &mut share[*index as usize];
+            match driven.socket.read(&mut buffer) {
+                Ok(bytes) => driven.take(&buffer[..bytes], plan, shared, tally)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(lost(error)),
+            }
+            busy -= usize::from(driven.doing == Doing::Idle);
+        }
+    }
+    Ok(())
+}
+
+fn lost(error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::WouldBlock {
+        // How a blocking socket reports its time limit.
+        return format!("no answer for {} seconds", ANSWER_TIMEOUT.as_secs());
+    }
+    format!("connection lost: {error}")
+}
+
+impl Driven {
+    fn begin(&mut self, plan: &Plan) -> Result<(), Failure> {
+        self.began = Instant::now();
+        self.send_step(0, plan)
+    }
+
+    fn send_step(&mut self, step: usize, plan: &Plan) -> Result<(), Failure> {
+        self.doing = Doing::Step(step);
+        self.output.clear();
+        self.client.request(plan, step, &mut self.output);
+        // A request is far smaller than an empty socket buffer: with one request under way it is always taken whole.
+        self.socket.write_all(&self.output).map_err(lost)
+    }
+
+    /// Takes bytes of a reply; goes on when it is whole.
+    fn take(&mut self, bytes: &[u8], plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
+        if bytes.is_empty() {
+            return Err("connection lost: closed by the server".to_owned());
+        }
+        // Most replies come whole and are read in place.
+        let mut kept = std::mem::take(&mut self.input);
+        let whole = if kept.is_empty() {
+            bytes
+        } else {
+            kept.extend_from_slice(bytes);
+            &kept
+        };
+        let mut rest = whole;
+        let mut reply = None;
+        while let Some((payload, size)) = wire::next_packet(rest) {
+            rest = &rest[size..];
+            reply = self.reader.take(payload);
+            if reply.is_some() {
+                break;
+            }
+        }
+        if reply.is_some() && !rest.is_empty() {
+            return Err("unexpected answer: bytes behind the reply".to_owned());
+        }
+        let rest = rest.to_vec();
+        self.input = kept;
+        self.input.clear();
+        self.input.extend_from_slice(&rest);
+        reply.map_or(Ok(()), |reply| self.answered(reply, plan, shared, tally))
+    }
+
+    fn answered(
+        &mut self,
+        reply: Reply,
+        plan: &Plan,
+        shared: &Shared,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let phase = shared.phase();
+        match (self.doing, reply) {
+            (Doing::Step(step), Reply::Done { .. }) if step + 1 < plan.steps() => {
+                self.send_step(step + 1, plan)
+            }
+            (Doing::Step(_), Reply::Done { .. }) => {
+                if phase == MEASURE {
+                    tally.latencies.record(self.began.elapsed().as_nanos() as u64);
+                    shared.done.fetch_add(1, Ordering::Relaxed);
+                }
+                self.next(phase, plan)
+            }
+            (Doing::RollingBack, Reply::Done { .. }) if phase == STOP => self.next(phase, plan),
+            (Doing::RollingBack, Reply::Done { .. }) => self.send_step(0, plan),
+            (Doing::Step(_), Reply::Error(error)) if is_retryable(error.code) => {
+                tally.retries += u64::from(phase == MEASURE);
+                if !self.is_transaction {
+                    return if phase == STOP { self.next(phase, plan) } else { self.send_step(0, plan) };
+                }
+                self.doing = Doing::RollingBack;
+                self.output.clear();
+                wire::command(COM_QUERY, &mut self.output, |out| out.extend_from_slice(b"ROLLBACK"));
+                self.socket.write_all(&self.output).map_err(lost)
+            }
+            (_, Reply::Error(error)) => Err(error.to_string()),
+            (Doing::Idle, Reply::Done { .. }) => Err("unexpected answer: nothing was asked".to_owned()),
+        }
+    }
+
+    fn next(&mut self, phase: u8, plan: &Plan) -> Result<(), Failure> {
+        if phase == STOP {
+            self.doing = Doing::Idle;
+            return Ok(());
+        }
+        self.begin(plan)
+    }
+}
+
+fn is_retryable(code: u16) -> bool {
+    [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD].contains(&code)
+}

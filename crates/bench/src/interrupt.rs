@@ -1,0 +1,23 @@
+//! Ctrl-C: the load ends, and what was started is stopped and removed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn request(_: i32) {
+    REQUESTED.store(true, Ordering::Relaxed);
+}
+
+/// From now on SIGINT and SIGTERM only set a mark.
+pub fn catch() {
+    let handler = request as extern "C" fn(i32) as libc::sighandler_t;
+    // SAFETY: the handler does nothing but store to an atomic.
+    unsafe {
+        libc::signal(libc::SIGINT, handler);
+        libc::signal(libc::SIGTERM, handler);
+    }
+}
+
+pub fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}

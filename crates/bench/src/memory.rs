@@ -1,0 +1,44 @@
+//! Resident memory of a server with its default sizes: idle, and with many idle connections.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::connection::Connection;
+use crate::process;
+use crate::results::{Memory, ServerInfo};
+use crate::servers::{Kind, Server, Setup};
+
+const CONNECTIONS: usize = 1000;
+/// What a server does after its start, or after so many logins, is over by then.
+const SETTLE: Duration = Duration::from_secs(2);
+
+pub fn measure(kind: Kind, setup: &Setup) -> Result<(Memory, ServerInfo), String> {
+    eprintln!("{}: memory", kind.name());
+    let mut server = Server::start(kind, &Setup { defaults: true, ..setup.clone() })?;
+    thread::sleep(SETTLE);
+    let idle = resident(&mut server)?;
+    let mut connections = Vec::with_capacity(CONNECTIONS);
+    for number in 0..CONNECTIONS {
+        let opened = Connection::open(&server.address, "").and_then(|mut connection| {
+            connection.query("SELECT 1")?;
+            Ok(connection)
+        });
+        connections.push(opened.map_err(|error| {
+            server.complaint(&format!("connection {} of {CONNECTIONS}: {error}", number + 1))
+        })?);
+    }
+    thread::sleep(SETTLE);
+    let connected = resident(&mut server)?;
+    let version = server.version.strip_prefix("5.5.5-").unwrap_or(&server.version).to_owned();
+    let memory = Memory {
+        server: kind.name().to_owned(),
+        idle_bytes: idle,
+        connections: CONNECTIONS as u64,
+        connected_bytes: connected,
+    };
+    Ok((memory, ServerInfo { name: kind.name().to_owned(), version }))
+}
+
+fn resident(server: &mut Server) -> Result<u64, String> {
+    process::resident_bytes(server.pid()).ok_or_else(|| server.complaint("is gone"))
+}

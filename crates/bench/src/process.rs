@@ -1,0 +1,64 @@
+//! What the kernel knows of a server process.
+
+use std::fs;
+
+/// Resident memory in bytes; `None` once the process is gone.
+pub fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Processor time used so far, in seconds.
+pub fn processor_seconds(pid: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let ticks = ticks_of(&stat)?;
+    // SAFETY: no pointers.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    Some(ticks as f64 / per_second as f64)
+}
+
+/// User and system time out of `/proc/PID/stat`; the program's name, in parentheses, may hold anything.
+fn ticks_of(stat: &str) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// Sends a signal to a process that this one started and has not reaped.
+pub fn signal(pid: u32, signal: i32) {
+    // SAFETY: no pointers; the caller owns the process, so the number is not another's.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// Lets this process and those it starts open as many files as the system allows.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the struct lives through both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max.min(1 << 20);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces() {
+        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
+        assert_eq!(ticks_of(stat), Some(42));
+    }
+
+    #[test]
+    fn this_process_has_memory_and_has_run() {
+        let me = std::process::id();
+        assert!(resident_bytes(me).expect("alive") > 100_000);
+        assert!(processor_seconds(me).is_some());
+    }
+}

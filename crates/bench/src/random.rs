@@ -1,0 +1,60 @@
+//! Pseudo-random numbers for workloads: fast and even, not secret.
+
+/// An xorshift generator of one connection.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        // Neighbouring seeds are spread over the whole range; zero would stay zero.
+        Random(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number of `1..=n`.
+    pub fn one_to(&mut self, n: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32 + 1
+    }
+
+    /// Appends sysbench's filler: `groups` runs of eleven digits with dashes between them.
+    pub fn digits(&mut self, groups: usize, out: &mut Vec<u8>) {
+        for group in 0..groups {
+            if group > 0 {
+                out.push(b'-');
+            }
+            let mut number = self.next();
+            for _ in 0..11 {
+                out.push(b'0' + (number % 10) as u8);
+                number /= 10;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fill_their_range_evenly() {
+        let mut random = Random::new(0);
+        let mut seen = [0u32; 10];
+        for _ in 0..10_000 {
+            seen[random.one_to(10) as usize - 1] += 1;
+        }
+        assert!(seen.iter().all(|n| (900..1100).contains(n)), "{seen:?}");
+    }
+
+    #[test]
+    fn the_filler_is_as_long_as_the_column_of_sysbench() {
+        let mut out = Vec::new();
+        Random::new(7).digits(10, &mut out);
+        assert_eq!(out.len(), 119);
+        assert_eq!(out.iter().filter(|b| **b == b'-').count(), 9);
+    }
+}

@@ -1,0 +1,200 @@
+//! Results as Markdown.
+
+use std::fmt::Write;
+
+use crate::results::{CaseResult, Results};
+use crate::sample::{Sample, Spread};
+
+/// The base of ratios, and what is compared with it.
+const BASE: &str = "mariadb";
+const SUBJECT: &str = "cohort";
+
+/// One table for each disk, one line for each case.
+pub fn markdown(results: &Results) -> String {
+    let mut out = String::new();
+    heading(results, &mut out);
+    let mut disks: Vec<&str> = Vec::new();
+    for case in &results.cases {
+        if !disks.contains(&case.disk.as_str()) {
+            disks.push(&case.disk);
+        }
+    }
+    for disk in disks {
+        writeln!(out, "\n### {}\n", disk_title(disk)).expect("a string");
+        let cases: Vec<&CaseResult> = results.cases.iter().filter(|case| case.disk == disk).collect();
+        table(results, &cases, &mut out);
+    }
+    memory(results, &mut out);
+    out
+}
+
+fn heading(results: &Results, out: &mut String) {
+    let (machine, settings) = (&results.machine, &results.settings);
+    let servers: Vec<String> =
+        results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
+    writeln!(
+        out,
+        "{}. {} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
+         {} s each after {} s of warming up; {} tables of {} rows; clients over {}.",
+        servers.join(", "),
+        machine.processors,
+        machine.kernel,
+        machine.flush_us,
+        settings.repeats,
+        settings.seconds,
+        settings.warm_seconds,
+        settings.tables,
+        settings.rows,
+        settings.transport,
+    )
+    .expect("a string");
+}
+
+fn disk_title(disk: &str) -> String {
+    match disk {
+        "real" => "The disk as it is".to_owned(),
+        "ssd" => "Flushes of 1.4 ms, one at a time".to_owned(),
+        "hdd" => "Flushes of 33 ms, one at a time".to_owned(),
+        other => format!("Flushes of {other}, one at a time"),
+    }
+}
+
+fn table(results: &Results, cases: &[&CaseResult], out: &mut String) {
+    let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
+    let has_ratio = names.contains(&BASE) && names.contains(&SUBJECT);
+    let columns = ["/s", " p50 / p99 ms", " group", " flushes per group", " CPU us"];
+    let mut head: Vec<String> = vec!["workload".into(), "clients".into()];
+    for (index, column) in columns.iter().enumerate() {
+        head.extend(names.iter().map(|name| format!("{name}{column}")));
+        if index == 0 && has_ratio {
+            head.push("ratio".into());
+        }
+    }
+    writeln!(out, "| {} |", head.join(" | ")).expect("a string");
+    writeln!(out, "|---|{}", "---:|".repeat(head.len() - 1)).expect("a string");
+    for case in cases {
+        let mut cells = vec![workload_name(case), case.clients.to_string()];
+        for (index, column) in [rate, latency, group, flushes, processor].iter().enumerate() {
+            cells.extend(case.samples.iter().map(|samples| column(samples)));
+            if index == 0 && has_ratio {
+                cells.push(ratio(&names, case).map_or("-".into(), |ratio| format!("**{ratio:.2}**")));
+            }
+        }
+        writeln!(out, "| {} |", cells.join(" | ")).expect("a string");
+    }
+}
+
+fn workload_name(case: &CaseResult) -> String {
+    if case.protocol == "text" { format!("{} (text)", case.workload) } else { case.workload.clone() }
+}
+
+/// How many times the base's median rate the subject's is.
+pub fn ratio(names: &[&str], case: &CaseResult) -> Option<f64> {
+    let median = |name: &str| {
+        let index = names.iter().position(|n| *n == name)?;
+        Spread::of(case.samples.get(index)?, |s| Some(s.per_second)).map(|spread| spread.median)
+    };
+    let base = median(BASE)?;
+    (base > 0.0).then_some(median(SUBJECT)? / base)
+}
+
+fn rate(samples: &[Sample]) -> String {
+    Spread::of(samples, |s| Some(s.per_second)).map_or("-".into(), |spread| {
+        if samples.len() == 1 {
+            return format!("{:.0}", spread.median);
+        }
+        format!("{:.0} ({:.0}..{:.0})", spread.median, spread.low, spread.high)
+    })
+}
+
+fn latency(samples: &[Sample]) -> String {
+    let ms = |figure: fn(&Sample) -> f64| {
+        Spread::of(samples, |s| Some(figure(s) / 1000.0)).map_or("-".into(), |s| short(s.median))
+    };
+    format!("{} / {}", ms(|s| s.p50_us), ms(|s| s.p99_us))
+}
+
+fn group(samples: &[Sample]) -> String {
+    Spread::of(samples, |s| s.group_size).map_or("-".into(), |s| format!("{:.1}", s.median))
+}
+
+fn flushes(samples: &[Sample]) -> String {
+    Spread::of(samples, |s| s.flushes_per_group).map_or("-".into(), |s| format!("{:.2}", s.median))
+}
+
+fn processor(samples: &[Sample]) -> String {
+    Spread::of(samples, |s| s.processor_us).map_or("-".into(), |s| format!("{:.0}", s.median))
+}
+
+/// Three significant digits.
+fn short(number: f64) -> String {
+    match number {
+        n if n >= 100.0 => format!("{n:.0}"),
+        n if n >= 10.0 => format!("{n:.1}"),
+        n => format!("{n:.2}"),
+    }
+}
+
+fn memory(results: &Results, out: &mut String) {
+    if results.memory.is_empty() {
+        return;
+    }
+    let mib = |bytes: u64| bytes as f64 / 1048576.0;
+    out.push_str("\n### Resident memory with default sizes, MiB\n\n");
+    out.push_str("| server | idle | with idle connections | more |\n|---|---:|---:|---:|\n");
+    for memory in &results.memory {
+        let more = mib(memory.connected_bytes.saturating_sub(memory.idle_bytes));
+        writeln!(
+            out,
+            "| {} | {:.0} | {} ({} connections) | {:.0} |",
+            memory.server,
+            mib(memory.idle_bytes),
+            mib(memory.connected_bytes).round(),
+            memory.connections,
+            more
+        )
+        .expect("a string");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::ServerInfo;
+
+    fn results(servers: &[(&str, &[f64])]) -> Results {
+        let info = |name: &str| ServerInfo { name: name.into(), version: "1".into() };
+        let samples = |rates: &[f64]| {
+            rates.iter().map(|rate| Sample { per_second: *rate, ..Sample::default() }).collect()
+        };
+        Results {
+            servers: servers.iter().map(|(name, _)| info(name)).collect(),
+            cases: vec![CaseResult {
+                workload: "insert".into(),
+                clients: 64,
+                disk: "ssd".into(),
+                protocol: "text".into(),
+                samples: servers.iter().map(|(_, rates)| samples(rates)).collect(),
+            }],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_medians() {
+        let text =
+            markdown(&results(&[("cohort", &[500.0, 510.0, 400.0]), ("mariadb", &[100.0, 250.0, 300.0])]));
+        assert!(text.contains("### Flushes of 1.4 ms"), "{text}");
+        assert!(
+            text.contains("| insert (text) | 64 | 500 (400..510) | 250 (100..300) | **2.00** |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_server_has_no_ratio() {
+        let text = markdown(&results(&[("mariadb", &[100.0])]));
+        assert!(!text.contains("ratio"), "{text}");
+        assert!(text.contains("| insert (text) | 64 | 100 |"), "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The results of a run, and their JSON.
+
+use serde_json::{Value, json};
+
+use crate::sample::Sample;
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    pub machine: Machine,
+    pub settings: Settings,
+    /// In the order in which columns are shown.
+    pub servers: Vec<ServerInfo>,
+    pub cases: Vec<CaseResult>,
+    pub memory: Vec<Memory>,
+}
+
+/// What was measured on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machine {
+    pub processors: u64,
+    pub kernel: String,
+    /// Median of an overwrite of 4 KiB with fdatasync, without any server.
+    pub flush_us: f64,
+}
+
+/// What all cases have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    pub seconds: f64,
+    pub warm_seconds: f64,
+    pub repeats: u64,
+    pub tables: u64,
+    pub rows: u64,
+    pub transport: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
+}
+
+/// A workload with so many clients on one disk, on every server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseResult {
+    pub workload: String,
+    pub clients: u64,
+    pub disk: String,
+    pub protocol: String,
+    /// By server, as in [`Results::servers`].
+    pub samples: Vec<Vec<Sample>>,
+}
+
+/// Resident memory of a server with default sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    pub server: String,
+    pub idle_bytes: u64,
+    pub connections: u64,
+    pub connected_bytes: u64,
+}
+
+impl Results {
+    pub fn to_json(&self) -> Value {
+        let case = |case: &CaseResult| {
+            let samples: Vec<Vec<Value>> =
+                case.samples.iter().map(|all| all.iter().map(Sample::to_json).collect()).collect();
+            json!({
+                "workload": case.workload, "clients": case.clients, "disk": case.disk,
+                "protocol": case.protocol, "samples": samples,
+            })
+        };
+        let memory = |memory: &Memory| {
+            json!({
+                "server": memory.server, "idle_bytes": memory.idle_bytes,
+                "connections": memory.connections, "connected_bytes": memory.connected_bytes,
+            })
+        };
+        let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
+        json!({
+            "machine": {
+                "processors": self.machine.processors, "kernel": self.machine.kernel,
+                "flush_us": self.machine.flush_us,
+            },
+            "settings": {
+                "seconds": self.settings.seconds, "warm_seconds": self.settings.warm_seconds,
+                "repeats": self.settings.repeats, "tables": self.settings.tables, "rows": self.settings.rows,
+                "transport": self.settings.transport,
+            },
+            "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
+            "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
+            "memory": self.memory.iter().map(memory).collect::<Vec<_>>(),
+        })
+    }
+
+    /// `None` if the document is not one of [`Results::to_json`].
+    pub fn from_json(value: &Value) -> Option<Results> {
+        let (machine, settings) = (value.get("machine")?, value.get("settings")?);
+        Some(Results {
+            machine: Machine {
+                processors: machine.get("processors")?.as_u64()?,
+                kernel: text(machine, "kernel")?,
+                flush_us: machine.get("flush_us")?.as_f64()?,
+            },
+            settings: Settings {
+                seconds: settings.get("seconds")?.as_f64()?,
+                warm_seconds: settings.get("warm_seconds")?.as_f64()?,
+                repeats: settings.get("repeats")?.as_u64()?,
+                tables: settings.get("tables")?.as_u64()?,
+                rows: settings.get("rows")?.as_u64()?,
+                transport: text(settings, "transport")?,
+            },
+            servers: list(value, "servers", |server| {
+                Some(ServerInfo { name: text(server, "name")?, version: text(server, "version")? })
+            })?,
+            cases: list(value, "cases", case_from_json)?,
+            memory: list(value, "memory", |memory| {
+                Some(Memory {
+                    server: text(memory, "server")?,
+                    idle_bytes: memory.get("idle_bytes")?.as_u64()?,
+                    connections: memory.get("connections")?.as_u64()?,
+                    connected_bytes: memory.get("connected_bytes")?.as_u64()?,
+                })
+            })?,
+        })
+    }
+}
+
+fn case_from_json(case: &Value) -> Option<CaseResult> {
+    Some(CaseResult {
+        workload: text(case, "workload")?,
+        clients: case.get("clients")?.as_u64()?,
+        disk: text(case, "disk")?,
+        protocol: text(case, "protocol")?,
+        samples: list(case, "samples", |all| all.as_array()?.iter().map(Sample::from_json).collect())?,
+    })
+}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
+}
+
+fn list<T>(value: &Value, name: &str, item: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    value.get(name)?.as_array()?.iter().map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_survive_json() {
+        let results = Results {
+            machine: Machine { processors: 2, kernel: "6.1".into(), flush_us: 120.5 },
+            servers: vec![ServerInfo { name: "mariadb".into(), version: "10.11".into() }],
+            cases: vec![CaseResult {
+                workload: "insert".into(),
+                clients: 16,
+                samples: vec![vec![Sample { per_second: 3.5, ..Sample::default() }]],
+                ..CaseResult::default()
+            }],
+            memory: vec![Memory { server: "mariadb".into(), idle_bytes: 7, ..Memory::default() }],
+            ..Results::default()
+        };
+        let text = results.to_json().to_string();
+        let read = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(Results::from_json(&read), Some(results));
+        assert_eq!(Results::from_json(&json!({ "machine": {} })), None);
+    }
+}

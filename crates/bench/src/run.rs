@@ -1,0 +1,244 @@
+//! `cohort-bench run`: measures servers side by side.
+//!
+//! Every case is repeated; within a repetition each server has its turn while the others are stopped, and the order turns round from one
+//! repetition to the next, so that slow changes of the machine hit all alike. The first trouble with a server ends the run without results:
+//! a ratio against a server that fails means nothing.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::connection::{Connection, ConnectionError};
+use crate::disk;
+use crate::driver::{self, Load, Moment};
+use crate::interrupt;
+use crate::memory;
+use crate::plan::{Agenda, Case};
+use crate::report;
+use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
+use crate::sample::{Counters, Sample, Spread};
+use crate::servers::{Kind, Server, Setup};
+use crate::tables::{self, SCHEMA};
+use crate::workload::Scale;
+
+/// What to do.
+pub struct Run {
+    pub agenda: Agenda,
+    pub kinds: Vec<Kind>,
+    pub setup: Setup,
+    pub scale: Scale,
+    pub threads: usize,
+    pub warm: Duration,
+    pub measure: Duration,
+    pub repeats: usize,
+}
+
+/// A started server with a connection for counters.
+struct Contender {
+    server: Server,
+    connection: Connection,
+}
+
+/// Removes the folder of all servers.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("{} is left behind: {error}", self.0.display());
+        }
+    }
+}
+
+pub fn run(run: &Run) -> Result<Results, String> {
+    let dir = &run.setup.dir;
+    std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let _folder = Folder(dir.clone());
+    if disk::is_in_memory(dir) {
+        return Err(format!(
+            "{} is in memory, where nothing is durable: choose --dir on a disk",
+            dir.display()
+        ));
+    }
+    let mut results = Results {
+        machine: machine(run)?,
+        settings: Settings {
+            seconds: run.measure.as_secs_f64(),
+            warm_seconds: run.warm.as_secs_f64(),
+            repeats: run.repeats as u64,
+            tables: run.scale.tables.into(),
+            rows: run.scale.rows.into(),
+            transport: if run.setup.tcp { "TCP" } else { "a Unix socket" }.to_owned(),
+        },
+        ..Results::default()
+    };
+    if run.agenda.memory {
+        for kind in &run.kinds {
+            let (memory, info) = memory::measure(*kind, &run.setup)?;
+            results.memory.push(memory);
+            results.servers.push(info);
+        }
+    }
+    if !run.agenda.cases.is_empty() {
+        let mut contenders = Vec::new();
+        for kind in &run.kinds {
+            contenders.push(prepare(*kind, run)?);
+        }
+        results.servers = contenders.iter().map(Contender::info).collect();
+        for (number, case) in run.agenda.cases.iter().enumerate() {
+            let title = format!(
+                "[{:2}/{}] {} {}, {} clients, {} disk",
+                number + 1,
+                run.agenda.cases.len(),
+                case.workload.name,
+                case.protocol.name(),
+                case.clients,
+                case.disk.name()
+            );
+            results.cases.push(measure_case(run, case, &mut contenders, &title)?);
+            say_case(&title, &results);
+        }
+    }
+    Ok(results)
+}
+
+fn machine(run: &Run) -> Result<Machine, String> {
+    let dir = &run.setup.dir;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Ok(Machine {
+        processors: std::thread::available_parallelism().map_or(0, |n| n.get() as u64),
+        kernel: kernel.trim().split('-').next().unwrap_or_default().to_owned(),
+        flush_us: disk::flush_us(dir, 2000).map_err(|error| format!("{}: {error}", dir.display()))?,
+    })
+}
+
+impl Contender {
+    fn info(&self) -> ServerInfo {
+        let version = self.server.version.strip_prefix("5.5.5-").unwrap_or(&self.server.version);
+        ServerInfo { name: self.server.kind.name().to_owned(), version: version.to_owned() }
+    }
+
+    fn complaint(&mut self, error: &str) -> String {
+        self.server.complaint(error)
+    }
+}
+
+/// Starts a server and fills its tables; then it stands still until its turn.
+fn prepare(kind: Kind, run: &Run) -> Result<Contender, String> {
+    eprintln!("{}: starting, filling tables", kind.name());
+    let mut server = Server::start(kind, &run.setup)?;
+    let mut schemas: Vec<_> = run.agenda.cases.iter().map(|case| case.workload.schema).collect();
+    schemas.dedup();
+    let fill = || -> Result<Connection, ConnectionError> {
+        Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
+        let mut connection = Connection::open(&server.address, SCHEMA)?;
+        for schema in &schemas {
+            tables::prepare(&mut connection, *schema, run.scale)?;
+        }
+        Ok(connection)
+    };
+    let filled = fill();
+    let connection = filled.map_err(|error| server.complaint(&format!("filling tables: {error}")))?;
+    if !server.flushes.is_connected() {
+        return Err(server.complaint("its flushes cannot be counted: the preloaded library saw none"));
+    }
+    server.pause();
+    Ok(Contender { server, connection })
+}
+
+fn measure_case(
+    run: &Run,
+    case: &Case,
+    contenders: &mut [Contender],
+    title: &str,
+) -> Result<CaseResult, String> {
+    let mut samples = vec![Vec::new(); contenders.len()];
+    for repeat in 0..run.repeats {
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        if repeat % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
+            let contender = &mut contenders[index];
+            let name = contender.server.kind.name();
+            let label = format!("{title}: {name} {}/{}", repeat + 1, run.repeats);
+            contender.server.resume();
+            contender.server.flushes.set_delay(case.disk.flush);
+            let sample = measure(run, case, contender, &label);
+            contender.server.flushes.set_delay(Duration::ZERO);
+            if interrupt::is_requested() {
+                return Err("interrupted".to_owned());
+            }
+            samples[index].push(sample.map_err(|error| {
+                clear_line();
+                contender.complaint(&format!("{}, {} clients: {error}", case.workload.name, case.clients))
+            })?);
+            contender.server.pause();
+        }
+    }
+    Ok(CaseResult {
+        workload: case.workload.name.to_owned(),
+        clients: case.clients as u64,
+        disk: case.disk.name(),
+        protocol: case.protocol.name().to_owned(),
+        samples,
+    })
+}
+
+fn measure(run: &Run, case: &Case, contender: &mut Contender, label: &str) -> Result<Sample, String> {
+    let load = Load {
+        address: contender.server.address.clone(),
+        schema: SCHEMA.to_owned(),
+        workload: case.workload,
+        protocol: case.protocol,
+        clients: case.clients,
+        threads: run.threads,
+        scale: run.scale,
+        warm: run.warm,
+        measure: run.measure,
+    };
+    let (mut before, mut after) = (Ok(Counters::default()), Ok(Counters::default()));
+    let outcome = driver::run(&load, |moment| match moment {
+        Moment::MeasureBegins => before = Counters::read(&contender.server, &mut contender.connection),
+        Moment::Tick(done) => progress(&format!("{label}, {done} transactions")),
+        Moment::MeasureEnds => after = Counters::read(&contender.server, &mut contender.connection),
+    })?;
+    let counters = |read: Result<Counters, ConnectionError>| read.map_err(|error| error.to_string());
+    let sample = Sample::new(&outcome, counters(before)?, counters(after)?);
+    if outcome.latencies.total() == 0 {
+        return Err("no transaction ended within the measurement".to_owned());
+    }
+    Ok(sample)
+}
+
+fn progress(text: &str) {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K{text}");
+        let _ = stderr().flush();
+    }
+}
+
+fn clear_line() {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
+}
+
+fn say_case(title: &str, results: &Results) {
+    clear_line();
+    let Some(case) = results.cases.last() else { return };
+    let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
+    let mut line = format!("{title}:");
+    for (name, samples) in names.iter().zip(&case.samples) {
+        if let Some(spread) = Spread::of(samples, |s| Some(s.per_second)) {
+            line.push_str(&format!(
+                "  {name} {:.0}/s ({:.0}..{:.0})",
+                spread.median, spread.low, spread.high
+            ));
+        }
+    }
+    if let Some(ratio) = report::ratio(&names, case) {
+        line.push_str(&format!("  ratio {ratio:.2}"));
+    }
+    eprintln!("{line}");
+}

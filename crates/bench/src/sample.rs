@@ -1,0 +1,163 @@
+//! What one measurement found, and the figures of several.
+
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, ConnectionError};
+use crate::flushes::FlushCounts;
+use crate::process;
+use crate::servers::Server;
+
+/// Counters of a server at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    commits: u64,
+    groups: u64,
+    flushes: FlushCounts,
+    processor_seconds: f64,
+}
+
+impl Counters {
+    pub fn read(server: &Server, connection: &mut Connection) -> Result<Counters, ConnectionError> {
+        let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Binlog\\_%commits'")?;
+        let value = |name: &str| {
+            let row = rows.iter().find(|row| row[0].as_deref() == Some(name));
+            row.and_then(|row| row[1].as_deref()?.parse().ok()).unwrap_or(0)
+        };
+        Ok(Counters {
+            commits: value("Binlog_commits"),
+            groups: value("Binlog_group_commits"),
+            flushes: server.flushes.counts(),
+            processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
+        })
+    }
+}
+
+/// One measurement. Ratios whose divisor did not occur are absent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    pub per_second: f64,
+    pub p50_us: f64,
+    pub p95_us: f64,
+    pub p99_us: f64,
+    pub p999_us: f64,
+    pub retries: u64,
+    /// Transactions in the binary log by commit group.
+    pub group_size: Option<f64>,
+    /// Calls of fsync and fdatasync by commit group.
+    pub flushes_per_group: Option<f64>,
+    /// How long a flush took on average.
+    pub flush_us: Option<f64>,
+    /// Processor time of the server by transaction.
+    pub processor_us: Option<f64>,
+}
+
+impl Sample {
+    pub fn new(outcome: &crate::driver::Outcome, before: Counters, after: Counters) -> Sample {
+        let us = |p: f64| outcome.latencies.percentile(p) as f64 / 1000.0;
+        let transactions = outcome.latencies.total() as f64;
+        let groups = (after.groups - before.groups) as f64;
+        let flushes = (after.flushes.flushes - before.flushes.flushes) as f64;
+        let flush_ns = (after.flushes.nanoseconds - before.flushes.nanoseconds) as f64;
+        let processor = after.processor_seconds - before.processor_seconds;
+        let ratio = |of: f64, by: f64| (by > 0.0).then(|| of / by);
+        Sample {
+            per_second: transactions / outcome.seconds,
+            p50_us: us(0.5),
+            p95_us: us(0.95),
+            p99_us: us(0.99),
+            p999_us: us(0.999),
+            retries: outcome.retries,
+            group_size: ratio((after.commits - before.commits) as f64, groups),
+            flushes_per_group: ratio(flushes, groups),
+            flush_us: ratio(flush_ns / 1000.0, flushes),
+            processor_us: ratio(processor * 1e6, transactions),
+        }
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({
+            "per_second": self.per_second,
+            "p50_us": self.p50_us,
+            "p95_us": self.p95_us,
+            "p99_us": self.p99_us,
+            "p999_us": self.p999_us,
+            "retries": self.retries,
+            "group_size": self.group_size,
+            "flushes_per_group": self.flushes_per_group,
+            "flush_us": self.flush_us,
+            "processor_us": self.processor_us,
+        })
+    }
+
+    pub fn from_json(value: &Value) -> Option<Sample> {
+        let number = |name: &str| value.get(name)?.as_f64();
+        Some(Sample {
+            per_second: number("per_second")?,
+            p50_us: number("p50_us")?,
+            p95_us: number("p95_us")?,
+            p99_us: number("p99_us")?,
+            p999_us: number("p999_us")?,
+            retries: value.get("retries")?.as_u64()?,
+            group_size: number("group_size"),
+            flushes_per_group: number("flushes_per_group"),
+            flush_us: number("flush_us"),
+            processor_us: number("processor_us"),
+        })
+    }
+}
+
+/// Median and extremes of a figure over the repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Spread {
+    /// `None` if no sample has the figure.
+    pub fn of(samples: &[Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
+        let mut all: Vec<f64> = samples.iter().filter_map(figure).collect();
+        all.sort_by(f64::total_cmp);
+        let middle = all.len() / 2;
+        let median = match all.len() {
+            0 => return None,
+            n if n % 2 == 0 => (all[middle - 1] + all[middle]) / 2.0,
+            _ => all[middle],
+        };
+        Some(Spread { median, low: all[0], high: all[all.len() - 1] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(per_second: f64) -> Sample {
+        Sample { per_second, ..Sample::default() }
+    }
+
+    #[test]
+    fn the_median_of_odd_and_even_counts() {
+        let spread = |numbers: &[f64]| {
+            let samples: Vec<Sample> = numbers.iter().map(|n| sample(*n)).collect();
+            Spread::of(&samples, |s| Some(s.per_second))
+        };
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, low: 1.0, high: 3.0 }));
+        assert_eq!(spread(&[4.0, 1.0]), Some(Spread { median: 2.5, low: 1.0, high: 4.0 }));
+        assert_eq!(Spread::of(&[sample(1.0)], |s| s.group_size), None);
+    }
+
+    #[test]
+    fn a_sample_survives_json() {
+        let sample = Sample {
+            per_second: 12.5,
+            p50_us: 1.0,
+            retries: 3,
+            flushes_per_group: Some(2.0),
+            ..Sample::default()
+        };
+        assert_eq!(Sample::from_json(&sample.to_json()), Some(sample));
+    }
+}

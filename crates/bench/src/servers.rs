@@ -1,0 +1,245 @@
+//! Servers that the benchmark starts on throw-away data directories.
+//!
+//! Both kinds get the same disk, the same preloaded library and full durability: the binary log on, in row format, flushed with every commit
+//! group, and the engine's log likewise. Everything else is the server's default, except MariaDB's buffer pool (1 GiB, so that
+//! it reads nothing from the disk) and the limit of connections.
+//!
+//! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in the background does not disturb,
+//! and go on by SIGCONT. A server dies with the benchmark.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::connection::{Address, Connection};
+use crate::flushes::Flushes;
+use crate::process;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const PLACES: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec"];
+
+/// A server program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Cohort,
+    MariaDb,
+}
+
+impl Kind {
+    pub fn parse(text: &str) -> Option<Kind> {
+        match text {
+            "cohort" => Some(Kind::Cohort),
+            "mariadb" => Some(Kind::MariaDb),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Cohort => "cohort",
+            Kind::MariaDb => "mariadb",
+        }
+    }
+}
+
+/// How servers are started.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Below it each server gets a folder.
+    pub dir: PathBuf,
+    /// `cohortd`, if not beside this program.
+    pub cohortd: Option<PathBuf>,
+    /// Sizes as an operator gets them, for measuring memory.
+    pub defaults: bool,
+    /// Clients use TCP on the loopback interface, not a Unix socket.
+    pub tcp: bool,
+    /// Options added to the command line of Cohort.
+    pub cohort_options: Vec<String>,
+}
+
+/// A running server.
+pub struct Server {
+    pub kind: Kind,
+    pub address: Address,
+    pub version: String,
+    pub flushes: Flushes,
+    child: Child,
+    dir: PathBuf,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts a server on a new data directory and waits until it answers.
+    pub fn start(kind: Kind, setup: &Setup) -> Result<Server, String> {
+        let dir = setup.dir.join(kind.name());
+        fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let flushes = Flushes::new(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let log = dir.join("server.log");
+        let port = free_port().map_err(|error| format!("no free port: {error}"))?;
+        let socket = dir.join("s");
+        let mut command = match kind {
+            Kind::Cohort => cohort_command(setup, &dir)?,
+            Kind::MariaDb => mariadb_command(setup, &dir, &log)?,
+        };
+        command.arg(format!("--socket={}", socket.display()));
+        command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
+        let out = File::create(&log).and_then(|out| Ok((out.try_clone()?, out)));
+        let (out, err) = out.map_err(|error| format!("{}: {error}", log.display()))?;
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        flushes.preload_into(&mut command);
+        // SAFETY: one system call, which is allowed between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+        let child = command.spawn().map_err(|error| format!("{} does not start: {error}", kind.name()))?;
+        let address =
+            if setup.tcp { Address::Tcp((Ipv4Addr::LOCALHOST, port).into()) } else { Address::Unix(socket) };
+        let mut server = Server { kind, address, version: String::new(), flushes, child, dir, log };
+        server.version = server.await_answer()?;
+        Ok(server)
+    }
+
+    fn await_answer(&mut self) -> Result<String, String> {
+        let end = Instant::now() + START_TIMEOUT;
+        loop {
+            match Connection::open(&self.address, "") {
+                Ok(connection) => return Ok(connection.version().to_owned()),
+                Err(error) if Instant::now() > end => {
+                    return Err(self.complaint(&format!("does not answer: {error}")));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+            if let Some(death) = self.death() {
+                return Err(self.complaint(&death));
+            }
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How the server ended, if it has.
+    pub fn death(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok()??;
+        Some(match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (_, Some(signal)) => format!("was killed by signal {signal}"),
+            _ => "ended".to_owned(),
+        })
+    }
+
+    /// A message that says which server and where its log is kept.
+    pub fn complaint(&mut self, what: &str) -> String {
+        // The connection ends a moment before the process does.
+        std::thread::sleep(Duration::from_millis(200));
+        let death = self.death().map(|death| format!(" (the server {death})")).unwrap_or_default();
+        let name = self.kind.name();
+        let kept = std::env::temp_dir().join(format!("cohort-bench-{name}-{}.log", std::process::id()));
+        let place = match fs::copy(&self.log, &kept) {
+            Ok(_) => format!("its log is kept in {}", kept.display()),
+            Err(error) => format!("its log could not be kept: {error}"),
+        };
+        format!("{name}: {what}{death}; {place}")
+    }
+
+    /// Stops the process where it stands.
+    pub fn pause(&self) {
+        process::signal(self.pid(), libc::SIGSTOP);
+    }
+
+    pub fn resume(&self) {
+        process::signal(self.pid(), libc::SIGCONT);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.flushes.set_delay(Duration::ZERO);
+        self.resume();
+        process::signal(self.pid(), libc::SIGTERM);
+        let end = Instant::now() + STOP_TIMEOUT;
+        while self.death().is_none() {
+            if Instant::now() > end {
+                eprintln!("{}: does not end within {STOP_TIMEOUT:?}, killed", self.kind.name());
+                process::signal(self.pid(), libc::SIGKILL);
+                let _ = self.child.wait();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // What cannot be removed is reported with the folder above it.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn cohort_command(setup: &Setup, dir: &Path) -> Result<Command, String> {
+    let program = match &setup.cohortd {
+        Some(path) => path.clone(),
+        None => beside_this_program("cohortd")?,
+    };
+    let mut command = Command::new(program);
+    command.arg("--no-defaults").arg(format!("--datadir={}", dir.join("data").display()));
+    command.args(["--server-id=1", "--max-connections=6000"]);
+    command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog"]);
+    command.args(&setup.cohort_options);
+    Ok(command)
+}
+
+fn mariadb_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, String> {
+    let program = find_program(&["mariadbd", "mysqld"])?;
+    let data = dir.join("data");
+    let mut install = Command::new(find_program(&["mariadb-install-db", "mysql_install_db"])?);
+    install.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    install.args(["--auth-root-authentication-method=normal", "--skip-name-resolve"]);
+    let out = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let err = out.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
+    install.stdin(Stdio::null()).stdout(out).stderr(err);
+    let mut command = Command::new(program);
+    command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    command.args(["--server-id=1", "--max-connections=6000", "--log-bin=binlog", "--binlog-format=ROW"]);
+    command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--skip-name-resolve"]);
+    if !setup.defaults {
+        command.arg("--innodb-buffer-pool-size=1G");
+    }
+    // SAFETY: no pointers.
+    if unsafe { libc::geteuid() } == 0 {
+        install.arg("--user=root");
+        command.arg("--user=root");
+    }
+    let status = install.status().map_err(|error| format!("mariadb-install-db: {error}"))?;
+    if !status.success() {
+        let said = fs::read_to_string(log).unwrap_or_default();
+        return Err(format!("mariadb-install-db failed: {}", said.trim()));
+    }
+    Ok(command)
+}
+
+fn beside_this_program(name: &str) -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|error| format!("{name}: {error}"))?;
+    let path = here.with_file_name(name);
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(format!("{} is not there; name it with --cohortd", path.display()))
+    }
+}
+
+fn find_program(names: &[&str]) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places: Vec<PathBuf> = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from)).collect();
+    let candidates = names.iter().flat_map(|name| places.iter().map(move |place| place.join(name)));
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.ok_or_else(|| format!("no {} on this system: install MariaDB's server", names[0]))
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

@@ -1,0 +1,430 @@
+//! Workloads: what a client does in one transaction, as data.
+//!
+//! A workload is a list of steps that run one after the other, each a round trip, over and over. In SQL, `{t}` stands for the number of a
+//! table, `?` for a parameter. The shapes and texts are those that users of sysbench, mysqlslap and the founding discussions of
+//! group commit know, so that figures can be compared; keys are drawn evenly over all rows.
+
+use crate::random::Random;
+use crate::wire::{self, COM_QUERY, Types, Value};
+
+/// How big the data set is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    pub tables: u32,
+    pub rows: u32,
+}
+
+/// What stands for a `?`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// A random row.
+    Id,
+    /// The row of the last `Id`.
+    SameId,
+    /// So many rows behind the last `Id`.
+    After(i32),
+    /// One of so many rows that everybody wants.
+    HotId(u32),
+    /// A random value of column `k`.
+    K,
+    /// Filler of column `c`: 119 characters.
+    C,
+    /// Filler of column `pad`: 59 characters.
+    Pad,
+}
+
+/// Which table `{t}` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    Random,
+    /// That of the step before.
+    Same,
+    First,
+}
+
+/// One statement of a transaction.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Step {
+    pub sql: &'static str,
+    pub parameters: &'static [Parameter],
+    pub table: Table,
+}
+
+/// The tables that a workload needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    Sbtest,
+    Slap,
+    Demo,
+}
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Prepared,
+    Text,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        if self == Protocol::Prepared { "prepared" } else { "text" }
+    }
+}
+
+/// What each client repeats.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Workload {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub schema: Schema,
+    /// The model of this workload never uses prepared statements.
+    pub text_only: bool,
+    pub steps: &'static [Step],
+}
+
+const fn step(sql: &'static str, parameters: &'static [Parameter]) -> Step {
+    Step { sql, parameters, table: Table::Random }
+}
+
+const fn control(sql: &'static str) -> Step {
+    Step { sql, parameters: &[], table: Table::First }
+}
+
+const BEGIN: Step = control("BEGIN");
+const COMMIT: Step = control("COMMIT");
+const POINT_SELECT: Step = step("SELECT c FROM sbtest{t} WHERE id=?", &[Parameter::Id]);
+const UPDATE_INDEX: Step = step("UPDATE sbtest{t} SET k=k+1 WHERE id=?", &[Parameter::Id]);
+const UPDATE_NON_INDEX: Step = step("UPDATE sbtest{t} SET c=? WHERE id=?", &[Parameter::C, Parameter::Id]);
+const DELETE: Step = step("DELETE FROM sbtest{t} WHERE id=?", &[Parameter::Id]);
+const INSERT_SAME: Step = Step {
+    sql: "INSERT INTO sbtest{t} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+    parameters: &[Parameter::SameId, Parameter::K, Parameter::C, Parameter::Pad],
+    table: Table::Same,
+};
+const RANGE: &[Parameter] = &[Parameter::Id, Parameter::After(99)];
+
+/// All workloads.
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "point_select",
+        about: "one row by primary key (sysbench oltp_point_select)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[POINT_SELECT],
+    },
+    Workload {
+        name: "update_index",
+        about: "one row, an indexed column (sysbench oltp_update_index)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[UPDATE_INDEX],
+    },
+    Workload {
+        name: "update_non_index",
+        about: "one row, a column without index (sysbench oltp_update_non_index)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[UPDATE_NON_INDEX],
+    },
+    Workload {
+        name: "insert",
+        about: "one row of 190 bytes (sysbench oltp_insert)",
+        schema: Schema::Sbtest,
+        text_only: true,
+        steps: &[step(
+            "INSERT INTO sbtest{t} (id, k, c, pad) VALUES (0, ?, ?, ?)",
+            &[Parameter::K, Parameter::C, Parameter::Pad],
+        )],
+    },
+    Workload {
+        name: "write_only",
+        about: "transaction of two updates, a delete and an insert (sysbench oltp_write_only)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[BEGIN, UPDATE_INDEX, UPDATE_NON_INDEX, DELETE, INSERT_SAME, COMMIT],
+    },
+    Workload {
+        name: "read_write",
+        about: "the same behind ten point and four range selects (sysbench oltp_read_write)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[
+            BEGIN,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
+            step("SELECT SUM(k) FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
+            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
+            step("SELECT DISTINCT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
+            UPDATE_INDEX,
+            UPDATE_NON_INDEX,
+            DELETE,
+            INSERT_SAME,
+            COMMIT,
+        ],
+    },
+    Workload {
+        name: "hot_row",
+        about: "every client updates the same row",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[Step {
+            sql: "UPDATE sbtest{t} SET k=k+1 WHERE id=?",
+            parameters: &[Parameter::HotId(1)],
+            table: Table::First,
+        }],
+    },
+    Workload {
+        name: "contended",
+        about: "transaction of a select, an update of one of ten hot rows and an insert",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[
+            BEGIN,
+            POINT_SELECT,
+            Step {
+                sql: "UPDATE sbtest{t} SET k=k+1 WHERE id=?",
+                parameters: &[Parameter::HotId(10)],
+                table: Table::First,
+            },
+            Step {
+                sql: "INSERT INTO slap (value) VALUES (?)",
+                parameters: &[Parameter::K],
+                table: Table::First,
+            },
+            COMMIT,
+        ],
+    },
+    Workload {
+        name: "slap",
+        about: "one row of two integers (mariadb-slap)",
+        schema: Schema::Slap,
+        text_only: true,
+        steps: &[control("INSERT INTO slap (id, value) VALUES (NULL, 1)")],
+    },
+];
+
+/// The load of `cohort-bench demo`.
+pub const DEMO: Workload = Workload {
+    name: "demo",
+    about: "single-row inserts and updates",
+    schema: Schema::Demo,
+    text_only: false,
+    steps: &[
+        step("INSERT INTO cohort_demo (n, note) VALUES (?, ?)", &[Parameter::K, Parameter::Pad]),
+        step("UPDATE cohort_demo SET n=n+1 WHERE id=?", &[Parameter::Id]),
+    ],
+};
+
+pub fn find(name: &str) -> Option<&'static Workload> {
+    WORKLOADS.iter().find(|workload| workload.name == name)
+}
+
+impl Workload {
+    /// How statements are sent when `asked` for.
+    pub fn protocol(&self, asked: Protocol) -> Protocol {
+        if self.text_only { Protocol::Text } else { asked }
+    }
+
+    /// Whether the steps are one transaction, that an error leaves half done.
+    pub fn is_transaction(&self) -> bool {
+        self.steps[0] == BEGIN
+    }
+
+    /// The distinct statements of a connection; several steps may share one.
+    pub fn statements(&self, scale: Scale) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for step in self.steps {
+            for table in 1..=scale.tables {
+                let sql = with_table(step.sql, table);
+                if !all.contains(&sql) {
+                    all.push(sql);
+                }
+            }
+        }
+        all
+    }
+}
+
+fn with_table(sql: &str, table: u32) -> String {
+    sql.replace("{t}", &table.to_string())
+}
+
+/// A workload made ready for sending: the same for all connections.
+pub struct Plan {
+    pub protocol: Protocol,
+    scale: Scale,
+    /// By step, then by table.
+    steps: Vec<(&'static Step, Vec<Prepared>)>,
+}
+
+struct Prepared {
+    /// Index into [`Workload::statements`].
+    statement: usize,
+    /// The text between the parameters.
+    pieces: Vec<String>,
+}
+
+impl Plan {
+    pub fn new(workload: &'static Workload, scale: Scale, asked: Protocol) -> Plan {
+        let statements = workload.statements(scale);
+        let of_table = |step: &'static Step, table: u32| {
+            let sql = with_table(step.sql, table);
+            Prepared {
+                statement: statements.iter().position(|s| *s == sql).expect("listed above"),
+                pieces: sql.split('?').map(str::to_owned).collect(),
+            }
+        };
+        let all_tables =
+            |step: &'static Step| (1..=scale.tables).map(|table| of_table(step, table)).collect();
+        let steps = workload.steps.iter().map(|step| (step, all_tables(step))).collect();
+        Plan { protocol: workload.protocol(asked), scale, steps }
+    }
+
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+/// What one client remembers from step to step.
+pub struct Client {
+    random: Random,
+    table: u32,
+    id: i32,
+    /// Numbers the server gave, by index of [`Workload::statements`]; empty with the text protocol.
+    statements: Vec<(u32, Types)>,
+    values: Vec<Value>,
+}
+
+impl Client {
+    pub fn new(seed: u64, statements: Vec<u32>) -> Client {
+        let statements = statements.into_iter().map(|number| (number, Types::Send)).collect();
+        Client { random: Random::new(seed), table: 1, id: 1, statements, values: Vec::new() }
+    }
+
+    /// Appends the request of a step.
+    pub fn request(&mut self, plan: &Plan, step: usize, out: &mut Vec<u8>) {
+        let (step, by_table) = &plan.steps[step];
+        match step.table {
+            Table::Random => self.table = self.random.one_to(plan.scale.tables),
+            Table::Same => {}
+            Table::First => self.table = 1,
+        }
+        self.values.clear();
+        for parameter in step.parameters {
+            let value = self.value(*parameter, plan.scale);
+            self.values.push(value);
+        }
+        let prepared = &by_table[self.table as usize - 1];
+        match plan.protocol {
+            Protocol::Prepared => {
+                let (number, types) = &mut self.statements[prepared.statement];
+                wire::execute(*number, &self.values, *types, out);
+                *types = Types::Known;
+            }
+            Protocol::Text => wire::command(COM_QUERY, out, |out| {
+                for (index, piece) in prepared.pieces.iter().enumerate() {
+                    out.extend_from_slice(piece.as_bytes());
+                    if let Some(value) = self.values.get(index) {
+                        put_literal(value, out);
+                    }
+                }
+            }),
+        }
+    }
+
+    fn value(&mut self, parameter: Parameter, scale: Scale) -> Value {
+        let mut filler = |groups| {
+            let mut text = Vec::with_capacity(12 * groups);
+            self.random.digits(groups, &mut text);
+            Value::Text(text)
+        };
+        match parameter {
+            Parameter::C => filler(10),
+            Parameter::Pad => filler(5),
+            Parameter::K => Value::Int(self.random.one_to(scale.rows) as i32),
+            Parameter::HotId(rows) => Value::Int(self.random.one_to(rows) as i32),
+            Parameter::SameId => Value::Int(self.id),
+            Parameter::After(rows) => Value::Int(self.id + rows),
+            Parameter::Id => {
+                self.id = self.random.one_to(scale.rows) as i32;
+                Value::Int(self.id)
+            }
+        }
+    }
+}
+
+fn put_literal(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Text(text) => {
+            out.push(b'\'');
+            out.extend_from_slice(text);
+            out.push(b'\'');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: Scale = Scale { tables: 3, rows: 100 };
+
+    #[test]
+    fn every_question_mark_has_a_parameter() {
+        for workload in WORKLOADS.iter().chain([&DEMO]) {
+            for step in workload.steps {
+                assert_eq!(step.sql.matches('?').count(), step.parameters.len(), "{}", step.sql);
+            }
+        }
+    }
+
+    #[test]
+    fn statements_are_shared_by_equal_steps() {
+        let read_write = find("read_write").expect("listed");
+        // BEGIN, COMMIT, and nine statements on each table.
+        assert_eq!(read_write.statements(SCALE).len(), 2 + 9 * 3);
+    }
+
+    #[test]
+    fn the_insert_goes_to_the_row_that_was_deleted() {
+        let plan = Plan::new(find("write_only").expect("listed"), SCALE, Protocol::Text);
+        let mut client = Client::new(1, Vec::new());
+        for _ in 0..20 {
+            let mut texts = Vec::new();
+            for step in 0..plan.steps() {
+                let mut out = Vec::new();
+                client.request(&plan, step, &mut out);
+                texts.push(String::from_utf8(out[5..].to_vec()).expect("text"));
+            }
+            let (table, id) = texts[3]
+                .strip_prefix("DELETE FROM sbtest")
+                .and_then(|rest| rest.split_once(" WHERE id="))
+                .expect("a delete");
+            let insert = format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES ({id}, ");
+            assert!(texts[4].starts_with(&insert), "{texts:?}");
+            assert_eq!((texts[0].as_str(), texts[5].as_str()), ("BEGIN", "COMMIT"));
+        }
+    }
+
+    #[test]
+    fn types_are_sent_with_the_first_execution_only() {
+        let plan = Plan::new(find("hot_row").expect("listed"), SCALE, Protocol::Prepared);
+        let mut client = Client::new(1, vec![9, 10, 11]);
+        let sizes = [(); 2].map(|()| {
+            let mut out = Vec::new();
+            client.request(&plan, 0, &mut out);
+            out.len()
+        });
+        assert_eq!(sizes[0], sizes[1] + 2);
+    }
+}
