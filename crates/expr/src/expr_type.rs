@@ -188,7 +188,7 @@ impl ExprType {
         };
         let decimals = match self.kind {
             TypeKind::Decimal | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => self.decimals,
-            TypeKind::Float | TypeKind::Double if self.decimals < NOT_FIXED_DECIMALS => self.decimals,
+            TypeKind::Float | TypeKind::Double => self.decimals.min(NOT_FIXED_DECIMALS),
             _ => 0,
         };
         ColumnType {

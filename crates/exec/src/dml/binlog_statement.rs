@@ -34,7 +34,8 @@ impl BinlogApplier {
                 }
                 Event::Rows(rows) => {
                     let map = self.maps.iter().find(|map| map.table_id == rows.table_id);
-                    let map = map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
+                    let map =
+                        map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
                     apply_rows(ctx, map, &rows)?;
                     if rows.ends_statement() {
                         self.maps.clear();

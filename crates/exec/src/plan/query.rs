@@ -135,6 +135,8 @@ pub struct GroupPlan {
     /// None: one group, also of no rows.
     pub keys: Vec<(Expr, Collation)>,
     pub aggregates: Vec<Aggregate>,
+    /// No ORDER BY was written: groups come in the order of their keys, as MariaDB's do.
+    pub sort_by_key: bool,
     /// There was a GROUP BY.
     pub explicit: bool,
 }

@@ -248,7 +248,7 @@ impl SelectBinder<'_> {
                     self.push_slots(self.scope.table_star_slots(name, current)?);
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
-                    let bound = self.binder(Clause::Select).expression(expr)?;
+                    let bound = one_column(self.binder(Clause::Select).expression(expr)?)?;
                     let name = match (alias, expr) {
                         (Some(alias), _) => alias.clone(),
                         (None, ast::Expr::Column(column)) => column.name.clone(),
@@ -412,6 +412,7 @@ impl SelectBinder<'_> {
         }
         let read = read_mode(query.locking)?;
         let group = grouped.then(|| GroupPlan {
+            sort_by_key: query.order_by.is_empty(),
             keys: self.group.into_iter().map(|e| (e.ty().collation, e)).map(|(c, e)| (e, c)).collect(),
             aggregates,
             explicit: !select.group_by.is_empty(),
@@ -455,6 +456,14 @@ impl SelectBinder<'_> {
         let mut plan = QueryPlan::unsorted(PlanBody::Select(Box::new(body)), columns, types);
         plan.limit = limit;
         Ok(plan)
+    }
+}
+
+/// Error 1241 for a row where a value is wanted.
+fn one_column(expr: Expr) -> SqlResult<Expr> {
+    match expr {
+        Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
+        other => Ok(other),
     }
 }
 
@@ -593,13 +602,16 @@ impl Aliases for HavingNames<'_> {
     }
 }
 
-/// Converts a value to the class of a set operation's column.
+/// Converts a value to the class of a result column, decimals to its number of digits.
 pub(crate) fn to_common_class(value: Value, ty: &ExprType) -> Value {
-    let own = Expr::constant(value.clone()).ty().class();
-    if value.is_null() || own == ty.class() {
-        return value;
-    }
     let mut ignored = cohort_types::NoWarnings;
+    match (&value, ty.class()) {
+        (Value::Null, _) => return value,
+        (Value::Decimal(d), TypeClass::Decimal) if d.scale() == ty.decimals => return value,
+        (Value::Decimal(_), TypeClass::Decimal) => {}
+        _ if class_of(&value) == Some(ty.class()) => return value,
+        _ => {}
+    }
     match ty.class() {
         TypeClass::String => {
             let collation =
@@ -608,7 +620,23 @@ pub(crate) fn to_common_class(value: Value, ty: &ExprType) -> Value {
             Value::Str(cohort_types::Str { bytes, collation })
         }
         TypeClass::Real => value.to_f64(&mut ignored).map_or(Value::Null, Value::Double),
-        TypeClass::Decimal => value.to_decimal(&mut ignored).map_or(Value::Null, Value::Decimal),
+        TypeClass::Decimal => match value.to_decimal(&mut ignored).map(|d| d.round(ty.decimals.into())) {
+            Some(Ok(rounded)) => Value::Decimal(rounded),
+            _ => value,
+        },
         _ => value,
     }
+}
+
+fn class_of(value: &Value) -> Option<TypeClass> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Int(_) | Value::UInt(_) | Value::Bit { .. } => TypeClass::Int,
+        Value::Float(_) | Value::Double(_) => TypeClass::Real,
+        Value::Decimal(_) => TypeClass::Decimal,
+        Value::Str(_) | Value::Enum { .. } | Value::Set { .. } => TypeClass::String,
+        Value::Date(_) => TypeClass::Date,
+        Value::Time(_) => TypeClass::Time,
+        Value::DateTime(_) | Value::Timestamp(_) => TypeClass::DateTime,
+    })
 }

@@ -57,16 +57,11 @@ impl<'p> Groups<'p> {
     }
 
     /// Pushes one row per group: its first row and the answers of the aggregates.
-    pub(super) fn finish(
-        mut self,
-        ctx: &mut StatementContext<'_>,
-        sort_by_key: bool,
-        sink: &mut dyn JoinSink,
-    ) -> SqlResult<()> {
+    pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>, sink: &mut dyn JoinSink) -> SqlResult<()> {
         if self.groups.is_empty() && !self.plan.explicit {
             self.start_group(vec![Value::Null; self.width]);
         }
-        if sort_by_key && !self.plan.keys.is_empty() {
+        if self.plan.sort_by_key && !self.plan.keys.is_empty() {
             self.sort(ctx)?;
         }
         for group in self.groups {
@@ -82,7 +77,6 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// MariaDB's groups come in the order of their keys.
     fn sort(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         let key = |collation| SortKey { collation, descending: false };
         let keys: Vec<SortKey> = self.plan.keys.iter().map(|(_, collation)| key(*collation)).collect();

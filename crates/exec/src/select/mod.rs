@@ -143,7 +143,7 @@ fn run_select(
             if possible {
                 join::run(select, ctx, None, &mut groups)?;
             }
-            groups.finish(ctx, select.sort.is_empty(), &mut output)?;
+            groups.finish(ctx, &mut output)?;
         }
     }
     output.finish(ctx)

@@ -78,7 +78,11 @@ impl<'p> Output<'p> {
                 Expr::Column(c) if self.moves => {
                     self.values.push(std::mem::replace(&mut row[c.ordinal], Value::Null));
                 }
-                item => self.values.push(item.eval(row, &ctx.eval)?.into_owned()),
+                Expr::Column(_) => self.values.push(item.eval(row, &ctx.eval)?.into_owned()),
+                item => {
+                    let value = item.eval(row, &ctx.eval)?.into_owned();
+                    self.values.push(to_common_class(value, &item.ty()));
+                }
             }
         }
         Ok(())

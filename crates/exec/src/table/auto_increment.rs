@@ -129,11 +129,7 @@ impl SessionTrx {
     }
 
     /// A row with this AUTO_INCREMENT value was removed.
-    pub(crate) fn drop_auto_increment(
-        &mut self,
-        table: &Arc<OpenTable>,
-        value: &Value,
-    ) -> SqlResult<()> {
+    pub(crate) fn drop_auto_increment(&mut self, table: &Arc<OpenTable>, value: &Value) -> SqlResult<()> {
         let Some(value) = positive(value) else { return Ok(()) };
         if !table.auto_increment.must_persist(value) {
             return Ok(());

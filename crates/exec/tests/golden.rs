@@ -1,0 +1,98 @@
+//! Golden scripts: `golden/*.sql` holds statements, `golden/*.out` what a MariaDB 10.11 answered
+//! (`golden/record.py` writes it). A script is one scenario; its first lines say which.
+//!
+//! `GOLDEN_REWRITE=1 cargo test -p cohort-exec --test golden` writes what this server answers instead: for
+//! scripts whose name starts with `own_`, which show what MariaDB does not have.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Statements end with a semicolon at the end of a line; `--` at its start is a comment.
+fn statements(script: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut current = String::new();
+    for line in script.lines().filter(|line| !line.starts_with("--")) {
+        if !current.is_empty() {
+            current.push('\n');
+        }
+        current.push_str(line);
+        if let Some(statement) = current.trim().strip_suffix(';') {
+            found.push(statement.to_owned());
+            current.clear();
+        }
+    }
+    assert!(current.trim().is_empty(), "no semicolon: {current}");
+    found
+}
+
+fn run_script(path: &Path) -> String {
+    let script = std::fs::read_to_string(path).expect("readable");
+    let db = support::database();
+    let mut session = support::session(&db, 1);
+    let mut out = String::new();
+    for statement in statements(&script) {
+        let _ = writeln!(out, "> {}", statement.replace('\n', " "));
+        out.push_str(&support::run(&mut session, &statement));
+    }
+    out
+}
+
+fn check(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let actual = run_script(&folder.join(format!("{name}.sql")));
+    let expected_path = folder.join(format!("{name}.out"));
+    if std::env::var_os("GOLDEN_REWRITE").is_some() && name.starts_with("own_") {
+        std::fs::write(&expected_path, &actual).expect("writable");
+        return;
+    }
+    let expected = std::fs::read_to_string(&expected_path).expect("recorded");
+    if actual == expected {
+        return;
+    }
+    let (mut shown, mut statement) = (0, String::new());
+    let (mut a, mut e) = (blocks(&actual).into_iter(), blocks(&expected).into_iter());
+    let mut report = String::new();
+    while let (Some(ours), Some(theirs)) = (a.next(), e.next()) {
+        if ours != theirs && shown < 40 {
+            shown += 1;
+            statement = ours.lines().next().unwrap_or_default().to_owned();
+            let _ = writeln!(report, "expected:\n{theirs}\nactual:\n{ours}\n");
+        }
+    }
+    panic!("{name}: {shown} statements differ, the last is {statement}\n{report}");
+}
+
+/// Each statement with its answer.
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("> ") || blocks.is_empty() {
+            blocks.push(String::new());
+        }
+        let block = blocks.last_mut().expect("pushed above");
+        block.push_str(line);
+        block.push('\n');
+    }
+    blocks
+}
+
+macro_rules! golden {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            check(stringify!($name));
+        })*
+    };
+}
+
+golden! {
+    select_one_table
+    select_group
+    select_join
+    select_sysbench
+    select_subquery
+    names_and_errors
+    variables
+}

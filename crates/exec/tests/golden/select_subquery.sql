@@ -1,0 +1,20 @@
+-- Subqueries that depend on nothing outside.
+create table t (id int not null primary key, k int);
+insert into t values (1,10),(2,20),(3,30),(4,NULL);
+select (select max(k) from t);
+select id from t where k = (select max(k) from t);
+select id from t where id in (select k / 10 from t) order by id;
+select id from t where id not in (select k / 10 from t where k is not null) order by id;
+select id from t where k in (select k from t where id > 100);
+select id from t where k not in (select k from t where id > 100) order by id;
+select id from t where exists (select 1 from t where id = 2) order by id;
+select id from t where not exists (select 1 from t where id = 2);
+select (select id from t);
+select (select id, k from t where id = 1);
+select id from t where k > all (select k from t where id < 3);
+select id from t where k > any (select k from t where id < 3) order by id;
+select id from t where (id, k) in (select id, k from t where k > 10) order by id;
+select (select k from t where id = 100) is null;
+select id from t where id in (select id, k from t);
+update t set k = k + (select count(*) from (select * from t) x) where id = 1;
+select k from t where id = 1;
