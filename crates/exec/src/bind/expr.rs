@@ -25,6 +25,10 @@ pub enum Clause {
     Having,
     OrderBy,
     InsertInto,
+    /// VALUES of INSERT.
+    Values,
+    /// ON DUPLICATE KEY UPDATE.
+    Update,
     Set,
     Returning,
 }
@@ -40,6 +44,8 @@ impl Clause {
             Clause::Having => "HAVING",
             Clause::OrderBy => "ORDER BY",
             Clause::InsertInto => "INSERT INTO",
+            Clause::Values => "VALUES",
+            Clause::Update => "UPDATE",
             Clause::Set => "SET",
             Clause::Returning => "RETURNING",
         }

@@ -65,7 +65,7 @@ impl InsertPlan {
         }
         let table = ctx.base_table(&insert.table)?;
         let scope = Scope::of_table(table.clone(), None);
-        let binder = Binder::new(ctx, &scope, Clause::InsertInto);
+        let binder = Binder::new(ctx, &scope, Clause::Values);
         let columns = columns(&binder, &table, &insert.columns)?;
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
@@ -160,11 +160,11 @@ fn bind_update(
     scope: &Scope,
     assignments: &[ast::Assignment],
 ) -> SqlResult<Vec<(usize, Cell)>> {
-    let mut binder = Binder::new(ctx, scope, Clause::Set);
+    let mut binder = Binder::new(ctx, scope, Clause::Update);
     binder.values_offset = Some(scope.width());
     let mut bound = Vec::with_capacity(assignments.len());
     for assignment in assignments {
-        let column = scope.column(&assignment.column, Clause::Set)?;
+        let column = scope.column(&assignment.column, Clause::Update)?;
         bound.push((column, bind_cell(&binder, &assignment.value)?));
     }
     Ok(bound)

@@ -22,6 +22,8 @@ mod insert;
 mod insert_plan;
 mod outcome;
 mod target;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub(crate) use binlog_statement::BinlogApplier;

@@ -21,7 +21,7 @@ mod keys;
 mod open_table;
 mod resolve;
 #[cfg(test)]
-mod test_world;
+pub(crate) mod test_world;
 #[cfg(test)]
 mod tests;
 mod write;

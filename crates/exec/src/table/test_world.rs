@@ -82,7 +82,7 @@ fn catalog() -> Catalog {
         name: "d".to_owned(),
         collation: Collation::UTF8MB4_GENERAL_CI,
         comment: String::new(),
-        tables: [(table.name.table.clone(), table)].into(),
+        tables: [table, people(), bare()].map(|t| (t.name.table.clone(), t)).into(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     catalog
@@ -123,22 +123,56 @@ fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
 /// `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT, u INT UNIQUE, KEY (k))`.
 pub(crate) fn table() -> Arc<Table> {
     let int = || ColumnType::int(TypeKind::Int, None, false);
+    let columns = vec![column("id", int()), column("k", int()), column("u", int())];
+    let indexes = vec![
+        index(16, "PRIMARY", IndexKind::Primary, &[0]),
+        index(17, "k", IndexKind::Secondary, &[1]),
+        index(18, "u", IndexKind::Unique, &[2]),
+    ];
+    made(1, "t", columns, indexes)
+}
+
+fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<Table> {
     Arc::new(Table {
-        id: TableId(1),
-        name: TableName { schema: "d".to_owned(), table: "t".to_owned() },
+        id: TableId(id),
+        name: TableName { schema: "d".to_owned(), table: name.to_owned() },
         engine: "REFERENCE".to_owned(),
-        columns: vec![column("id", int()), column("k", int()), column("u", int())],
-        indexes: vec![
-            index(16, "PRIMARY", IndexKind::Primary, &[0]),
-            index(17, "k", IndexKind::Secondary, &[1]),
-            index(18, "u", IndexKind::Unique, &[2]),
-        ],
+        columns,
+        indexes,
         collation: Collation::UTF8MB4_GENERAL_CI,
         comment: String::new(),
         auto_increment_start: 0,
         options: Vec::new(),
         created_at: 0,
     })
+}
+
+/// `CREATE TABLE people (name VARCHAR(10) PRIMARY KEY, age TINYINT NOT NULL, note VARCHAR(5) DEFAULT 'x', seen TIMESTAMP NULL
+/// ON UPDATE CURRENT_TIMESTAMP, kind ENUM('a','b') NOT NULL)`.
+fn people() -> Arc<Table> {
+    let text = |length| ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB4_GENERAL_CI);
+    let members = vec!["a".to_owned(), "b".to_owned()];
+    let mut columns = vec![
+        column("name", text(10)),
+        column("age", ColumnType::int(TypeKind::TinyInt, None, false)),
+        column("note", text(5)),
+        column("seen", ColumnType::temporal(TypeKind::Timestamp, 0)),
+        column("kind", ColumnType::members(TypeKind::Enum, members, Collation::UTF8MB4_GENERAL_CI)),
+    ];
+    for n in [0, 1, 4] {
+        columns[n].nullable = false;
+        columns[n].default = DefaultValue::None;
+    }
+    columns[2].default = DefaultValue::Value(Value::text("x"));
+    columns[3].on_update = OnUpdate::CurrentTimestamp;
+    let indexes = vec![index(20, "PRIMARY", IndexKind::Primary, &[0])];
+    made(2, "people", columns, indexes)
+}
+
+/// `CREATE TABLE bare (a INT)`.
+fn bare() -> Arc<Table> {
+    let columns = vec![column("a", ColumnType::int(TypeKind::Int, None, false))];
+    made(3, "bare", columns, vec![index(22, "GEN_CLUST_INDEX", IndexKind::HiddenRowId, &[])])
 }
 
 /// A row of [`table`]; 0 stands for NULL in `u`.

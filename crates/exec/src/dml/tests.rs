@@ -1,0 +1,172 @@
+//! Statements of a session, answered as a MariaDB 10.11 answered them.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, ConnectionId};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_types::{Collation, SqlError, Value};
+
+use crate::database::Database;
+use crate::session::{ConnectionInfo, Session};
+use crate::table::test_world::{database, disk};
+
+/// Answers as text: one line per row, OK or error.
+#[derive(Default)]
+struct Text(Vec<String>);
+
+impl ResultSink for Text {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+
+    fn row(&mut self, values: &[Value]) {
+        let text = |value: &Value| if value.is_null() { "NULL".to_owned() } else { value.to_text() };
+        self.0.push(values.iter().map(text).collect::<Vec<_>>().join(" "));
+    }
+
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        let id = if ok.last_insert_id == 0 { String::new() } else { format!(" id {}", ok.last_insert_id) };
+        self.0.push(format!("OK {}{id} {}", ok.affected_rows, ok.info).trim_end().to_owned());
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.0.push(format!("{} {}", error.code.number(), error.message));
+    }
+
+    fn hold_until(&mut self, _: CommitSeq) {}
+
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+fn connect(db: &Arc<Database>) -> Session {
+    let info = ConnectionInfo {
+        id: ConnectionId(1),
+        user: "root".to_owned(),
+        host: "localhost".to_owned(),
+        account: ("root".to_owned(), "localhost".to_owned()),
+        schema: Some("d".to_owned()),
+        collation: Collation::UTF8MB4_GENERAL_CI,
+        multi_statements: false,
+        found_rows: false,
+    };
+    let process = db.processes.register(ConnectionId(1), Default::default(), 0);
+    Session::new(db.clone(), info, process).expect("connects")
+}
+
+/// Runs lines of `statement -> answer; answer`.
+fn check(script: &str) {
+    let db = database(&disk());
+    let mut session = connect(&db);
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (sql, expected) = line.split_once(" -> ").unwrap_or((line, "OK 0"));
+        let mut sink = Text::default();
+        session.query(sql.as_bytes(), &mut sink);
+        assert_eq!(sink.0.join("; "), expected, "{sql}");
+    }
+}
+
+#[test]
+fn inserts() {
+    check(
+        "
+        INSERT INTO t (k) VALUES (1), (2) -> OK 2 id 1 Records: 2  Duplicates: 0  Warnings: 0
+        SELECT LAST_INSERT_ID(), ROW_COUNT() -> 1 2
+        INSERT INTO t VALUES (100, 5, 1) -> OK 1 id 100
+        INSERT INTO t SET k = 3 -> OK 1 id 101
+        INSERT INTO t VALUES (NULL, 1, 1) -> 1062 Duplicate entry '1' for key 'u'
+        INSERT INTO t (k) VALUES (0 + k) -> OK 1 id 103
+        INSERT INTO t (nope) VALUES (1) -> 1054 Unknown column 'nope' in 'INSERT INTO'
+        INSERT INTO t (k) VALUES (nope) -> 1054 Unknown column 'nope' in 'VALUES'
+        INSERT INTO t VALUES (1, 1, 1) ON DUPLICATE KEY UPDATE k = nope -> 1054 Unknown column 'nope' in 'UPDATE'
+        INSERT INTO t (k, k) VALUES (1, 2) -> 1110 Column 'k' specified twice
+        INSERT INTO t (k) VALUES (1, 2) -> 1136 Column count doesn't match value count at row 1
+        INSERT INTO bare VALUES (1), (2, 3) -> 1136 Column count doesn't match value count at row 2
+        INSERT INTO people (name) VALUES ('a') -> 1364 Field 'age' doesn't have a default value
+        INSERT INTO people (name, age) VALUES ('a', NULL) -> 1048 Column 'age' cannot be null
+        INSERT INTO people (name, age) VALUES ('Ann', 30) -> OK 1
+        INSERT INTO people (name, age) VALUES ('ANN ', 31) -> 1062 Duplicate entry 'ANN ' for key 'PRIMARY'
+        INSERT INTO people (name, age) VALUES ('Bob', 200) -> 1264 Out of range value for column 'age' at row 1
+        INSERT INTO people (name, age, note) VALUES ('Bob', 20, '123456') -> 1406 Data too long for column 'note' at row 1
+        INSERT IGNORE INTO people (name, age) VALUES ('Bob', NULL), ('ann', 1) -> OK 1 Records: 2  Duplicates: 1  Warnings: 2
+        SHOW WARNINGS -> Warning 1048 Column 'age' cannot be null; Warning 1062 Duplicate entry 'ann' for key 'PRIMARY'
+        INSERT INTO people () VALUES () -> 1364 Field 'name' doesn't have a default value
+        INSERT INTO people (name, age, note) VALUES ('Cid', 1, DEFAULT) -> OK 1
+        SELECT name, age, note, kind FROM people -> Ann 30 x a; Bob 0 x a; Cid 1 x a
+        INSERT INTO bare VALUES (1), (2) -> OK 2 Records: 2  Duplicates: 0  Warnings: 0
+        INSERT INTO bare SELECT a + 2 FROM bare -> OK 2 Records: 2  Duplicates: 0  Warnings: 0
+        SELECT a FROM bare -> 1; 2; 3; 4
+        ",
+    );
+}
+
+#[test]
+fn duplicates_are_replaced_or_updated() {
+    check(
+        "
+        INSERT INTO t VALUES (1, 1, 1), (2, 2, 2) -> OK 2 id 2 Records: 2  Duplicates: 0  Warnings: 0
+        INSERT INTO t VALUES (1, 9, 9) ON DUPLICATE KEY UPDATE k = k + VALUES(k) -> OK 2 id 1
+        INSERT INTO t VALUES (1, 9, 9) ON DUPLICATE KEY UPDATE k = k -> OK 0
+        INSERT INTO t VALUES (3, 9, 2) ON DUPLICATE KEY UPDATE k = 7, u = 1 -> 1062 Duplicate entry '1' for key 'u'
+        SELECT id, k, u FROM t -> 1 10 1; 2 2 2
+        REPLACE INTO t VALUES (1, 5, 2) -> OK 3 id 1
+        REPLACE INTO t VALUES (1, 5, 2) -> OK 2 id 1
+        REPLACE INTO t VALUES (4, 4, 4) -> OK 1 id 4
+        REPLACE INTO bare VALUES (1), (1) -> OK 2 Records: 2  Duplicates: 0  Warnings: 0
+        SELECT id, k, u FROM t -> 1 5 2; 4 4 4
+        ",
+    );
+}
+
+#[test]
+fn updates_and_deletes() {
+    check(
+        "
+        INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (3, 30, 3) -> OK 3 id 3 Records: 3  Duplicates: 0  Warnings: 0
+        UPDATE t SET k = k + 1 WHERE id = 1 -> OK 1 Rows matched: 1  Changed: 1  Warnings: 0
+        UPDATE t SET k = 11 WHERE id = 1 -> OK 0 Rows matched: 1  Changed: 0  Warnings: 0
+        UPDATE t SET k = k + 100 WHERE k > 0 -> OK 3 Rows matched: 3  Changed: 3  Warnings: 0
+        UPDATE t SET id = id + 1 ORDER BY id DESC -> OK 3 Rows matched: 3  Changed: 3  Warnings: 0
+        SELECT id, k, u FROM t -> 2 111 1; 3 120 2; 4 130 3
+        UPDATE t SET u = 3 WHERE id = 2 -> 1062 Duplicate entry '3' for key 'u'
+        UPDATE IGNORE t SET u = 3 -> OK 0 Rows matched: 3  Changed: 0  Warnings: 0
+        UPDATE t SET u = NULL, k = u WHERE id = 2 -> OK 1 Rows matched: 1  Changed: 1  Warnings: 0
+        SELECT k, u FROM t WHERE id = 2 -> NULL NULL
+        UPDATE t SET nope = 1 -> 1054 Unknown column 'nope' in 'SET'
+        UPDATE t SET k = 'abc' WHERE id = 3 -> 1366 Incorrect integer value: 'abc' for column `d`.`t`.`k` at row 1
+        UPDATE t SET k = DEFAULT ORDER BY k DESC LIMIT 1 -> OK 1 Rows matched: 1  Changed: 1  Warnings: 0
+        DELETE FROM t WHERE k IS NULL ORDER BY id LIMIT 1 -> OK 1
+        SELECT id FROM t -> 3; 4
+        DELETE FROM t WHERE id IN (4, 3, 4) -> OK 2
+        INSERT INTO people (name, age) VALUES ('Ann', 30) -> OK 1
+        UPDATE people SET name = 'ANN' WHERE name = 'ann' -> OK 1 Rows matched: 1  Changed: 1  Warnings: 0
+        SELECT name, seen IS NULL FROM people -> ANN 0
+        UPDATE people SET age = NULL -> 1048 Column 'age' cannot be null
+        DELETE FROM people -> OK 1
+        ",
+    );
+}
+
+#[test]
+fn transactions() {
+    check(
+        "
+        BEGIN
+        INSERT INTO bare VALUES (1) -> OK 1
+        SAVEPOINT a
+        INSERT INTO bare VALUES (2) -> OK 1
+        ROLLBACK TO a
+        COMMIT
+        SELECT a FROM bare -> 1
+        SET autocommit = 0
+        DELETE FROM bare -> OK 1
+        ROLLBACK
+        SELECT a FROM bare -> 1
+        SET autocommit = 1
+        START TRANSACTION READ ONLY
+        DELETE FROM bare -> 1792 Cannot execute statement in a READ ONLY transaction
+        COMMIT
+        ",
+    );
+}
