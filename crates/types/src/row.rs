@@ -94,7 +94,10 @@ impl Parts<'_> {
 
     fn end(&self, index: usize) -> usize {
         let at = index * self.end_len;
-        scalar::little_endian(&self.ends[at..at + self.end_len]) as usize
+        if self.end_len == 2 {
+            return usize::from(u16::from_le_bytes([self.ends[at], self.ends[at + 1]]));
+        }
+        scalar::little_endian(&self.ends[at..at + 4]) as usize
     }
 }
 

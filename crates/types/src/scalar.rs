@@ -81,6 +81,8 @@ pub(crate) fn decode(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
     let len = len(ty)?;
     let bytes = bytes.get(..len)?;
     Some(match ty.kind {
+        TypeKind::Int if !ty.unsigned => Value::Int(i32::from_le_bytes(bytes.try_into().ok()?).into()),
+        TypeKind::BigInt if !ty.unsigned => Value::Int(i64::from_le_bytes(bytes.try_into().ok()?)),
         TypeKind::Float => Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)),
         TypeKind::Double => Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)),
         TypeKind::Decimal => Value::Decimal(Decimal::read_packed(ty.length as u8, ty.decimals, bytes)?),

@@ -43,6 +43,12 @@ impl Iterator for Weights<'_> {
             self.rest = &self.rest[1..];
             return Some(first.into());
         }
+        if first < 0x80 {
+            // ASCII weighs as its upper case in every collation that folds.
+            self.rest = &self.rest[1..];
+            let folds = self.weighing != Weighing::Latin1Bytes;
+            return Some(u32::from(if folds { first.to_ascii_uppercase() } else { first }));
+        }
         let (c, len) = decode(self.rest);
         self.rest = &self.rest[len..];
         Some(weight(self.weighing, c))
@@ -113,14 +119,32 @@ impl Collation {
         }
         out.reserve(text.len() + 1);
         let mut spaces = 0;
-        for w in self.weights(trimmed(text)) {
+        let folds = !self.is_bin();
+        let mut rest = trimmed(text);
+        while let Some(&first) = rest.first() {
+            let w = if first < 0x80 {
+                // ASCII weighs as its upper case in every collation that folds.
+                rest = &rest[1..];
+                u32::from(if folds { first.to_ascii_uppercase() } else { first })
+            } else if weighing == Weighing::Bytes {
+                rest = &rest[1..];
+                first.into()
+            } else {
+                let (c, len) = decode(rest);
+                rest = &rest[len..];
+                weight(weighing, c)
+            };
             if w == SPACE {
                 spaces += 1;
                 continue;
             }
             let (space, symbol) = if w < SPACE { (SPACE, w) } else { (SPACE + 2, w + 2) };
-            out.extend(std::iter::repeat_n(space as u8, std::mem::take(&mut spaces)));
-            if weighing == Weighing::Bytes {
+            if spaces > 0 {
+                out.extend(std::iter::repeat_n(space as u8, std::mem::take(&mut spaces)));
+            }
+            if symbol < 0x80 {
+                out.push(symbol as u8);
+            } else if weighing == Weighing::Bytes {
                 // UTF-8 has no bytes above 0xf4.
                 out.push(symbol.min(0xff) as u8);
             } else {

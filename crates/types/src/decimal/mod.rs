@@ -93,6 +93,14 @@ impl Decimal {
         Some(self.limbs[..4].iter().rev().fold(0, |v, &limb| v << 32 | u128::from(limb)))
     }
 
+    /// The mantissa at a scale not below its own, when it fits 128 bits.
+    fn as_small_at(&self, scale: u8) -> Option<u128> {
+        match scale - self.scale {
+            0 => self.as_small(),
+            by => self.as_small()?.checked_mul(10u128.checked_pow(by.into())?),
+        }
+    }
+
     fn wide(&self) -> Wide {
         Wide::from_limbs(&self.limbs)
     }
@@ -204,15 +212,15 @@ impl Decimal {
 
     /// Sum; scale is the larger one.
     pub fn add(&self, other: &Decimal) -> Result<Decimal, Overflow> {
-        if let (true, Some(a), Some(b)) = (self.scale == other.scale, self.as_small(), other.as_small()) {
+        let scale = self.scale.max(other.scale);
+        if let (Some(a), Some(b)) = (self.as_small_at(scale), other.as_small_at(scale)) {
             const HEADROOM: u128 = 1 << 126;
             if a < HEADROOM && b < HEADROOM {
                 let signed = |v: u128, negative| if negative { -(v as i128) } else { v as i128 };
                 let sum = signed(a, self.negative) + signed(b, other.negative);
-                return Ok(Decimal::small(sum.unsigned_abs(), sum < 0, self.scale));
+                return Ok(Decimal::small(sum.unsigned_abs(), sum < 0, scale));
             }
         }
-        let scale = self.scale.max(other.scale);
         let a = self.wide().mul_pow10(usize::from(scale - self.scale));
         let b = other.wide().mul_pow10(usize::from(scale - other.scale));
         let (magnitude, negative) = match (self.negative == other.negative, a >= b) {
@@ -393,8 +401,12 @@ impl Ord for Decimal {
             self.limbs.iter().rev().cmp(other.limbs.iter().rev())
         } else {
             let scale = self.scale.max(other.scale);
-            let a = self.wide().mul_pow10(usize::from(scale - self.scale));
-            a.cmp(&other.wide().mul_pow10(usize::from(scale - other.scale)))
+            if let (Some(a), Some(b)) = (self.as_small_at(scale), other.as_small_at(scale)) {
+                a.cmp(&b)
+            } else {
+                let a = self.wide().mul_pow10(usize::from(scale - self.scale));
+                a.cmp(&other.wide().mul_pow10(usize::from(scale - other.scale)))
+            }
         };
         if self.negative { magnitudes.reverse() } else { magnitudes }
     }
