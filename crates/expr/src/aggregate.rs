@@ -401,9 +401,9 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
         }
         AggregateKind::StdPop | AggregateKind::StdSamp | AggregateKind::VarPop | AggregateKind::VarSamp => {
             match exact_digits(&args[0]) {
-                Some((_, scale)) => {
+                Some((precision, scale)) => {
                     let decimals = (scale + increment).min(30);
-                    ExprType::double_fixed(17 + decimals, decimals as u8)
+                    ExprType::double_fixed(precision * 2 + increment + 2, decimals as u8)
                 }
                 None => real_type(&args[0], increment),
             }

@@ -69,13 +69,12 @@ pub(crate) fn scale_of(arg: &Expr) -> u32 {
 /// `0x41` counts as a number in arithmetic.
 pub(crate) fn hex_as_number(args: &mut [Expr]) {
     for arg in args {
-        if let Expr::Const(c) = arg {
-            if let (true, Value::Str(s)) = (c.ty.unsigned, &c.value) {
-                if s.bytes.len() <= 8 {
-                    let number = s.bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
-                    *arg = Expr::constant(Value::UInt(number));
-                }
-            }
+        if let Expr::Const(c) = arg
+            && let (true, Value::Str(s)) = (c.ty.unsigned, &c.value)
+            && s.bytes.len() <= 8
+        {
+            let number = s.bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
+            *arg = Expr::constant(Value::UInt(number));
         }
     }
 }
@@ -111,22 +110,24 @@ fn additive(args: &mut [Expr], mode: SqlMode, is_sub: bool) -> ExprType {
         TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
         _ => {
+            let temporal = args.iter().any(|a| a.ty_cow().is_temporal());
             let unsigned = (u0 || u1) && !(is_sub && mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION));
-            int_type(decimal_width(precision, 0, unsigned), unsigned)
+            let sum = int_type(decimal_width(precision, 0, unsigned), unsigned);
+            if temporal { ExprType { kind: TypeKind::BigInt, ..sum } } else { sum }
         }
     };
     ty.with_nullable(nullable(args))
 }
 
-fn type_add(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_add(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(additive(args, env.sql_mode, false))
 }
 
-fn type_sub(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_sub(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(additive(args, env.sql_mode, true))
 }
 
-fn type_mul(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_mul(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let scale = (scale_of(&args[0]) + scale_of(&args[1])).min(38);
     let precision = (precision_of(&args[0]) + precision_of(&args[1])).min(65);
@@ -139,7 +140,7 @@ fn type_mul(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ty.with_nullable(nullable(args)))
 }
 
-fn type_div(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_div(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let increment = u32::from(env.div_precision_increment);
     if class_of_types(args) == TypeClass::Real {
@@ -152,7 +153,7 @@ fn type_div(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::decimal(precision.max(scale), scale as u8, unsigned))
 }
 
-fn type_int_div(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_int_div(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let digits = match args[0].ty_cow().class() {
         TypeClass::Int | TypeClass::Decimal => {
@@ -164,7 +165,7 @@ fn type_int_div(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(int_type(digits.clamp(1, 21), unsigned))
 }
 
-fn type_mod(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_mod(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let scale = scale_of(&args[0]).max(scale_of(&args[1]));
     let precision = precision_of(&args[0]).max(precision_of(&args[1]));
@@ -176,7 +177,7 @@ fn type_mod(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     })
 }
 
-fn type_neg(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_neg(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
     Ok(match class_of_types(args) {

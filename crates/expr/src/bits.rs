@@ -19,13 +19,13 @@ pub(crate) static NOT: Function = Function::operator("~", type_bits, not);
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("bit_count", 1, 1, type_count, count)];
 
-fn type_bits(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_bits(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let nullable = args.iter().any(|a| a.ty_cow().nullable);
     Ok(ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true).with_nullable(nullable))
 }
 
-fn type_count(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_count(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { length: 2, kind: TypeKind::Int, unsigned: false, ..type_bits(args, env)? })
 }
 

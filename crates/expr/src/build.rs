@@ -76,7 +76,9 @@ pub(crate) fn literal_type(value: &Value) -> ExprType {
         Value::Int(v) => arith::int_type(printed_width(*v), false),
         Value::UInt(v) => arith::int_type(v.to_string().len() as u32, true),
         Value::Float(_) | Value::Double(_) => ExprType::double(),
-        Value::Decimal(d) => ExprType::decimal(u32::from(d.precision().max(d.scale())), d.scale(), false),
+        Value::Decimal(d) => {
+            ExprType::decimal(u32::from(d.int_digits().max(1) + d.scale()), d.scale(), false)
+        }
         Value::Str(s) => {
             let length = s.collation.char_len(&s.bytes) as u32;
             let mut ty = ExprType::string(length, s.collation, Coercibility::Coercible);
@@ -106,7 +108,7 @@ fn printed_width(v: i64) -> u32 {
 fn fraction_shown(micros: u32) -> u8 {
     let mut digits = 6;
     let mut rest = micros;
-    while digits > 0 && rest % 10 == 0 {
+    while digits > 0 && rest.is_multiple_of(10) {
         rest /= 10;
         digits -= 1;
     }
@@ -186,10 +188,10 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
         UnaryOp::Plus => return Ok(operand),
         UnaryOp::BitNot => &bits::NOT,
         UnaryOp::Neg => {
-            if let Expr::Const(node) = &operand {
-                if let Some(value) = negated_literal(&node.value) {
-                    return Ok(Expr::constant(value));
-                }
+            if let Expr::Const(node) = &operand
+                && let Some(value) = negated_literal(&node.value)
+            {
+                return Ok(Expr::constant(value));
             }
             &arith::NEG
         }
@@ -482,7 +484,8 @@ fn with_type(made: Expr, ty: ExprType) -> Expr {
 
 /// `EXTRACT(unit FROM operand)`.
 pub fn extract(unit: IntervalUnit, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
-    call(&date_part::EXTRACT, vec![operand], Extra::Unit(unit), env)
+    let made = call(&date_part::EXTRACT, vec![operand], Extra::Unit(unit), env)?;
+    Ok(with_type(made, date_part::extract_type(unit)))
 }
 
 /// `TIMESTAMPADD(unit, amount, operand)`.

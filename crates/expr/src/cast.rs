@@ -19,6 +19,7 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
         let natural = u32::try_from(width(operand)).unwrap_or(u32::MAX);
         let mut ty = ExprType::string(length.unwrap_or(natural), collation, Coercibility::Implicit);
         ty.ascii = operand.ty_cow().ascii;
+        ty.decimals = 0;
         ty
     };
     let ty = match to {
@@ -26,18 +27,24 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             let unsigned = to == CastType::Unsigned;
             let digits = if operand.ty_cow().class() == TypeClass::Int {
                 precision_of(operand) + u32::from(!unsigned)
+            } else if operand.ty_cow().class() == TypeClass::String {
+                u32::try_from(width(operand)).unwrap_or(21).min(20) + u32::from(!unsigned)
             } else {
                 21
             };
             return int_type(digits, unsigned).with_nullable(nullable);
         }
-        CastType::Double => return ExprType::double().with_nullable(nullable),
+        CastType::Double => return ExprType::number(TypeKind::Double, 22, 31),
         CastType::Float => return ExprType::number(TypeKind::Float, 12, 31).with_nullable(nullable),
         CastType::Decimal { precision, decimals } => {
             return ExprType::decimal(u32::from(precision), decimals, false).with_nullable(nullable);
         }
         CastType::Char { length, collation } => text(length, collation),
-        CastType::Binary { length } => text(length, Collation::BINARY),
+        CastType::Binary { length } => {
+            let bytes = operand.ty_cow().collation.charset().mbmaxlen();
+            let ty = text(length, Collation::BINARY);
+            if length.is_none() { ExprType { length: ty.length.saturating_mul(bytes), ..ty } } else { ty }
+        }
         CastType::Date => ExprType::date(),
         CastType::Time { decimals } => ExprType::time(decimals),
         CastType::DateTime { decimals } => ExprType::datetime(decimals),
@@ -48,8 +55,8 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             ty
         }
     };
-    let keeps_null = matches!(to, CastType::Char { .. } | CastType::Binary { .. });
-    ty.with_nullable(nullable || !keeps_null)
+    // What is no date becomes NULL.
+    ty.with_nullable(true)
 }
 
 /// Evaluates a cast.
@@ -117,7 +124,7 @@ fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
 
 fn double_to_signed(v: f64, ctx: &EvalContext<'_>) -> SqlResult<i64> {
     let rounded = v.round_ties_even();
-    if rounded >= -9_223_372_036_854_775_808.0 && rounded < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded) {
         return Ok(rounded as i64);
     }
     overflow_note(v, "SIGNED BIGINT", ctx);
@@ -178,10 +185,10 @@ fn to_decimal(
     let Some(number) = convert::to_decimal(value, ctx)? else { return Ok(None) };
     let limit = Decimal::max_of(precision, decimals);
     let rounded = number.round(i32::from(decimals));
-    if let Ok(fitting) = rounded {
-        if fitting.abs() <= limit {
-            return Ok(Some(Value::Decimal(fitting)));
-        }
+    if let Ok(fitting) = rounded
+        && fitting.abs() <= limit
+    {
+        return Ok(Some(Value::Decimal(fitting)));
     }
     let shown = Expr::Cast(Box::new(node.clone()));
     ctx.warn(ErrorCode::WarnDataOutOfRange, format!("Out of range value for column '{shown}' at row 1"))?;

@@ -53,10 +53,10 @@ pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) ->
         (Value::Int(x), Value::Int(y)) => return Ok(Some(x.cmp(y))),
         _ => {}
     }
-    if let (Some(x), Some(y)) = (bytes_of(a), bytes_of(b)) {
-        if matches!(class, None | Some(TypeClass::String)) {
-            return Ok(Some(collation.compare(x, y)));
-        }
+    if let (Some(x), Some(y)) = (bytes_of(a), bytes_of(b))
+        && matches!(class, None | Some(TypeClass::String))
+    {
+        return Ok(Some(collation.compare(x, y)));
     }
     let class = class.unwrap_or_else(|| common_class(a.class(), b.class()));
     compare_as(class, a, b, *collation, ctx)
@@ -273,10 +273,7 @@ impl InSet {
         let items = if let Some(set) = present.clone().map(integer_of).collect::<Option<HashSet<_, _>>>() {
             InItems::Integers(set)
         } else {
-            InItems::Strings(
-                collation,
-                present.map(|v| Some(string_key(v, collation)?)).collect::<Option<_>>()?,
-            )
+            InItems::Strings(collation, present.map(|v| string_key(v, collation)).collect::<Option<_>>()?)
         };
         Some(InSet { items, has_null })
     }

@@ -28,38 +28,38 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("isnull", 1, 1, type_flag, isnull),
     Function::pure("greatest", 2, ANY, type_extreme, greatest),
     Function::pure("least", 2, ANY, type_extreme, least),
-    Function::pure("interval", 2, ANY, type_index, interval),
+    Function::pure("interval", 2, ANY, type_interval, interval),
     Function::pure("elt", 2, ANY, type_elt, elt),
     Function::pure("field", 2, ANY, type_index, field),
 ];
 
-fn type_flag(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(false))
 }
 
-fn type_truth(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_truth(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean())
 }
 
-fn type_if(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_if(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     joined_type(&[&args[1], &args[2]], "if", Some(env))
 }
 
-fn type_nvl2(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_nvl2(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     joined_type(&[&args[1], &args[2]], "nvl2", Some(env))
 }
 
-fn type_nullif(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_nullif(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(args[0].ty().with_nullable(true))
 }
 
-fn type_coalesce(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_coalesce(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let nullable = args.iter().all(|a| a.ty_cow().nullable);
     let branches: Vec<&Expr> = args.iter().collect();
     Ok(joined_type(&branches, "coalesce", Some(env))?.with_nullable(nullable))
 }
 
-fn type_extreme(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let branches: Vec<&Expr> = args.iter().collect();
     let types: Vec<ExprType> = args.iter().map(Expr::ty).filter(|t| !t.null_literal).collect();
     // A temporal among strings makes the strings temporal.
@@ -75,11 +75,15 @@ fn type_extreme(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(joined_type(&branches, "greatest", Some(env))?.with_nullable(any_nullable(args)))
 }
 
-fn type_index(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_index(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 3, 0).with_nullable(false))
 }
 
-fn type_elt(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_interval(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 2, 0).with_nullable(false))
+}
+
+fn type_elt(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let derived = joined_collation(&args[1..], env, "elt")?;
     Ok(string_of(derived, args[1..].iter().map(width).max().unwrap_or(0)))
 }

@@ -36,7 +36,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 /// Sets the fraction digits and the class of `date +/- INTERVAL`: a DATE stays one unless the unit is below a
 /// day; a string stays a string. The unit comes with the call, so `build` refines this type.
-fn type_date_arith(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_date_arith(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(date_arith_type(&args[0], &args[1], IntervalUnit::Day, env))
 }
 
@@ -66,31 +66,31 @@ pub(crate) fn date_arith_type(
     }
 }
 
-fn type_bigint(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_bigint(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(21))
 }
 
-fn type_days(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::number(TypeKind::Int, 7, 0))
+fn type_days(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 8, 0))
 }
 
-fn type_period(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_period(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 6, 0))
 }
 
-fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::date())
 }
 
-fn type_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::time(temporal_decimals(&args[0])))
 }
 
-fn type_timestamp(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_timestamp(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::datetime(args.iter().map(temporal_decimals).max().unwrap_or(0)))
 }
 
-fn type_add_time(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_add_time(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let decimals = temporal_decimals(&args[0]).max(temporal_decimals(&args[1]));
     Ok(match args[0].ty_cow().class() {
         TypeClass::DateTime | TypeClass::Date => ExprType::datetime(decimals),
@@ -99,11 +99,11 @@ fn type_add_time(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> 
     })
 }
 
-fn type_time_diff(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_time_diff(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::time(temporal_decimals(&args[0]).max(temporal_decimals(&args[1]))))
 }
 
-fn type_make_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_make_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let ty = args[2].ty_cow();
     Ok(ExprType::time(match ty.class() {
         TypeClass::Int => 0,
@@ -112,7 +112,7 @@ fn type_make_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     }))
 }
 
-fn type_sec_to_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_sec_to_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let ty = args[0].ty_cow();
     Ok(ExprType::time(match ty.class() {
         TypeClass::Int => 0,

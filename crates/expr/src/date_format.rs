@@ -18,12 +18,42 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("get_format", 2, 2, type_get_format, get_format),
 ];
 
-/// Ten characters for each of the format is what the longest part takes.
-pub(crate) fn type_formatted(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, width(&args[1]).saturating_mul(10).min(16_383)))
+/// A constant format tells the length; otherwise ten characters for each of its own are enough.
+pub(crate) fn type_formatted(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = match &args[1] {
+        Expr::Const(c) => c.value.as_bytes().map_or(0, format_length),
+        _ => width(&args[1]).saturating_mul(10).min(16_383),
+    };
+    Ok(ExprType { decimals: 0, ..ascii_string(env, length) })
 }
 
-fn type_get_format(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+/// Most characters a format makes.
+fn format_length(format: &[u8]) -> u64 {
+    let mut length = 0;
+    let mut letters = format.iter();
+    while let Some(b) = letters.next() {
+        let part = if *b == b'%' { letters.next() } else { None };
+        length += match part {
+            Some(b'M' | b'W') => 64,
+            Some(b'a' | b'b') => 32,
+            Some(b'D' | b'Y' | b'x' | b'X') => 4,
+            Some(b'j') => 3,
+            Some(b'k' | b'H') => 7,
+            Some(b'r') => 11,
+            Some(b'T') => 8,
+            Some(b'f') => 6,
+            Some(
+                b'u' | b'U' | b'v' | b'V' | b'y' | b'm' | b'd' | b'h' | b'i' | b'I' | b'l' | b'p' | b'S'
+                | b's',
+            )
+            | Some(b'c' | b'e') => 2,
+            _ => 1,
+        };
+    }
+    length
+}
+
+fn type_get_format(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 17))
 }
 

@@ -39,15 +39,15 @@ pub(crate) fn fraction_digits(arg: Option<&Expr>) -> u8 {
     }
 }
 
-fn type_datetime(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_datetime(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::datetime(fraction_digits(args.first())).with_nullable(false))
 }
 
-fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::date().with_nullable(false))
 }
 
-fn type_time(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::time(fraction_digits(args.first())).with_nullable(false))
 }
 
@@ -72,8 +72,8 @@ fn digits_after_point(text: &[u8]) -> u8 {
     }
 }
 
-fn type_unix(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
-    let Some(arg) = args.first() else { return Ok(ExprType::bigint(17).with_nullable(false)) };
+fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    let Some(arg) = args.first() else { return Ok(ExprType::bigint(17)) };
     let decimals = temporal_decimals(arg);
     Ok(if decimals == 0 {
         ExprType::bigint(17)
@@ -82,14 +82,14 @@ fn type_unix(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     })
 }
 
-fn type_from_unix(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_from_unix(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     if args.len() == 2 {
         return crate::date_format::type_formatted(args, env);
     }
     Ok(ExprType::datetime(temporal_decimals(&args[0])))
 }
 
-fn type_convert_tz(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_convert_tz(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::datetime(temporal_decimals(&args[0])))
 }
 

@@ -15,7 +15,7 @@ pub(crate) static FUNCTIONS: &[Function] =
 const TIME_LETTERS: &[u8] = b"HISThfiklprs";
 
 /// What a format holds: only a date, only a time, or both; `%f` asks for fraction digits.
-fn type_str_to_date(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_str_to_date(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let format = match &args[1] {
         Expr::Const(c) => match &c.value {
             Value::Str(s) => s.bytes.clone(),

@@ -41,31 +41,31 @@ fn int(length: u32) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, length, 0))
 }
 
-fn type_1(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_1(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     int(1)
 }
 
-fn type_2(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_2(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     int(2)
 }
 
-fn type_3(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_3(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     int(3)
 }
 
-fn type_4(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_4(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     int(4)
 }
 
-fn type_6(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_6(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     int(6)
 }
 
-fn type_seconds(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_seconds(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(12))
 }
 
-fn type_time_to_sec(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_time_to_sec(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let decimals = crate::date_now::temporal_decimals(&args[0]);
     Ok(if decimals > 0 {
         ExprType::decimal(10 + u32::from(decimals), decimals, false)
@@ -74,15 +74,15 @@ fn type_time_to_sec(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType>
     })
 }
 
-fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 9))
+fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { decimals: 0, ..ascii_string(env, 9) })
 }
 
-fn type_date(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::date())
 }
 
-fn type_extract(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_extract(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(21))
 }
 
@@ -245,6 +245,18 @@ fn time_to_sec(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Decimal(exact.truncate(i32::from(a.call.ty.decimals))));
     }
     number(time.micros / 1_000_000)
+}
+
+/// The digits of a unit.
+pub(crate) fn extract_type(unit: IntervalUnit) -> ExprType {
+    match unit {
+        IntervalUnit::Year => ExprType::number(TypeKind::Int, 4, 0),
+        IntervalUnit::YearMonth => ExprType::number(TypeKind::Int, 6, 0),
+        IntervalUnit::Quarter | IntervalUnit::Month | IntervalUnit::Week | IntervalUnit::Day => {
+            ExprType::number(TypeKind::Int, 2, 0)
+        }
+        _ => ExprType::bigint(21),
+    }
 }
 
 /// EXTRACT(unit FROM x).

@@ -25,28 +25,36 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("inet_ntoa", 1, 1, type_ntoa, inet_ntoa),
 ];
 
-fn type_md5(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_md5(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 32))
 }
 
-fn type_sha1(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_sha1(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 40))
 }
 
-fn type_sha2(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 128))
+fn type_sha2(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    let bits = match &args[1] {
+        Expr::Const(c) => match c.value {
+            Value::Int(0) => 256,
+            Value::Int(bits @ (224 | 256 | 384)) => bits as u64,
+            _ => 512,
+        },
+        _ => 512,
+    };
+    Ok(ascii_string(env, bits / 4))
 }
 
-fn type_password(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_password(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 41))
 }
 
-fn type_aton(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_aton(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true))
 }
 
-fn type_ntoa(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 31))
+fn type_ntoa(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { decimals: 0, ..ascii_string(env, 31) })
 }
 
 fn lower_hex(digest: &[u8]) -> Vec<u8> {

@@ -49,49 +49,49 @@ pub(crate) fn system_string(_: &SessionEnv, length: u64) -> ExprType {
     string_of(derived, length)
 }
 
-fn type_text(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_text(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let derived =
         Derived { collation: env.collation_connection, coercibility: Coercibility::Implicit, ascii: false };
     Ok(string_of(derived, 16 << 20))
 }
 
-fn type_version(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_version(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(system_string(env, env.version.len() as u64).with_nullable(false))
 }
 
-fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(system_string(env, 64))
 }
 
-fn type_user(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(system_string(env, 384))
 }
 
-fn type_connection_id(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_connection_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true))
 }
 
-fn type_last_insert_id(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_last_insert_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(21).with_unsigned(true).with_nullable(false))
 }
 
-fn type_count(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_count(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(21).with_nullable(false))
 }
 
-fn type_small(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_small(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean())
 }
 
-fn type_uuid(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 36).with_nullable(false))
+fn type_uuid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { kind: TypeKind::Char, ..ascii_string(env, 36) })
 }
 
-fn type_uuid_short(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_uuid_short(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::bigint(21).with_unsigned(true).with_nullable(false))
 }
 
-fn type_name_const(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_name_const(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(args[1].ty())
 }
 

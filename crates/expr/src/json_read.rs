@@ -19,7 +19,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_unquote", 1, 1, type_text, unquote),
     Function::pure("json_length", 1, 2, type_count, length),
     Function::pure("json_depth", 1, 1, type_count, depth),
-    Function::pure("json_type", 1, 1, type_text, type_name),
+    Function::pure("json_type", 1, 1, type_word, type_name),
     Function::pure("json_keys", 1, 2, type_json, keys),
     Function::pure("json_contains", 2, 3, type_flag, contains),
     Function::pure("json_contains_path", 3, ANY, type_flag, contains_path),
@@ -32,25 +32,29 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_pretty", 1, 1, type_json, detailed),
 ];
 
-fn type_flag(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean())
 }
 
-fn type_count(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_count(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0))
 }
 
 /// A document of about the size of the arguments.
-pub(crate) fn type_json(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_json(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(|a| width(a).saturating_mul(6)).fold(2, u64::saturating_add);
     let mut ty = string_of(joined_collation(args, env, "json")?, length);
     ty.kind = TypeKind::Json;
     Ok(ty)
 }
 
-fn type_text(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_text(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(&args[..1], env, "json")?, length))
+}
+
+fn type_word(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(crate::typing::ascii_string(env, 12))
 }
 
 /// A bad document is the answer here, so it makes a note only.

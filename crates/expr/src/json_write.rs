@@ -29,7 +29,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_merge_patch", 2, ANY, type_json, merge_patch),
 ];
 
-fn type_quote(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_quote(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).saturating_mul(6).saturating_add(2);
     Ok(string_of(joined_collation(args, env, "json_quote")?, length))
 }

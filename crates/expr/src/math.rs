@@ -17,7 +17,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("ceiling", 1, 1, type_whole, ceil),
     Function::pure("floor", 1, 1, type_whole, floor),
     Function::pure("round", 1, 2, type_round, round),
-    Function::pure("truncate", 2, 2, type_round, truncate),
+    Function::pure("truncate", 2, 2, type_truncate, truncate),
     Function::pure("sign", 1, 1, type_sign, sign),
     Function::pure("pow", 2, 2, type_double, pow),
     Function::pure("power", 2, 2, type_double, pow),
@@ -43,23 +43,23 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("crc32c", 1, 2, type_crc, crc32c),
 ];
 
-fn type_double(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_double(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::double())
 }
 
-fn type_pi(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_pi(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::double_fixed(8, 6).with_nullable(false))
 }
 
-fn type_sign(_: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_sign(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 2, 0))
 }
 
-fn type_crc(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_crc(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true).with_nullable(any_nullable(args)))
 }
 
-fn type_abs(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_abs(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
     let nullable = ty.nullable;
@@ -81,7 +81,7 @@ fn real_like(ty: &ExprType) -> ExprType {
 }
 
 /// CEIL and FLOOR: an integer while the digits fit BIGINT.
-fn type_whole(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
     Ok(match class_of_types(args) {
@@ -99,8 +99,16 @@ fn type_whole(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
     .with_nullable(ty.nullable))
 }
 
-/// ROUND and TRUNCATE: a constant second argument fixes the digits of the result.
-fn type_round(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_round(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(type_cut(args, Cut::Round))
+}
+
+fn type_truncate(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(type_cut(args, Cut::Truncate))
+}
+
+/// A constant second argument fixes the digits of the result; rounding may carry into one more.
+fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
     hex_as_number(args);
     let ty = args[0].ty();
     let nullable = any_nullable(args);
@@ -115,24 +123,26 @@ fn type_round(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
         (TypeClass::Decimal, Some(n)) => {
             let n = n.clamp(0, 38) as u32;
             let whole = precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0]));
-            let grows = u32::from(n < scale_of(&args[0]));
+            let grows = u32::from(how == Cut::Round && n < scale_of(&args[0]));
             ExprType::decimal((whole + grows + n).clamp(1, 65), n as u8, ty.unsigned)
         }
         (TypeClass::Decimal, None) => {
             ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, ty.unsigned)
         }
         _ => {
-            let grows = u32::from(places.is_none_or(|n| n < 0));
+            let grows = u32::from(how == Cut::Round && places.is_none_or(|n| n < 0));
             let precision = precision_of(&args[0]) + grows;
             // One more digit may be beyond BIGINT.
-            if grows > 0 && precision > 19 {
+            if grows == 0 {
+                int_type(ty.length, ty.unsigned)
+            } else if precision > 19 {
                 ExprType::decimal(precision, 0, ty.unsigned)
             } else {
                 int_type(decimal_width(precision, 0, ty.unsigned), ty.unsigned)
             }
         }
     };
-    Ok(result.with_nullable(nullable))
+    result.with_nullable(nullable)
 }
 
 /// The number of places when it is known: 0 when not given.
@@ -292,7 +302,7 @@ fn cut_real(v: f64, places: i32, how: Cut) -> f64 {
 
 fn sign(a: Args<'_>) -> SqlResult<Value> {
     let v = or_null!(a.real(0));
-    Ok(Value::Int(if v > 0.0 { 1 } else { i64::from(v < 0.0) * -1 }))
+    Ok(Value::Int(if v > 0.0 { 1 } else { -i64::from(v < 0.0) }))
 }
 
 fn finite(a: &Args<'_>, v: f64) -> SqlResult<Value> {

@@ -22,22 +22,22 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("regexp_replace", 3, 3, type_replace, replace),
 ];
 
-fn type_match(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_match(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let (left, right) = (args[0].ty(), args[1].ty());
     aggregate_collations("regexp", [&left, &right])?;
     Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
-fn type_instr(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 11, 0).with_nullable(any_nullable(args)))
 }
 
-fn type_substr(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_substr(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(args, env, "regexp_substr")?, length))
 }
 
-fn type_replace(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(string_of(joined_collation(args, env, "regexp_replace")?, 1 << 24))
 }
 

@@ -15,7 +15,7 @@ use crate::expr_type::ExprType;
 pub(crate) type EvalFn = for<'a> fn(Args<'a>) -> SqlResult<Value>;
 
 /// Derives a call's type; may rewrite the arguments.
-pub(crate) type TypeFn = fn(&mut Vec<Expr>, &SessionEnv) -> SqlResult<ExprType>;
+pub(crate) type TypeFn = fn(&mut [Expr], &SessionEnv) -> SqlResult<ExprType>;
 
 /// How long an answer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

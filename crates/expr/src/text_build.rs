@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
 use crate::table::{ANY, Extra, Function};
 use crate::text_size::find;
-use crate::typing::{any_nullable, binary_string, joined_collation, or_connection, string_of, width};
+use crate::typing::{binary_string, joined_collation, or_connection, string_of, width};
 
 /// CHAR(n, .. USING charset).
 pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char);
@@ -29,13 +29,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("chr", 1, 1, type_chr, chr),
 ];
 
-fn type_concat(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(width).sum();
-    let nullable = any_nullable(args);
-    Ok(string_of(joined_collation(args, env, "concat")?, length).with_nullable(nullable))
+    // NULL also comes of a result beyond max_allowed_packet.
+    Ok(string_of(joined_collation(args, env, "concat")?, length))
 }
 
-fn type_concat_ws(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_concat_ws(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let between = width(&args[0]) * (args.len() as u64).saturating_sub(2);
     let length = args[1..].iter().map(width).sum::<u64>() + between;
     Ok(string_of(joined_collation(args, env, "concat_ws")?, length))
@@ -46,40 +46,40 @@ fn constant_int(arg: Option<&Expr>) -> Option<u64> {
     c.value.to_int(&mut cohort_types::NoWarnings).map(|v| convert::clamp_signed(v).max(0) as u64)
 }
 
-fn type_pad(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_pad(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = constant_int(args.get(1)).unwrap_or(1 << 24);
     let strings: Vec<Expr> = [Some(&args[0]), args.get(2)].into_iter().flatten().cloned().collect();
     Ok(string_of(joined_collation(&strings, env, "lpad")?, length))
 }
 
-fn type_repeat(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_repeat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let times = constant_int(args.get(1)).unwrap_or(1 << 24);
     let length = width(&args[0]).saturating_mul(times);
     Ok(string_of(joined_collation(&args[..1], env, "repeat")?, length))
 }
 
-fn type_space(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(crate::typing::ascii_string(env, constant_int(args.first()).unwrap_or(1 << 24)))
 }
 
-fn type_replace(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let growth = width(&args[2]).saturating_sub(width(&args[1]));
     let length = width(&args[0]) + width(&args[0]) * growth;
     Ok(string_of(joined_collation(args, env, "replace")?, length))
 }
 
-fn type_insert(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_insert(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]) + width(&args[3]);
     let strings = [args[0].clone(), args[3].clone()];
     Ok(string_of(joined_collation(&strings, env, "insert")?, length))
 }
 
-fn type_make_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_make_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args[1..].iter().map(width).sum::<u64>() + args.len() as u64 - 2;
     Ok(string_of(joined_collation(&args[1..], env, "make_set")?, length))
 }
 
-fn type_export_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_export_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let sign = width(&args[1]).max(width(&args[2]));
     let between = args.get(3).map_or(1, width);
     let end = args.len().min(4);
@@ -87,12 +87,12 @@ fn type_export_set(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType
 }
 
 /// CHAR without USING is binary; with it the call's extra holds the collation's id as its name.
-fn type_char(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_char(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     crate::arith::hex_as_number(args);
     Ok(binary_string(args.len() as u64 * 4))
 }
 
-fn type_chr(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_chr(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let derived =
         Derived { collation: env.collation_connection, coercibility: Coercibility::Coercible, ascii: false };
     Ok(string_of(or_connection(derived, env), 1))

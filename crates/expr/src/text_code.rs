@@ -24,40 +24,44 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("from_base64", 1, 1, type_from_base64, from_base64),
 ];
 
-fn type_hex(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let bytes = args[0].ty_cow().collation.charset().mbmaxlen();
-    Ok(ascii_string(env, width(&args[0]) * 2 * u64::from(bytes)))
+    let digits = match args[0].ty_cow().class() {
+        TypeClass::Int | TypeClass::Decimal | TypeClass::Real => 16,
+        _ => width(&args[0]) * 2 * u64::from(bytes),
+    };
+    Ok(ExprType { decimals: 0, ..ascii_string(env, digits) })
 }
 
-fn type_unhex(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_unhex(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(width(&args[0]).div_ceil(2)))
 }
 
-fn type_conv(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 64))
+fn type_conv(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 65))
 }
 
-fn type_quote(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_quote(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]) * 2 + 2;
     Ok(string_of(joined_collation(args, env, "quote")?, length))
 }
 
-fn type_format(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_format(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, width(&args[0]) + 38 + 2 + width(&args[0]) / 3))
 }
 
-fn type_soundex(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_soundex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).max(4);
     Ok(string_of(joined_collation(args, env, "soundex")?, length))
 }
 
-fn type_to_base64(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_to_base64(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let bytes = width(&args[0]) * u64::from(args[0].ty_cow().collation.charset().mbmaxlen());
     let coded = bytes.div_ceil(3) * 4;
     Ok(ascii_string(env, coded + coded.saturating_sub(1) / 76))
 }
 
-fn type_from_base64(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_from_base64(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(binary_string(width(&args[0]) / 4 * 3))
 }
 
@@ -68,7 +72,7 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
         && !matches!(*value, Value::Bit { .. })
     {
         let number = match value.as_ref() {
-            Value::Double(d) if *d > -1e19 && *d >= 9_223_372_036_854_775_807.0 => *d as u64,
+            Value::Double(d) if *d >= 9_223_372_036_854_775_807.0 => *d as u64,
             v => convert::bits_of(or_null!(convert::to_int(v, a.ctx))),
         };
         return a.string(format!("{number:X}"));

@@ -30,7 +30,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("reverse", 1, 1, type_same, reverse),
 ];
 
-fn type_same(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_same(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(&args[..1], env, "upper")?, length))
 }
@@ -47,12 +47,12 @@ fn constant_chars(arg: Option<&Expr>) -> Option<u64> {
     }
 }
 
-fn type_side(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_side(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).min(constant_chars(args.get(1)).unwrap_or(u64::MAX));
     Ok(string_of(joined_collation(&args[..1], env, "left")?, length))
 }
 
-fn type_substring(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let all = width(&args[0]);
     let start = match args.get(1) {
         Some(Expr::Const(c)) => match c.value {
@@ -66,12 +66,12 @@ fn type_substring(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType>
     Ok(string_of(joined_collation(&args[..1], env, "substr")?, length))
 }
 
-fn type_index(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_index(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(&args[..2], env, "substring_index")?, length))
 }
 
-fn type_trim(args: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(args, env, "trim")?, length))
 }

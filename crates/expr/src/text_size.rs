@@ -27,30 +27,30 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("find_in_set", 2, 2, type_small, find_in_set),
     Function::pure("charset", 1, 1, type_name, charset),
     Function::pure("collation", 1, 1, type_name, collation),
-    Function::pure("coercibility", 1, 1, type_order, coercibility),
+    Function::pure("coercibility", 1, 1, type_length, coercibility),
 ];
 
 fn int(args: &[Expr], length: u32) -> ExprType {
     ExprType::number(TypeKind::Int, length, 0).with_nullable(any_nullable(args))
 }
 
-fn type_length(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_length(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(int(args, 10))
 }
 
-fn type_position(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_position(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(int(args, 11))
 }
 
-fn type_small(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_small(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(int(args, 3))
 }
 
-fn type_order(args: &mut Vec<Expr>, _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(int(args, 10))
+fn type_order(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 2))
 }
 
-fn type_name(_: &mut Vec<Expr>, env: &SessionEnv) -> SqlResult<ExprType> {
+fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let mut ty = crate::info::system_string(env, 64);
     ty.nullable = false;
     Ok(ty)

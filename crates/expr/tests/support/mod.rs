@@ -53,6 +53,7 @@ pub fn session_env() -> SessionEnv {
     env.current_user = "root@localhost".to_string();
     env.row_count = 0;
     env.connection_id = 1;
+    env.version = "10.11.19-MariaDB-0+deb12u1".to_string();
     env
 }
 
@@ -63,6 +64,35 @@ pub fn bind(text: &str, env: &SessionEnv) -> SqlResult<Expr> {
         ast::Statement::Do(mut items) if items.len() == 1 => lower(items.remove(0), env),
         _ => Err(SqlError::new(ErrorCode::NotSupportedYet, "not one expression")),
     }
+}
+
+/// The aggregate of a text.
+pub fn bind_aggregate(text: &str, env: &SessionEnv) -> SqlResult<Option<Aggregate>> {
+    let parsed = parse(format!("DO {text}").as_bytes(), &ParseOptions::default())?;
+    let ast::Statement::Do(mut items) = parsed.statement else { return Ok(None) };
+    let ast::Expr::Aggregate(node) = items.remove(0) else { return Ok(None) };
+    use ast::AggregateKind as A;
+    let kind = match node.kind {
+        A::Count if node.args.is_empty() => AggregateKind::CountStar,
+        A::Count => AggregateKind::Count,
+        A::Sum => AggregateKind::Sum,
+        A::Avg => AggregateKind::Avg,
+        A::Min => AggregateKind::Min,
+        A::Max => AggregateKind::Max,
+        A::BitAnd => AggregateKind::BitAnd,
+        A::BitOr => AggregateKind::BitOr,
+        A::BitXor => AggregateKind::BitXor,
+        A::StdDevPop => AggregateKind::StdPop,
+        A::StdDevSamp => AggregateKind::StdSamp,
+        A::VarPop => AggregateKind::VarPop,
+        A::VarSamp => AggregateKind::VarSamp,
+        A::GroupConcat => AggregateKind::GroupConcat,
+        A::JsonArrayAgg => AggregateKind::JsonArrayagg,
+        A::JsonObjectAgg => AggregateKind::JsonObjectagg,
+    };
+    let quantifier = if node.distinct { Quantifier::Distinct } else { Quantifier::All };
+    let options = AggregateOptions { quantifier, ..AggregateOptions::default() };
+    Aggregate::new(kind, all(node.args, env)?, options, env).map(Some)
 }
 
 fn boxed(expr: Box<ast::Expr>, env: &SessionEnv) -> SqlResult<Expr> {
