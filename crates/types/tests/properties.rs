@@ -7,7 +7,7 @@ use cohort_types::{
 };
 use proptest::prelude::*;
 
-const COLLATIONS: [u16; 9] = [8, 11, 33, 45, 46, 47, 63, 65, 83];
+const COLLATIONS: [u16; 11] = [8, 11, 33, 45, 46, 47, 63, 65, 83, 192, 224];
 
 /// Types of every kind.
 fn types() -> impl Strategy<Value = ColumnType> {

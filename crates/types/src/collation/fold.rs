@@ -106,7 +106,8 @@ pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
         Weighing::AsciiUpper if c < 0x80 => (c as u8).to_ascii_uppercase().into(),
         Weighing::Swedish => folds::LATIN1_SWEDISH_CI[latin1()].into(),
         Weighing::Latin1Bytes => latin1() as u32,
-        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper => c,
+        // Unicode weighs by `uca`.
+        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode => c,
     }
 }
 

@@ -1,7 +1,7 @@
 //! LIKE.
 
 use super::fold::{decode, weight};
-use super::{Collation, Weighing};
+use super::{Collation, Weighing, uca};
 
 /// One element of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ enum Element {
     /// `_`
     One,
     /// A character, by its weight.
-    Literal(u32),
+    Literal(u128),
 }
 
 impl Collation {
@@ -75,8 +75,11 @@ impl Collation {
         if self.weighing() == Weighing::Binary { (text[0].into(), 1) } else { decode(text) }
     }
 
-    fn like_weight(self, c: u32) -> u32 {
-        weight(self.weighing(), c)
+    fn like_weight(self, c: u32) -> u128 {
+        match self.weighing() {
+            Weighing::Unicode => uca::Weights::of(c).packed(),
+            weighing => weight(weighing, c).into(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `fold` | weights, upper and lower case of characters; `folds` are the recorded tables |
 //! | `order` | compare, hash, sort keys |
 //! | `like` | LIKE |
+//! | `uca` | weights of unicode_ci, recorded |
 //! | `convert` | character sets from and to UTF-8 |
 
 mod convert;
@@ -15,6 +16,7 @@ mod fold;
 mod folds;
 mod like;
 mod order;
+mod uca;
 
 pub use like::like_prefix;
 
@@ -52,6 +54,8 @@ enum Weighing {
     Swedish,
     /// general_ci.
     General,
+    /// unicode_ci.
+    Unicode,
 }
 
 struct Entry {
@@ -71,7 +75,7 @@ const fn default(id: u16, name: &'static str, charset: Charset, weighing: Weighi
 }
 
 /// All collations, by id.
-static COLLATIONS: [Entry; 9] = [
+static COLLATIONS: [Entry; 11] = [
     default(8, "latin1_swedish_ci", Charset::Latin1, Weighing::Swedish),
     default(11, "ascii_general_ci", Charset::Ascii, Weighing::AsciiUpper),
     default(33, "utf8mb3_general_ci", Charset::Utf8mb3, Weighing::General),
@@ -81,6 +85,8 @@ static COLLATIONS: [Entry; 9] = [
     default(63, "binary", Charset::Binary, Weighing::Binary),
     entry(65, "ascii_bin", Charset::Ascii, Weighing::Bytes),
     entry(83, "utf8mb3_bin", Charset::Utf8mb3, Weighing::Bytes),
+    entry(192, "utf8mb3_unicode_ci", Charset::Utf8mb3, Weighing::Unicode),
+    entry(224, "utf8mb4_unicode_ci", Charset::Utf8mb4, Weighing::Unicode),
 ];
 
 impl Charset {
@@ -168,6 +174,10 @@ impl Collation {
     pub const ASCII_BIN: Collation = Collation(65);
     /// `utf8mb3_bin`.
     pub const UTF8MB3_BIN: Collation = Collation(83);
+    /// `utf8mb3_unicode_ci`.
+    pub const UTF8MB3_UNICODE_CI: Collation = Collation(192);
+    /// `utf8mb4_unicode_ci`.
+    pub const UTF8MB4_UNICODE_CI: Collation = Collation(224);
 
     /// All collations this server knows, in order of their ids.
     pub fn all() -> impl Iterator<Item = Collation> {

@@ -24,13 +24,14 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use super::fold::{decode, weight};
-use super::{Collation, Weighing};
+use super::{Collation, Weighing, uca};
 
 const SPACE: u32 = 0x20;
 
-/// The weights of a text.
+/// The weights of a text whose characters have one each.
 struct Weights<'a> {
     weighing: Weighing,
+    folds: bool,
     rest: &'a [u8],
 }
 
@@ -39,20 +40,33 @@ impl Iterator for Weights<'_> {
 
     fn next(&mut self) -> Option<u32> {
         let first = *self.rest.first()?;
-        if self.weighing == Weighing::Bytes {
-            self.rest = &self.rest[1..];
-            return Some(first.into());
-        }
         if first < 0x80 {
             // ASCII weighs as its upper case in every collation that folds.
             self.rest = &self.rest[1..];
-            let folds = self.weighing != Weighing::Latin1Bytes;
-            return Some(u32::from(if folds { first.to_ascii_uppercase() } else { first }));
+            return Some(u32::from(if self.folds { first.to_ascii_uppercase() } else { first }));
+        }
+        if self.weighing == Weighing::Bytes {
+            self.rest = &self.rest[1..];
+            return Some(first.into());
         }
         let (c, len) = decode(self.rest);
         self.rest = &self.rest[len..];
         Some(weight(self.weighing, c))
     }
+}
+
+/// The weights of a text under unicode_ci.
+fn unicode_weights(text: &[u8]) -> impl Iterator<Item = u32> {
+    let mut rest = text;
+    let characters = std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (c, len) = decode(rest);
+        rest = &rest[len..];
+        Some(uca::Weights::of(c))
+    });
+    characters.flat_map(uca::Weights::iter)
 }
 
 /// Without trailing spaces.
@@ -63,7 +77,7 @@ fn trimmed(text: &[u8]) -> &[u8] {
 
 impl Collation {
     fn weights(self, text: &[u8]) -> Weights<'_> {
-        Weights { weighing: self.weighing(), rest: text }
+        Weights { weighing: self.weighing(), folds: !self.is_bin(), rest: text }
     }
 
     /// Compares, trailing spaces ignored (binary: not).
@@ -81,104 +95,117 @@ impl Collation {
         while shared > 0 && (inside(a, shared) || inside(b, shared)) {
             shared -= 1;
         }
-        let (mut a, mut b) = (self.weights(&a[shared..]), self.weights(&b[shared..]));
-        loop {
-            let (x, y) = (a.next(), b.next());
-            if x.is_none() && y.is_none() {
-                return Ordering::Equal;
-            }
-            match x.unwrap_or(SPACE).cmp(&y.unwrap_or(SPACE)) {
-                Ordering::Equal => {}
-                order => return order,
-            }
+        let (a, b) = (&a[shared..], &b[shared..]);
+        if weighing == Weighing::Unicode {
+            return compare_weights(unicode_weights(a), unicode_weights(b), uca::SPACE);
         }
+        compare_weights(self.weights(a), self.weights(b), SPACE)
     }
 
     /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of another).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         self.sort_key_open(text, out);
-        if self.weighing() == Weighing::Binary {
-            out.extend_from_slice(&[0, 0]);
-        } else {
-            out.push(SPACE as u8 + 1);
+        match self.weighing() {
+            Weighing::Binary => out.extend_from_slice(&[0, 0]),
+            Weighing::Unicode => put_symbol(uca::SPACE + 1, out),
+            _ => put_symbol(SPACE + 1, out),
         }
     }
 
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
     /// key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
-        let weighing = self.weighing();
-        if weighing == Weighing::Binary {
-            for &b in text {
-                out.push(b);
-                if b == 0 {
-                    out.push(0xff);
+        match self.weighing() {
+            Weighing::Binary => {
+                for &b in text {
+                    out.push(b);
+                    if b == 0 {
+                        out.push(0xff);
+                    }
                 }
             }
-            return;
-        }
-        out.reserve(text.len() + 1);
-        let mut spaces = 0;
-        let folds = !self.is_bin();
-        let mut rest = trimmed(text);
-        while let Some(&first) = rest.first() {
-            let w = if first < 0x80 {
-                // ASCII weighs as its upper case in every collation that folds.
-                rest = &rest[1..];
-                u32::from(if folds { first.to_ascii_uppercase() } else { first })
-            } else if weighing == Weighing::Bytes {
-                rest = &rest[1..];
-                first.into()
-            } else {
-                let (c, len) = decode(rest);
-                rest = &rest[len..];
-                weight(weighing, c)
-            };
-            if w == SPACE {
-                spaces += 1;
-                continue;
+            Weighing::Unicode => put_symbols(unicode_weights(text), uca::SPACE, put_symbol, out),
+            // UTF-8 has no bytes above 0xf4.
+            Weighing::Bytes => {
+                put_symbols(self.weights(trimmed(text)), SPACE, |s, out| out.push(s.min(0xff) as u8), out);
             }
-            let (space, symbol) = if w < SPACE { (SPACE, w) } else { (SPACE + 2, w + 2) };
-            if spaces > 0 {
-                out.extend(std::iter::repeat_n(space as u8, std::mem::take(&mut spaces)));
-            }
-            if symbol < 0x80 {
-                out.push(symbol as u8);
-            } else if weighing == Weighing::Bytes {
-                // UTF-8 has no bytes above 0xf4.
-                out.push(symbol.min(0xff) as u8);
-            } else {
-                put_symbol(symbol, out);
-            }
+            _ => put_symbols(self.weights(trimmed(text)), SPACE, put_symbol, out),
         }
     }
 
     /// Length of the sort key at the front of `key`; not of binary.
     pub(crate) fn sort_key_len(self, key: &[u8]) -> Option<usize> {
-        // The end symbol is one byte, and no symbol of more bytes has that byte in it.
-        key.iter().position(|&b| b == SPACE as u8 + 1).map(|n| n + 1)
+        // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and its
+        // successor.
+        let mut end = Vec::with_capacity(2);
+        put_symbol(if self.weighing() == Weighing::Unicode { uca::SPACE } else { SPACE } + 1, &mut end);
+        let found = key.windows(end.len()).position(|bytes| bytes == end);
+        found.map(|n| n + end.len())
     }
 
     /// Hashes so that equal strings have equal hashes.
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
-        if self.weighing() == Weighing::Binary {
-            state.write(text);
-            return;
+        match self.weighing() {
+            Weighing::Binary => state.write(text),
+            Weighing::Unicode => state.write_u64(hash_weights(unicode_weights(text), uca::SPACE)),
+            _ => state.write_u64(hash_weights(self.weights(trimmed(text)), SPACE)),
         }
-        let mut hash = 1u64;
-        let mut spaces = 0;
-        for w in self.weights(trimmed(text)) {
-            if w == SPACE {
-                spaces += 1;
-                continue;
-            }
-            for _ in 0..std::mem::take(&mut spaces) {
-                hash = mix(hash, SPACE);
-            }
-            hash = mix(hash, w);
-        }
-        state.write_u64(hash);
     }
+}
+
+/// The shorter one is padded with spaces.
+fn compare_weights(
+    mut a: impl Iterator<Item = u32>,
+    mut b: impl Iterator<Item = u32>,
+    space: u32,
+) -> Ordering {
+    loop {
+        let (x, y) = (a.next(), b.next());
+        if x.is_none() && y.is_none() {
+            return Ordering::Equal;
+        }
+        match x.unwrap_or(space).cmp(&y.unwrap_or(space)) {
+            Ordering::Equal => {}
+            order => return order,
+        }
+    }
+}
+
+/// Appends the symbols of weights, trailing spaces left out.
+fn put_symbols(
+    weights: impl Iterator<Item = u32>,
+    space: u32,
+    put: impl Fn(u32, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    let mut spaces = 0;
+    for w in weights {
+        if w == space {
+            spaces += 1;
+            continue;
+        }
+        let shift = if w < space { 0 } else { 2 };
+        for _ in 0..std::mem::take(&mut spaces) {
+            put(space + shift, out);
+        }
+        put(w + shift, out);
+    }
+}
+
+fn hash_weights(weights: impl Iterator<Item = u32>, space: u32) -> u64 {
+    let mut hash = 1;
+    let mut spaces = 0;
+    for w in weights {
+        if w == space {
+            spaces += 1;
+            continue;
+        }
+        for _ in 0..std::mem::take(&mut spaces) {
+            hash = mix(hash, space);
+        }
+        hash = mix(hash, w);
+    }
+    hash
 }
 
 fn mix(hash: u64, weight: u32) -> u64 {
@@ -186,6 +213,7 @@ fn mix(hash: u64, weight: u32) -> u64 {
 }
 
 /// As UTF-8, surrogates included.
+#[inline]
 fn put_symbol(symbol: u32, out: &mut Vec<u8>) {
     let low = |shift: u32| 0x80 | (symbol >> shift & 0x3f) as u8;
     match symbol {

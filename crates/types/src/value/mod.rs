@@ -1,6 +1,6 @@
 //! What an expression yields and a row holds.
 //!
-//! Text is UTF-8 while it is in memory, whatever its column's character set; rows, keys and results convert at
+//! Text is UTF-8 in memory and in rows, whatever its column's character set; results and row events convert at
 //! the edge. A string of the `binary` collation is any bytes.
 
 mod compare;
