@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use cohort_types::{ErrorCode, SqlResult, Value};
 
-use crate::aggregate::{Aggregate, AggregateKind};
+use crate::aggregate::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
 use crate::context::EvalContext;
 use crate::eval::string_value;
+use crate::expr::Expr;
 use crate::json_write::append_json;
 
 /// The parts gathered so far, with what orders them.
@@ -48,7 +49,7 @@ pub(crate) fn add(
         _ => append_json(&aggregate.args[0], row, ctx, &mut text)?,
     }
     let keys: SqlResult<Vec<Value>> =
-        aggregate.options.order.iter().map(|k| Ok(k.expr.eval(row, ctx)?.into_owned())).collect();
+        order_exprs(aggregate).map(|(key, _)| Ok(key.eval(row, ctx)?.into_owned())).collect();
     state.parts.push(Part { keys: keys?, text });
     Ok(())
 }
@@ -84,7 +85,7 @@ pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalCont
                 end -= 1;
             }
             text.truncate(end);
-            ctx.warn(ErrorCode::CutValueGroupConcat, format!("Row {} was cut by group_concat()", n + 1))?;
+            ctx.warn(ErrorCode::CutValueGroupConcat, format!("Row {} was cut by GROUP_CONCAT()", n + 1))?;
             break;
         }
     }
@@ -93,13 +94,23 @@ pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalCont
 }
 
 fn order(aggregate: &Aggregate, a: &Part, b: &Part) -> Ordering {
-    for ((key, x), y) in aggregate.options.order.iter().zip(&a.keys).zip(&b.keys) {
-        let order = compare_same(x, y, key.expr.ty_cow().collation);
+    for (((key, descending), x), y) in order_exprs(aggregate).zip(&a.keys).zip(&b.keys) {
+        let order = compare_same(x, y, key.ty_cow().collation);
         if order.is_ne() {
-            return if key.descending { order.reverse() } else { order };
+            return if descending { order.reverse() } else { order };
         }
     }
     Ordering::Equal
+}
+
+/// What orders the parts, and whether downwards: ORDER BY; without it DISTINCT orders by the arguments, as in
+/// MariaDB, where it is a tree.
+fn order_exprs(aggregate: &Aggregate) -> Box<dyn Iterator<Item = (&Expr, bool)> + '_> {
+    let options = &aggregate.options;
+    if options.order.is_empty() && options.quantifier == Quantifier::Distinct {
+        return Box::new(aggregate.args.iter().map(|arg| (arg, false)));
+    }
+    Box::new(options.order.iter().map(|key| (&key.expr, key.descending)))
 }
 
 fn limited<'p>(aggregate: &Aggregate, parts: &'p [Part]) -> &'p [Part] {

@@ -2,7 +2,7 @@
 # Records the answers of a real MariaDB 10.11: record.sh SOCKET FILE...
 # Rewrites each FILE in place. A line is `expression`, TAB, `answer`, and with warnings TAB and those
 # (`W1292 text | N1105 text`). Lines that start with # stay. An answer is what the client prints in batch mode, or
-# `ERROR number (SQLSTATE): text`. The server must be fresh (default sql_mode); nothing is created in it.
+# `ERROR number (SQLSTATE): text`. FROM=test.g in the environment takes the rows of a table. The server must be fresh (default sql_mode); nothing is created in it.
 set -eu
 socket=$1
 shift
@@ -14,7 +14,7 @@ for file in "$@"; do
   while IFS= read -r line || [ -n "$line" ]; do
     case "$line" in '#'* | '') printf '%s\n' "$line"; continue ;; esac
     expression=${line%%$'\t'*}
-    if out=$(ask "$setup; SELECT $expression"); then
+    if out=$(ask "$setup; SELECT $expression${FROM:+ FROM $FROM}"); then
       answer=$(printf '%s\n' "$out" | grep -vE '^(Warning|Note|Error) \(Code [0-9]+\): ' || true)
       warnings=$(printf '%s\n' "$out" | sed -nE 's/^(W|N)[a-z]* \(Code ([0-9]+)\): /\1\2 /p' | paste -sd'|' | sed 's/|/ | /g')
     else
