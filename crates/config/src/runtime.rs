@@ -309,7 +309,7 @@ impl Globals {
 
     /// What a session that starts now has.
     pub fn new_session(self: &Arc<Self>) -> SessionVars {
-        SessionVars { globals: Arc::clone(self), values: Arc::clone(&self.session.read()) }
+        SessionVars { globals: Arc::clone(self), values: Arc::clone(&self.session.read()), version: 0 }
     }
 
     fn settable(&self, name: &str) -> Result<VarId, SetError> {
@@ -341,17 +341,26 @@ impl Globals {
     }
 }
 
+/// Versions are never used twice: a session's values may be put back from a copy and changed again.
+static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
+
 /// One session's values, and through it the global ones.
 #[derive(Clone)]
 pub struct SessionVars {
     globals: Arc<Globals>,
     values: Arc<Values>,
+    version: u64,
 }
 
 impl SessionVars {
     /// The server's values.
     pub fn globals(&self) -> &Arc<Globals> {
         &self.globals
+    }
+
+    /// Changes whenever a value of the session may have: who keeps derived values compares it.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// A number, an enum's index or a set's bits; the global one if sessions have none.
@@ -440,9 +449,11 @@ impl SessionVars {
     /// All values as they were when a session starts now: COM_RESET_CONNECTION.
     pub fn reset(&mut self) {
         self.values = Arc::clone(&self.globals.session.read());
+        self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
     }
 
     fn put_raw(&mut self, changes: Vec<(VarId, Raw)>) {
+        self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
         let values = Arc::make_mut(&mut self.values);
         for (id, raw) in changes {
             values.put(id, raw);

@@ -170,7 +170,7 @@ settings! {
     BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.");
     BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event.");
     BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
-    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(32768, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit.").unit("bytes");
+    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit. MariaDB's default is 32K.").unit("bytes");
     BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").doc("Cache for statements on non-transactional tables.").unit("bytes");
     BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").doc("Read buffer for binary log files.").unit("bytes");
     MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
@@ -226,7 +226,7 @@ settings! {
     StorageEngine = Setting::both("storage_engine", text("ROCKSDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
     EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
-    RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(64 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files. MariaDB's default is 512M.").unit("bytes");
+    RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(512 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files, taken as it fills.").unit("bytes");
     RocksdbWriteBufferSize = Setting::global("rocksdb_write_buffer_size", blocks(64 << 20, 1 << 20, 1 << 40, 1024)).read_only().doc("Changes in memory that start a checkpoint of the engine.").unit("bytes");
     RocksdbMaxBackgroundJobs = Setting::global("rocksdb_max_background_jobs", num(2, 1, 64)).read_only().doc("Threads that flush and compact.");
     InnodbLockWaitTimeout = Setting::both("innodb_lock_wait_timeout", num(50, 0, 100_000_000)).doc("Wait for a row lock before error 1205.").unit("seconds");

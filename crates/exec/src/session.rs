@@ -92,6 +92,16 @@ impl Session {
         &self.state.vars
     }
 
+    /// A variable that the server sets on the session's behalf.
+    pub fn put_variable(&mut self, id: cohort_config::VarId, value: &cohort_config::VarValue) {
+        self.state.vars.put(id, value);
+    }
+
+    /// User and host of the account that let the user in.
+    pub fn account(&self) -> &(String, String) {
+        &self.state.info.account
+    }
+
     /// Whether a transaction is open.
     pub fn is_in_transaction(&self) -> bool {
         self.trx.in_transaction()

@@ -68,6 +68,8 @@ pub(crate) struct Connection {
     deadline_ms: AtomicU64,
     /// The socket was shut down.
     dead: AtomicBool,
+    /// KILL was used.
+    killed: AtomicBool,
     shared: Arc<Shared>,
     pub inner: Mutex<Inner>,
 }
@@ -142,6 +144,7 @@ impl Connection {
             owner: Ownership::new(),
             deadline_ms: AtomicU64::new(u64::MAX),
             dead: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
             shared,
             inner: Mutex::new(inner),
         }
@@ -172,9 +175,18 @@ impl Connection {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the connection if it has idled for too long.
-    pub fn check_deadline(&self, now_ms: u64) {
-        if now_ms >= self.deadline_ms.load(Ordering::Relaxed) && self.owner.is_idle() {
+    /// KILL: an idle connection ends now, a busy one after its statement, whose error the client still gets.
+    pub fn kill(&self) {
+        self.killed.store(true, Ordering::Relaxed);
+        if self.owner.is_idle() {
+            self.disconnect();
+        }
+    }
+
+    /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its idleness.
+    pub fn sweep(&self, now_ms: u64) {
+        let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);
+        if due && self.owner.is_idle() {
             self.disconnect();
         }
     }

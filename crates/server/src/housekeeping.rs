@@ -41,6 +41,6 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
 fn sweep(shared: &Shared, now_ms: u64) {
     shared.status.put(Counter::Uptime, (now_ms - shared.started_ms) / 1000);
     for connection in shared.all() {
-        connection.check_deadline(now_ms);
+        connection.sweep(now_ms);
     }
 }

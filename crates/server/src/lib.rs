@@ -3,7 +3,8 @@
 //! | module | concept |
 //! |---|---|
 //! | `backend` | [`Backend`], [`Session`]: the seam between connections and whatever runs statements |
-//! | `accounts` | [`Accounts`]: who may log in |
+//! | `sql_backend` | [`SqlBackend`]: the executor behind that seam |
+//! | `accounts`, `catalog_accounts` | [`Accounts`]: who may log in |
 //! | `server` | [`Server`]: a running server, a value |
 //! | `listen` | accepts connections |
 //! | `connection` | one connection: who owns it, input, output, held replies |
@@ -13,28 +14,39 @@
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | workers over epoll; replacement of those that block |
 //! | `housekeeping` | timeouts, uptime |
+//! | `storage` | opens catalog, engine, locks and commit path |
+//! | `datadir` | whose the data directory is |
+//! | `signals`, `machine` | the process and the machine |
 //! | `epoll` | the system calls |
 //! | `error_log` | the error log |
 
 mod accounts;
 mod backend;
+mod catalog_accounts;
 mod commands;
 mod connection;
+pub mod datadir;
 mod drain;
 mod epoll;
 mod error_log;
 mod housekeeping;
 mod listen;
 mod login;
+pub mod machine;
 mod ownership;
 mod pool;
 mod server;
+pub mod signals;
+mod sql_backend;
+pub mod storage;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts};
 pub use backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
+pub use catalog_accounts::CatalogAccounts;
 pub use error_log::ErrorLog;
 pub use listen::Endpoints;
 pub use pool::{WorkerLimits, Workers};
 pub use server::{Server, ServerOptions, StartError};
+pub use sql_backend::SqlBackend;

@@ -200,7 +200,7 @@ fn enter(connection: &Arc<Connection>, inner: &mut Inner, info: ConnectionInfo) 
         let connection = Arc::downgrade(connection);
         move || {
             if let Some(connection) = connection.upgrade() {
-                connection.disconnect();
+                connection.kill();
             }
         }
     };

@@ -1,2 +1,270 @@
-//! Entry point.
-fn main() {}
+//! `cohortd`: options, data directory, sockets, signals; then the server until it is told to stop.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
+use cohort_server::datadir::{self, Datadir};
+use cohort_server::signals::{self, Signal};
+use cohort_server::storage::{self, StorageOptions, StorageStatus};
+use cohort_server::{
+    CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, WorkerLimits, Workers, machine,
+};
+use cohort_vfs::World;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// How long statements may go on after a stop was asked for.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+fn main() -> ExitCode {
+    signals::block();
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let options = match cohort_config::load(&arguments) {
+        Ok(StartupRequest::Run(options)) => options,
+        Ok(StartupRequest::Print(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(error.exit_code as u8);
+        }
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed) => ExitCode::FAILURE,
+    }
+}
+
+/// The reason is in the error log.
+struct Failed;
+
+fn run(options: &Options) -> Result<(), Failed> {
+    let world = World::real();
+    let globals = Arc::new(Globals::new());
+    options.apply(&globals);
+    let stderr = ErrorLog::open(None, world.clock.clone()).map_err(|_| Failed)?;
+    let refuse = |what: &dyn Display| {
+        stderr.error(format_args!("{what}"));
+        stderr.error(format_args!("Aborting"));
+        Failed
+    };
+    if let Some(user) = &options.user {
+        machine::become_user(user).map_err(|e| refuse(&format!("Can't run as user '{user}': {e}")))?;
+    }
+    let failpoint = match std::env::var("COHORT_FAILPOINT") {
+        Ok(text) => match StorageOptions::parse_failpoint(&text) {
+            Some(failpoint) => Some(failpoint),
+            None => return Err(refuse(&format!("COHORT_FAILPOINT={text} is no failpoint"))),
+        },
+        Err(_) => None,
+    };
+
+    // Nothing is changed before everything that can be refused was looked at.
+    let path = PathBuf::from(text(&globals, VarId::Datadir));
+    let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
+    let endpoints = bind(&globals, &path).map_err(|e| refuse(&e))?;
+    let datadir = inspected.take().map_err(|e| refuse(&e))?;
+    put_facts(&globals, options, &datadir);
+    let log = open_log(&globals, &datadir, &world)
+        .map_err(|e| refuse(&format!("Can't open the error log: {e}")))?;
+
+    log.note(format_args!("Starting Cohort {VERSION} as process {}", std::process::id()));
+    options.warnings.iter().for_each(|warning| log.warning(format_args!("{warning}")));
+    warn_of_risks(&globals, &log);
+    let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint };
+    serve(&world, &globals, &storage_options, &datadir, endpoints, &log)
+}
+
+fn serve(
+    world: &World,
+    globals: &Arc<Globals>,
+    storage_options: &StorageOptions,
+    datadir: &Datadir,
+    endpoints: Endpoints,
+    log: &ErrorLog,
+) -> Result<(), Failed> {
+    let refuse = |what: &dyn Display| {
+        log.error(format_args!("{what}"));
+        log.error(format_args!("Aborting"));
+        Failed
+    };
+    let status = Arc::new(Status::default());
+    let workers = Arc::new(Workers::new(worker_limits(globals)));
+    let storage = storage::open(datadir.path(), world, globals, storage_options, &workers, log)
+        .map_err(|e| refuse(&e))?;
+    let commit = Arc::clone(&storage.commit);
+    status.register(Box::new(StorageStatus {
+        commit: Arc::clone(&commit),
+        engines: storage.engines.clone(),
+        locks: Arc::clone(&storage.locks),
+    }));
+    let accounts = Arc::new(CatalogAccounts(Arc::clone(&storage.catalog)));
+    let backend = Arc::new(SqlBackend::new(storage, world, globals, &status));
+    let server = Server::start(
+        ServerOptions {
+            globals: Arc::clone(globals),
+            status,
+            backend: backend.clone(),
+            accounts,
+            workers,
+            clock: world.clock.clone(),
+            rng: world.rng.clone(),
+            log: log.clone(),
+        },
+        endpoints,
+    )
+    .map_err(|e| refuse(&e))?;
+
+    let request_stop = server.stop_requester();
+    let (signal_log, signal_commit) = (log.clone(), Arc::clone(&commit));
+    signals::listen(move |signal| match signal {
+        Signal::Stop => request_stop(),
+        Signal::Flush => flush_logs(&signal_log, &signal_commit),
+    })
+    .map_err(|e| refuse(&e))?;
+    write_pid_file(globals).map_err(|e| refuse(&format!("Can't write the pid file: {e}")))?;
+    log.note(format_args!(
+        "ready for connections.\nVersion: '{VERSION}'  socket: '{}'  port: {}  Cohort",
+        text(globals, VarId::Socket),
+        globals.uint(VarId::Port)
+    ));
+
+    server.wait_for_stop_request();
+    log.note(format_args!("Normal shutdown"));
+    backend.kill_all();
+    server.stop(STOP_PATIENCE);
+    drop(backend);
+    let closed = commit.close();
+    // The file may have been removed by hand.
+    let _ = std::fs::remove_file(text(globals, VarId::PidFile));
+    match closed {
+        Ok(()) => {
+            log.note(format_args!("Shutdown complete"));
+            Ok(())
+        }
+        Err(error) => Err(refuse(&format!("The stop was not clean, the next start recovers: {error}"))),
+    }
+}
+
+fn text(globals: &Globals, id: VarId) -> String {
+    globals.text(id).as_deref().unwrap_or("").to_owned()
+}
+
+fn worker_limits(globals: &Globals) -> WorkerLimits {
+    let active = match globals.uint(VarId::ThreadPoolSize) as usize {
+        0 => machine::cores() + 1,
+        given => given,
+    };
+    WorkerLimits {
+        active,
+        total_max: (globals.uint(VarId::ThreadPoolMaxThreads) as usize).max(active),
+        stack_bytes: globals.uint(VarId::ThreadStack) as usize,
+        idle: Duration::from_secs(globals.uint(VarId::ThreadPoolIdleTimeout)),
+    }
+}
+
+/// Opens all sockets, or none.
+fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
+    let mut endpoints = Endpoints::new();
+    let backlog = globals.uint(VarId::BackLog) as i32;
+    if !globals.flag(VarId::SkipNetworking) {
+        let port = globals.uint(VarId::Port) as u16;
+        let given = globals.text(VarId::BindAddress);
+        let addresses = match given.as_deref() {
+            None | Some("" | "*") => "::",
+            Some(list) => list,
+        };
+        for address in addresses.split(',').map(str::trim) {
+            let bound = match endpoints.bind_tcp(address, port, backlog) {
+                // A machine without IPv6.
+                Err(_) if address == "::" && given.is_none() => endpoints.bind_tcp("0.0.0.0", port, backlog),
+                other => other,
+            };
+            bound.map_err(|e| {
+                format!(
+                    "Can't start server: Bind on TCP/IP port {port} of '{address}': {e}. Do you already have another \
+                     server running on port: {port} ?"
+                )
+            })?;
+        }
+    }
+    let socket = text(globals, VarId::Socket);
+    if !socket.is_empty() {
+        let path = datadir.join(&socket);
+        // A socket inside a data directory that is not there yet would have to make it.
+        if path.parent().is_some_and(Path::exists) {
+            endpoints.bind_unix(&path, backlog).map_err(|e| {
+                format!(
+                    "Can't start server : Bind on unix socket '{}': {e}. Do you already have another server running on \
+                     socket: {socket} ?",
+                    path.display()
+                )
+            })?;
+        } else {
+            return Err(format!(
+                "Can't start server : Bind on unix socket '{}': its directory does not exist; give another one with \
+                 --socket",
+                path.display()
+            ));
+        }
+    }
+    Ok(endpoints)
+}
+
+fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
+    let path = datadir.path();
+    let put = |id, value: &str| globals.put(id, &VarValue::text(value));
+    put(VarId::Datadir, &format!("{}/", path.display()));
+    put(VarId::Hostname, &machine::host_name());
+    put(VarId::SystemTimeZone, &machine::time_zone());
+    put(VarId::Socket, &path.join(text(globals, VarId::Socket)).display().to_string());
+    let pid_file = match text(globals, VarId::PidFile) {
+        empty if empty.is_empty() => format!("{}.pid", machine::host_name()),
+        given => given,
+    };
+    put(VarId::PidFile, &path.join(pid_file).display().to_string());
+    if let Some(base) = &options.log_bin {
+        let base = path.join(base);
+        put(VarId::LogBinBasename, &base.display().to_string());
+        put(VarId::LogBinIndex, &format!("{}.index", base.display()));
+    }
+    let files = machine::open_files(globals.uint(VarId::OpenFilesLimit));
+    globals.put(VarId::OpenFilesLimit, &VarValue::UInt(files));
+    globals.put(VarId::ThreadPoolSize, &VarValue::UInt(worker_limits(globals).active as u64));
+}
+
+fn open_log(globals: &Globals, datadir: &Datadir, world: &World) -> std::io::Result<ErrorLog> {
+    let name = text(globals, VarId::LogError);
+    let path = (!name.is_empty()).then(|| datadir.path().join(name));
+    ErrorLog::open(path.as_deref(), world.clock.clone())
+}
+
+fn warn_of_risks(globals: &Globals, log: &ErrorLog) {
+    for id in [VarId::SyncBinlog, VarId::FlushLogAtTrxCommit] {
+        let setting = id.setting();
+        let safe = globals.uint(id) == 1 || id == VarId::FlushLogAtTrxCommit && globals.uint(id) == 3;
+        if let (false, Some(what)) = (safe, setting.may_lose_data) {
+            log.warning(format_args!("{}={} may lose data: {what}", setting.name, globals.uint(id)));
+        }
+    }
+}
+
+fn flush_logs(log: &ErrorLog, commit: &cohort_commit::Coordinator) {
+    if let Err(error) = log.reopen() {
+        log.error(format_args!("Can't open the error log anew: {error}"));
+    }
+    if let Err(error) = commit.rotate_binlog() {
+        log.error(format_args!("Can't begin a new binary log file: {error}"));
+    }
+}
+
+fn write_pid_file(globals: &Globals) -> std::io::Result<()> {
+    std::fs::write(text(globals, VarId::PidFile), format!("{}\n", std::process::id()))
+}

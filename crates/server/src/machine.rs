@@ -1,0 +1,73 @@
+//! Facts about the machine and the process, for system variables and the start.
+
+use std::ffi::{CStr, CString};
+use std::io;
+
+/// Name of the machine.
+pub fn host_name() -> String {
+    let mut bytes = [0u8; 256];
+    // SAFETY: the pointer and length are those of a live array; the last byte stays zero.
+    let result = unsafe { libc::gethostname(bytes.as_mut_ptr().cast(), bytes.len() - 1) };
+    let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
+    if result == 0 { name.to_string_lossy().into_owned() } else { "localhost".to_owned() }
+}
+
+/// Name of the machine's time zone, as `date +%Z` prints it.
+pub fn time_zone() -> String {
+    // SAFETY: a struct of integers and a pointer that may be null.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    let mut now: libc::time_t = 0;
+    // SAFETY: both pointers are to live variables; tm_zone then points to a string of the C library.
+    unsafe {
+        libc::time(&mut now);
+        libc::localtime_r(&now, &mut parts);
+        match parts.tm_zone.is_null() {
+            true => "UTC".to_owned(),
+            false => CStr::from_ptr(parts.tm_zone).to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// Cores this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Raises the limit of open files to `wanted` (0: as high as allowed); the limit in force is returned.
+pub fn open_files(wanted: u64) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live variable.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return 0;
+    }
+    let target = if wanted == 0 { limit.rlim_max } else { wanted.min(limit.rlim_max) };
+    if target > limit.rlim_cur {
+        let raised = libc::rlimit { rlim_cur: target, rlim_max: limit.rlim_max };
+        // SAFETY: the pointer is to a live variable.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
+            return target;
+        }
+    }
+    limit.rlim_cur
+}
+
+/// Becomes another user, when started by root.
+pub fn become_user(name: &str) -> io::Result<()> {
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } != 0 || name == "root" {
+        return Ok(());
+    }
+    let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the name ends with a zero byte; no other thread runs yet that could use the C library's record.
+    let record = unsafe { libc::getpwnam(c_name.as_ptr()) };
+    if record.is_null() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no user '{name}'")));
+    }
+    // SAFETY: the record was just answered and is not null.
+    let (uid, gid) = unsafe { ((*record).pw_uid, (*record).pw_gid) };
+    // SAFETY: the name ends with a zero byte; the groups go before the user, who could not change them.
+    let done = unsafe {
+        libc::initgroups(c_name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,52 @@
+//! Signals: one thread waits for them, all others have them blocked.
+
+use std::io;
+use std::thread::Builder;
+
+/// What an operator asks by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM, SIGINT, SIGQUIT: stop.
+    Stop,
+    /// SIGHUP: flush logs.
+    Flush,
+}
+
+const STOP: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT];
+
+/// Blocks the signals in this thread and those it starts; before any other thread runs.
+pub fn block() {
+    let set = signal_set();
+    // SAFETY: the set is initialised; the old mask is not wanted. SIGPIPE would end the process when a client goes.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// Starts the thread that tells `handle` of every signal, for the life of the process.
+pub fn listen(handle: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
+    let run = move || {
+        let set = signal_set();
+        loop {
+            let mut signal = 0;
+            // SAFETY: both pointers are to live variables.
+            if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
+                handle(if STOP.contains(&signal) { Signal::Stop } else { Signal::Flush });
+            }
+        }
+    };
+    Builder::new().name("signals".into()).spawn(run).map(drop)
+}
+
+fn signal_set() -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the whole set before it is read.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        STOP.iter().chain(&[libc::SIGHUP]).for_each(|signal| {
+            libc::sigaddset(&mut set, *signal);
+        });
+        set
+    }
+}

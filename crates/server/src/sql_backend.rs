@@ -1,0 +1,304 @@
+//! The executor behind the seam of connections.
+
+use std::sync::Arc;
+
+use cohort_base::CommitSeq;
+use cohort_commit::Coordinator;
+use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
+use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ServerFacts};
+use cohort_locks::KillLevel;
+use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
+use cohort_vfs::World;
+
+use crate::backend::{
+    Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
+};
+use crate::storage::{self, Storage};
+
+/// Runs SQL over the storage of a data directory.
+pub struct SqlBackend {
+    db: Arc<Database>,
+}
+
+impl SqlBackend {
+    /// A database over storage that is open.
+    pub fn new(storage: Storage, world: &World, globals: &Arc<Globals>, status: &Arc<Status>) -> SqlBackend {
+        let commit = Arc::clone(&storage.commit);
+        let spill = Some(Arc::clone(commit.spill_dir()));
+        let db = Database::new(DatabaseParts {
+            commit: storage.commit,
+            engines: storage.engines,
+            locks: storage.locks,
+            catalog: storage.catalog,
+            clock: world.clock.clone(),
+            rng: world.rng.clone(),
+            globals: Arc::clone(globals),
+            status: Arc::clone(status),
+            binlog_cache: BinlogCache { options: storage.cache, spill },
+            virtual_tables: cohort_exec::VirtualTables::default(),
+        });
+        *db.facts.write() = Some(Arc::new(Facts { commit, globals: Arc::clone(globals) }));
+        SqlBackend { db }
+    }
+
+    /// Ends all running statements: the server stops.
+    pub fn kill_all(&self) {
+        self.db.processes.all().iter().for_each(|process| process.kill(KillLevel::Connection));
+    }
+}
+
+impl Backend for SqlBackend {
+    fn connect(
+        &self,
+        info: ConnectionInfo,
+        closer: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Box<dyn Session>, SqlError> {
+        let now_us = self.db.clock.wall_us();
+        let process = self.db.processes.register(info.id, identity(&info), now_us);
+        let is_interactive = info.interactive;
+        let session = cohort_exec::Session::new(Arc::clone(&self.db), exec_info(&info), Arc::clone(&process));
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => {
+                self.db.processes.remove(info.id);
+                return Err(error);
+            }
+        };
+        process.set_closer(Some(Box::new(move |level| {
+            if level == KillLevel::Connection {
+                closer();
+            }
+        })));
+        process.end_statement(now_us);
+        let mut session = SqlSession { settings: Cached::of(session.vars()), session, process };
+        if is_interactive {
+            session.become_interactive();
+        }
+        Ok(Box::new(session))
+    }
+
+    fn published(&self) -> CommitSeq {
+        self.db.commit.published()
+    }
+
+    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+        self.db.commit.when_published(seq, Arc::new(Relay(wake)))
+    }
+
+    fn lead(&self) {
+        self.db.commit.lead();
+    }
+
+    fn wait_published(&self, seq: CommitSeq) -> bool {
+        self.db.commit.wait_published(seq).is_ok()
+    }
+}
+
+/// The commit path's wake-up as the connections'.
+struct Relay(Arc<dyn Wake>);
+
+impl cohort_commit::Wake for Relay {
+    fn published(self: Arc<Self>) {
+        Arc::clone(&self.0).published();
+    }
+}
+
+fn identity(info: &ConnectionInfo) -> ProcessIdentity {
+    ProcessIdentity { user: info.user.clone(), host: info.peer.clone(), schema: info.schema.clone() }
+}
+
+fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
+    cohort_exec::ConnectionInfo {
+        id: info.id,
+        user: info.user.clone(),
+        host: info.host.clone(),
+        account: info.account.clone(),
+        schema: info.schema.clone(),
+        collation: Collation::from_id(info.collation).unwrap_or(Collation::UTF8MB4_GENERAL_CI),
+        multi_statements: info.multi_statements == MultiStatements::On,
+        found_rows: info.found_rows,
+    }
+}
+
+/// What the connection asks for around every command, kept until the session's variables change.
+struct Cached {
+    version: u64,
+    settings: SessionSettings,
+    idle_transaction_s_max: u64,
+}
+
+impl Cached {
+    fn of(vars: &SessionVars) -> Cached {
+        let charset = |id| vars.text(id).and_then(|name| Charset::by_name(&name));
+        let word = |id| match vars.value(id) {
+            VarValue::Text(name) => name,
+            _ => "".into(),
+        };
+        let settings = SessionSettings {
+            results: charset(VarId::CharacterSetResults),
+            params: ParamText {
+                charset: Charset::by_name(&word(VarId::CharacterSetClient)).unwrap_or(Charset::Utf8mb4),
+                collation: Collation::by_name(&word(VarId::CollationConnection))
+                    .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
+            },
+            packet_bytes_max: vars.uint(VarId::MaxAllowedPacket) as usize,
+            idle_s_max: vars.uint(VarId::WaitTimeout),
+            write_s_max: vars.uint(VarId::NetWriteTimeout),
+        };
+        Cached {
+            version: vars.version(),
+            settings,
+            idle_transaction_s_max: vars.uint(VarId::IdleTransactionTimeout),
+        }
+    }
+}
+
+/// A session of the executor. Dropping it rolls back and takes it off the process list.
+struct SqlSession {
+    session: cohort_exec::Session,
+    process: Arc<Process>,
+    settings: Cached,
+}
+
+impl SqlSession {
+    /// interactive_timeout takes the place of wait_timeout.
+    fn become_interactive(&mut self) {
+        let timeout = self.session.vars().uint(VarId::InteractiveTimeout);
+        self.session.put_variable(VarId::WaitTimeout, &VarValue::UInt(timeout));
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        if self.settings.version != self.session.vars().version() {
+            self.settings = Cached::of(self.session.vars());
+        }
+    }
+}
+
+impl Drop for SqlSession {
+    fn drop(&mut self) {
+        self.process.set_closer(None);
+        self.session.database().processes.remove(self.process.id());
+    }
+}
+
+impl Session for SqlSession {
+    fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
+        self.session.query(sql, sink);
+        self.refresh();
+    }
+
+    fn prepare(&mut self, sql: &[u8]) -> Result<PreparedStatement, SqlError> {
+        let info = self.session.prepare(sql)?;
+        Ok(PreparedStatement {
+            id: info.id,
+            params: info.params,
+            columns: info.columns,
+            warnings: info.warnings,
+        })
+    }
+
+    fn execute(&mut self, statement: u32, params: Vec<Value>, sink: &mut dyn ResultSink) {
+        self.session.execute(statement, &params, sink);
+        self.refresh();
+    }
+
+    fn close_statement(&mut self, statement: u32) {
+        self.session.close_statement(statement);
+    }
+
+    fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
+        self.session.init_db(schema, sink);
+    }
+
+    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError> {
+        self.session.field_list(table, wildcard)
+    }
+
+    fn reset(&mut self) {
+        self.session.reset();
+        self.refresh();
+    }
+
+    fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
+        self.session.change_user(exec_info(&info))?;
+        self.process.set_identity(identity(&info));
+        self.refresh();
+        if info.interactive {
+            self.become_interactive();
+        }
+        Ok(())
+    }
+
+    fn set_multi_statements(&mut self, multi: MultiStatements) {
+        self.session.set_multi_statements(multi == MultiStatements::On);
+    }
+
+    fn may_shut_down(&mut self) -> Result<(), SqlError> {
+        let account = self.session.account();
+        let catalog = self.session.database().catalog();
+        let found = catalog.accounts.iter().find(|a| a.user == account.0 && a.host == account.1);
+        let allowed = found.is_some_and(|account| {
+            account.privileges.iter().any(|p| p.starts_with("ALL PRIVILEGES") || p == "SHUTDOWN")
+        });
+        match allowed {
+            true => Ok(()),
+            false => Err(SqlError::new(
+                ErrorCode::SpecificAccessDenied,
+                "Access denied; you need (at least one of) the SHUTDOWN privilege(s) for this operation",
+            )),
+        }
+    }
+
+    fn settings(&self) -> SessionSettings {
+        let mut settings = self.settings.settings;
+        if self.settings.idle_transaction_s_max > 0 && self.session.is_in_transaction() {
+            settings.idle_s_max = self.settings.idle_transaction_s_max;
+        }
+        settings
+    }
+
+    fn status(&self) -> StatusFlags {
+        self.session.status()
+    }
+
+    fn hold_until(&self) -> CommitSeq {
+        self.session.hold_until()
+    }
+
+    fn killed(&self) -> Killed {
+        if self.session.is_killed() { Killed::Connection } else { Killed::No }
+    }
+}
+
+/// Variables that the commit path computes or obeys.
+struct Facts {
+    commit: Arc<Coordinator>,
+    globals: Arc<Globals>,
+}
+
+impl ServerFacts for Facts {
+    fn variable(&self, id: VarId) -> Option<VarValue> {
+        let gtids = || self.commit.binlog_status().map(|(_, gtids)| gtids);
+        match id {
+            VarId::GtidBinlogPos | VarId::GtidCurrentPos => {
+                Some(VarValue::text(&gtids().map_or(String::new(), |gtids| gtids.position_text())))
+            }
+            VarId::GtidBinlogState => {
+                Some(VarValue::text(&gtids().map_or(String::new(), |gtids| gtids.to_string())))
+            }
+            _ => None,
+        }
+    }
+
+    fn global_changed(&self, id: VarId) {
+        match id {
+            VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
+                self.commit.pace().set_options(storage::pace_options(&self.globals));
+            }
+            VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
+            _ => {}
+        }
+    }
+}

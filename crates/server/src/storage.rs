@@ -1,0 +1,230 @@
+//! Opens everything below the executor in the data directory: catalog, engine, locks, the commit path with recovery.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cohort_base::{ParticipantId, ServerId};
+use cohort_binlog::event::Checksum;
+use cohort_binlog::{BinlogName, CacheOptions};
+use cohort_catalog::{Catalog, CatalogStore};
+use cohort_commit::{
+    BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
+};
+use cohort_config::{Globals, StatusSource, VERSION, VarId};
+use cohort_engine::{Engine, EngineError, Participant};
+use cohort_locks::LockTable;
+use cohort_log::LogOptions;
+use cohort_vfs::World;
+use parking_lot::RwLock;
+
+use crate::error_log::ErrorLog;
+use crate::pool::Workers;
+
+/// Numbers of the participants in commit records. Final: they are on disk.
+const CATALOG: ParticipantId = ParticipantId(1);
+const ROCKSDB: ParticipantId = ParticipantId(2);
+
+/// Free space of the file system below which writes are refused.
+const FREE_BYTES_MIN: u64 = 64 << 20;
+
+/// The data directory could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The catalog or an engine.
+    Engine(&'static str, EngineError),
+    /// The commit path.
+    Recovery(RecoveryError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Engine(what, error) => write!(f, "Can't open the {what}: {error}"),
+            OpenError::Recovery(error) => write!(f, "Can't recover: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What is open.
+pub struct Storage {
+    pub commit: Arc<Coordinator>,
+    pub engines: Vec<Arc<dyn Engine>>,
+    pub locks: Arc<LockTable>,
+    pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    pub cache: CacheOptions,
+}
+
+/// What the command line says beyond the variables.
+#[derive(Clone, Debug, Default)]
+pub struct StorageOptions {
+    /// `--log-bin`: base name; `None` is off.
+    pub log_bin: Option<String>,
+    /// `COHORT_FAILPOINT=before:harden:3`: abort when the stage is reached for the third time. For crash tests.
+    pub failpoint: Option<(Point, u64)>,
+}
+
+impl StorageOptions {
+    /// Reads `COHORT_FAILPOINT`'s value.
+    pub fn parse_failpoint(text: &str) -> Option<(Point, u64)> {
+        let (point, count) = match text.rsplit_once(':') {
+            Some((point, count)) if count.bytes().all(|b| b.is_ascii_digit()) => (point, count.parse().ok()?),
+            _ => (text, 1),
+        };
+        Some((Point::parse(point)?, count))
+    }
+}
+
+/// Opens or makes all of it.
+pub fn open(
+    datadir: &Path,
+    world: &World,
+    globals: &Globals,
+    options: &StorageOptions,
+    workers: &Arc<Workers>,
+    log: &ErrorLog,
+) -> Result<Storage, OpenError> {
+    let catalog = CatalogStore::open(CATALOG, world.fs.clone(), datadir)
+        .map_err(|e| OpenError::Engine("catalog", e))?;
+    let catalog = Arc::new(catalog);
+    let current = catalog.current();
+    let engine = open_engine(datadir, world, globals).map_err(|e| OpenError::Engine("storage engine", e))?;
+    let engines = vec![engine];
+    let mut participants: Vec<Arc<dyn Participant>> = vec![catalog];
+    participants.extend(engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Participant>));
+    let locks = LockTable::new(world.rng.next_u64(), Some(workers.clone()));
+    let commit_options = coordinator_options(datadir, globals, options, log);
+    let commit =
+        Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
+            .map_err(OpenError::Recovery)?;
+    let cache = CacheOptions {
+        memory_bytes_max: globals.uint(VarId::BinlogCacheSize) as usize,
+        bytes_max: globals.uint(VarId::MaxBinlogCacheSize),
+        ..CacheOptions::default()
+    };
+    Ok(Storage { commit, engines, locks, catalog: current, cache })
+}
+
+#[cfg(feature = "rocksdb")]
+fn open_engine(datadir: &Path, _: &World, globals: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
+    let sizes = cohort_engine_rocks::RocksOptions {
+        block_cache_bytes: globals.uint(VarId::RocksdbBlockCacheSize) as usize,
+        background_jobs: globals.uint(VarId::RocksdbMaxBackgroundJobs) as i32,
+    };
+    Ok(Arc::new(cohort_engine_rocks::RocksEngine::open(ROCKSDB, &datadir.join("rocksdb"), sizes)?))
+}
+
+/// Without RocksDB, for a quick development loop: the reference engine, everything in memory.
+#[cfg(not(feature = "rocksdb"))]
+fn open_engine(datadir: &Path, world: &World, _: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
+    Ok(Arc::new(cohort_engine::ReferenceEngine::open(ROCKSDB, world.fs.clone(), datadir.join("reference"))?))
+}
+
+fn coordinator_options(
+    datadir: &Path,
+    globals: &Globals,
+    options: &StorageOptions,
+    log: &ErrorLog,
+) -> CoordinatorOptions {
+    let binlog = options.log_bin.as_deref().map(|name| BinlogSettings {
+        name: BinlogName::new(datadir, name),
+        file_bytes_max: globals.uint(VarId::MaxBinlogSize),
+        server_id: ServerId(globals.uint(VarId::ServerId) as u32),
+        server_version: format!("{VERSION}-log"),
+        checksum: match globals.uint(VarId::BinlogChecksum) {
+            0 => Checksum::None,
+            _ => Checksum::Crc32,
+        },
+        is_verifying_all: false,
+    });
+    let on_stop = {
+        let log = log.clone();
+        move |error: &cohort_log::LogError| {
+            log.error(format_args!(
+                "The log failed and the server ends now, so that nothing is acknowledged that is not safe: {error}"
+            ));
+            std::process::abort();
+        }
+    };
+    CoordinatorOptions {
+        datadir: datadir.to_owned(),
+        log: LogOptions { segment_bytes: globals.uint(VarId::LogSegmentSize), ..LogOptions::default() },
+        binlog,
+        pace: pace_options(globals),
+        is_early_release: globals.flag(VarId::EarlyLockRelease),
+        checkpoint_bytes: globals
+            .uint(VarId::RocksdbWriteBufferSize)
+            .min(globals.uint(VarId::CheckpointBytesMax)),
+        free_bytes_min: FREE_BYTES_MIN,
+        has_threads: true,
+        on_stop: Arc::new(on_stop),
+        failpoint: options.failpoint.map(|(point, count)| abort_at(point, count)),
+    }
+}
+
+/// How flush groups are gathered, as the variables say now.
+pub fn pace_options(globals: &Globals) -> PaceOptions {
+    PaceOptions {
+        is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
+        wait_count: globals.uint(VarId::BinlogCommitWaitCount) as usize,
+        wait_us: globals.uint(VarId::BinlogCommitWaitUsec),
+    }
+}
+
+fn abort_at(point: Point, count: u64) -> FailpointHook {
+    let reached = std::sync::atomic::AtomicU64::new(0);
+    Arc::new(move |at: Point| {
+        if at == point && reached.fetch_add(1, Ordering::SeqCst) + 1 == count {
+            std::process::abort();
+        }
+    })
+}
+
+/// Counters of the commit path, the locks and the engines, for SHOW STATUS.
+pub struct StorageStatus {
+    pub commit: Arc<Coordinator>,
+    pub engines: Vec<Arc<dyn Engine>>,
+    pub locks: Arc<LockTable>,
+}
+
+impl StatusSource for StorageStatus {
+    fn status(&self, out: &mut Vec<(String, String)>) {
+        let metrics = self.commit.metrics();
+        let mut put = |name: &str, value: u64| out.push((name.to_owned(), value.to_string()));
+        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        put("Binlog_commits", get(&metrics.binlog_commits));
+        put("Binlog_group_commits", get(&metrics.groups));
+        put("Binlog_bytes_written", get(&metrics.binlog_bytes));
+        let triggers = self.commit.pace().triggers();
+        put("Binlog_group_commit_trigger_count", get(&triggers.count));
+        put("Binlog_group_commit_trigger_timeout", get(&triggers.timeout));
+        put("Binlog_group_commit_trigger_lock_wait", get(&triggers.lock_wait));
+        put("Cohort_commits", get(&metrics.commits));
+        put("Cohort_group_size_max", get(&metrics.group_size_max));
+        put("Cohort_flush_us_total", metrics.flush.total_us());
+        put("Cohort_flush_us_max", metrics.flush.max_us());
+        let log = self.commit.log_stats();
+        put("Cohort_log_flushes", log.flushes);
+        put("Cohort_log_syncs", log.syncs);
+        put("Cohort_log_bytes_written", log.written_bytes);
+        put("Cohort_checkpoints", get(&metrics.checkpoints));
+        put("Cohort_checkpoint_failures", get(&metrics.checkpoint_failures));
+        let locks = self.locks.stats();
+        put("Innodb_row_lock_waits", locks.row_waits);
+        put("Innodb_row_lock_current_waits", locks.row_waits_current);
+        put("Innodb_row_lock_time", locks.row_wait_us_total / 1000);
+        put("Innodb_row_lock_time_max", locks.row_wait_us_max / 1000);
+        put("Innodb_deadlocks", locks.deadlocks);
+        for engine in &self.engines {
+            for (name, value) in engine.status() {
+                put(&name, value);
+            }
+        }
+    }
+}
+
+// The stages have names that crash tests use.
+const _: fn(Stage) -> Point = Point::Before;
