@@ -10,15 +10,7 @@ use std::time::{Duration, Instant};
 
 use cohort_config::{Counter, VarValue};
 use mysql::prelude::Queryable;
-use stub::TestServer;
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(5);
-    while !holds() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use stub::{RawClient, TestServer, packet, wait_until};
 
 #[test]
 fn a_driver_queries_prepares_and_changes_user() {
@@ -204,25 +196,6 @@ fn limits_of_connections_and_idle_time_hold() {
 }
 
 #[test]
-fn ten_thousand_connections_come_and_go() {
-    let server = TestServer::start(Duration::ZERO);
-    let resident = || {
-        let status = std::fs::read_to_string("/proc/self/status").expect("readable");
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("there");
-        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
-    };
-    let run = |n: usize| (0..n).for_each(|_| drop(RawClient::login(&server)));
-    run(2000);
-    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
-    let before = resident();
-    run(8000);
-    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
-    let grown = resident().saturating_sub(before);
-    assert!(grown < 8 << 10, "{grown} KiB were not given back");
-    assert_eq!(server.stub.open.load(Ordering::Relaxed), 0);
-}
-
-#[test]
 fn the_command_line_clients_work() {
     if Command::new("mariadb").arg("--version").output().is_err() {
         eprintln!("mariadb is not installed");
@@ -247,39 +220,4 @@ fn the_command_line_clients_work() {
     let server = server.server.expect("running");
     server.wait_for_stop_request();
     server.stop(Duration::from_secs(5));
-}
-
-fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
-    let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
-    [&[a, b, c, sequence], payload].concat()
-}
-
-/// A client that speaks in bytes.
-struct RawClient {
-    stream: TcpStream,
-}
-
-impl RawClient {
-    fn login(server: &TestServer) -> RawClient {
-        let stream = TcpStream::connect(server.address).expect("connected");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
-        let mut client = RawClient { stream };
-        assert_eq!(client.payload()[0], 10);
-        let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
-        let mut response = capabilities.to_le_bytes().to_vec();
-        response.extend_from_slice(&[0, 0, 0, 1, 45]);
-        response.extend_from_slice(&[0; 23]);
-        response.extend_from_slice(b"root\0\0mysql_native_password\0");
-        client.stream.write_all(&packet(1, &response)).expect("sent");
-        assert_eq!(client.payload()[0], 0);
-        client
-    }
-
-    fn payload(&mut self) -> Vec<u8> {
-        let mut header = [0; 4];
-        self.stream.read_exact(&mut header).expect("a header");
-        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
-        self.stream.read_exact(&mut payload).expect("a payload");
-        payload
-    }
 }

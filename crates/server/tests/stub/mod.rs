@@ -2,10 +2,11 @@
 
 #![allow(dead_code)]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
@@ -325,5 +326,48 @@ impl TestServer {
             .tcp_port(self.address.port())
             .user(Some("root"))
             .prefer_socket(false)
+    }
+}
+
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+    [&[a, b, c, sequence], payload].concat()
+}
+
+/// A client that speaks in bytes.
+pub struct RawClient {
+    pub stream: TcpStream,
+}
+
+impl RawClient {
+    pub fn login(server: &TestServer) -> RawClient {
+        let stream = TcpStream::connect(server.address).expect("connected");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+        let mut client = RawClient { stream };
+        assert_eq!(client.payload()[0], 10);
+        let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+        let mut response = capabilities.to_le_bytes().to_vec();
+        response.extend_from_slice(&[0, 0, 0, 1, 45]);
+        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(b"root\0\0mysql_native_password\0");
+        client.stream.write_all(&packet(1, &response)).expect("sent");
+        assert_eq!(client.payload()[0], 0);
+        client
+    }
+
+    pub fn payload(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).expect("a header");
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        self.stream.read_exact(&mut payload).expect("a payload");
+        payload
     }
 }
