@@ -11,6 +11,7 @@ use cohort_sql::PlanCache;
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
 
+use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
 use crate::table::TableRegistry;
@@ -65,6 +66,8 @@ pub struct Database {
     pub tables: TableRegistry,
     /// The next transaction's number.
     pub trx_ids: TrxIds,
+    /// Numbers of new tables and key spaces.
+    pub ids: Ids,
     /// Binlog events of running transactions.
     pub binlog_cache: BinlogCache,
     /// information_schema.
@@ -93,6 +96,7 @@ impl Database {
             processes: ProcessList::default(),
             tables: TableRegistry::default(),
             trx_ids: TrxIds::default(),
+            ids: Ids::default(),
             binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),

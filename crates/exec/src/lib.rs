@@ -24,6 +24,7 @@
 
 mod bind;
 mod database;
+mod ddl;
 mod diagnostics;
 mod dispatch;
 mod dml;
@@ -34,6 +35,7 @@ mod process_list;
 mod select;
 mod session;
 mod session_state;
+mod show;
 mod statement;
 mod table;
 mod trx;
@@ -41,11 +43,13 @@ mod variables;
 mod virtual_table;
 
 pub use database::{Database, DatabaseParts, ServerFacts};
+pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use session::{ConnectionInfo, Session};
 pub use session_state::SessionState;
+pub use show::information_schema;
 pub use statement::StatementContext;
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};

@@ -9,6 +9,7 @@ use cohort_sql::ast::{self, Statement};
 use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value};
 
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
 use crate::session::Session;
@@ -59,8 +60,22 @@ impl Session {
     }
 
     /// Statements of other modules.
-    fn run_elsewhere(&mut self, _: &Statement, _: &Job<'_>, _: &mut dyn ResultSink) -> SqlResult<()> {
-        Err(not_supported("this statement"))
+    fn run_elsewhere(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let outcome = self.with_context(job, |ctx| ddl::run(ctx, statement).transpose())?;
+        let Some(outcome) = outcome else { return Err(not_supported("this statement")) };
+        if outcome.dropped_schema.is_some()
+            && outcome.dropped_schema.as_deref() == self.state.current_schema.as_deref()
+        {
+            self.leave_schema();
+        }
+        self.state.env.row_count = outcome.affected as i64;
+        self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);
+        Ok(())
     }
 
     fn begin(&mut self, begin: &ast::Begin) -> SqlResult<()> {

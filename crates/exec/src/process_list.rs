@@ -89,6 +89,7 @@ struct ProcessInfo {
     running: bool,
     text: Vec<u8>,
     state: &'static str,
+    progress: u32,
 }
 
 /// A row of SHOW PROCESSLIST.
@@ -100,6 +101,8 @@ pub struct ProcessSnapshot {
     /// Since when it does that.
     pub since_us: u64,
     pub state: &'static str,
+    /// How much of the state's work is done, in thousandths of a percent.
+    pub progress: u32,
     pub info: Option<String>,
 }
 
@@ -141,6 +144,7 @@ impl Process {
         let mut info = self.info.lock();
         info.running = true;
         info.state = "";
+        info.progress = 0;
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
     }
@@ -151,6 +155,7 @@ impl Process {
         let mut info = self.info.lock();
         info.running = false;
         info.state = "";
+        info.progress = 0;
         if info.text.capacity() > INFO_BYTES_MAX / 8 {
             info.text = Vec::new();
         }
@@ -158,7 +163,14 @@ impl Process {
 
     /// What the statement does at the moment.
     pub fn set_state(&self, state: &'static str) {
-        self.info.lock().state = state;
+        let mut info = self.info.lock();
+        info.state = state;
+        info.progress = 0;
+    }
+
+    /// How much of it is done, in thousandths of a percent.
+    pub fn set_progress(&self, progress: u32) {
+        self.info.lock().progress = progress;
     }
 
     /// Changes who it belongs to.
@@ -181,6 +193,7 @@ impl Process {
             command: *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored"),
             since_us: self.since_us.load(Ordering::Relaxed),
             state: info.state,
+            progress: info.progress,
             info: info.running.then(|| String::from_utf8_lossy(&info.text).into_owned()),
         }
     }

@@ -174,6 +174,13 @@ impl Session {
         Ok(())
     }
 
+    /// The current database was dropped.
+    pub(crate) fn leave_schema(&mut self) {
+        self.state.current_schema = None;
+        self.process.set_schema(None);
+        self.state.refresh();
+    }
+
     /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
     pub fn field_list(&mut self, table: &str, wildcard: &str) -> SqlResult<Vec<ColumnMeta>> {
         let (db, name) = match table.split_once('.') {

@@ -240,6 +240,13 @@ errors! {
     Base64 = 1958, "HY000";
     CannotConvertCharacter = 1977, "HY000";
     ConstraintFailed = 4025, "23000";
+    WrongSubKey = 1089, "HY000";
+    KeyPart0 = 1391, "HY000";
+    TooLongTableComment = 1628, "HY000";
+    TooLongFieldComment = 1629, "HY000";
+    CantCreateUserWithGrant = 1410, "42000";
+    IllegalGrantForTable = 1144, "42000";
+    TooLongIndexComment = 1688, "HY000";
 }
 
 /// An error for the client that caused it: number, SQLSTATE and text.

@@ -227,7 +227,7 @@ fn temporal(value: Option<Value>, kind: &str, literal: &ast::Literal) -> SqlResu
 }
 
 /// The expression of `SELECT expression`.
-pub(super) fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
+pub(crate) fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
     let ast::Statement::Query(query) = statement else { return None };
     let ast::QueryBody::Select(select) = &query.body else { return None };
     match select.items.as_slice() {

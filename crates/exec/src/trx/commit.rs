@@ -24,6 +24,8 @@ pub struct DdlCommit {
     pub redo: Vec<(ParticipantId, Redo)>,
     /// Its event, unless it is not to be logged.
     pub event: Option<QueryEvent>,
+    /// Flags of the event's header.
+    pub event_flags: u16,
 }
 
 impl SessionTrx {
@@ -57,7 +59,7 @@ impl SessionTrx {
         let server = self.settings.binlog.server;
         let logged = self.settings.binlog.on;
         let result = match &ddl.event {
-            Some(event) if logged => self.active_mut().log.query(server, 0, event),
+            Some(event) if logged => self.active_mut().log.query(server, ddl.event_flags, event),
             _ => Ok(()),
         };
         self.active_mut();

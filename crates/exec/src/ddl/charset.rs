@@ -1,0 +1,49 @@
+//! Which collation applies where a statement names a character set, a collation, both or none.
+
+use cohort_sql::ast::DatabaseOptions;
+use cohort_types::{Charset, Collation, SqlError, SqlResult};
+
+/// The collation meant; `inherited` when nothing was written.
+pub(super) fn resolve(
+    charset: Option<&str>,
+    collation: Option<&str>,
+    inherited: Collation,
+) -> SqlResult<Collation> {
+    let charset = charset.map(by_name).transpose()?;
+    let Some(name) = collation.filter(|name| !name.eq_ignore_ascii_case("default")) else {
+        return Ok(charset.map_or(inherited, Charset::default_collation));
+    };
+    let collation = Collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
+    match charset {
+        Some(charset) if collation.charset() != charset => {
+            Err(SqlError::collation_mismatch(collation.name(), charset.name()))
+        }
+        _ => Ok(collation),
+    }
+}
+
+pub(super) fn by_name(name: &str) -> SqlResult<Charset> {
+    Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))
+}
+
+/// The collation of a database with these options.
+pub(super) fn of_database(options: &DatabaseOptions, inherited: Collation) -> SqlResult<Collation> {
+    resolve(options.charset.as_deref(), options.collation.as_deref(), inherited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collation_must_fit_its_character_set() {
+        let general = Collation::UTF8MB4_GENERAL_CI;
+        assert_eq!(resolve(None, None, Collation::LATIN1_BIN), Ok(Collation::LATIN1_BIN));
+        assert_eq!(resolve(Some("utf8mb4"), None, Collation::LATIN1_BIN), Ok(general));
+        assert_eq!(resolve(None, Some("utf8mb4_bin"), general), Ok(Collation::UTF8MB4_BIN));
+        let numbers = |charset, collation| resolve(charset, collation, general).map_err(|e| e.code.number());
+        assert_eq!(numbers(Some("latin1"), Some("utf8mb4_bin")), Err(1253));
+        assert_eq!(numbers(Some("klingon"), None), Err(1115));
+        assert_eq!(numbers(None, Some("klingon_ci")), Err(1273));
+    }
+}

@@ -1,0 +1,290 @@
+//! Column definitions: types, defaults, attributes.
+
+use cohort_catalog::{Column, DefaultValue, OnUpdate};
+use cohort_sql::ast::{ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
+use cohort_types::{
+    Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
+};
+
+use super::charset;
+use super::draft::DraftColumn;
+use super::work::{check_identifier, not_supported};
+use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope};
+use crate::statement::StatementContext;
+
+/// What a column inherits from its table.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnHome<'t> {
+    pub(super) schema: &'t str,
+    pub(super) table: &'t str,
+    pub(super) collation: Collation,
+}
+
+/// The column of a definition.
+pub(super) fn draft(
+    ctx: &StatementContext<'_>,
+    def: &ColumnDef,
+    home: ColumnHome<'_>,
+) -> SqlResult<DraftColumn> {
+    let name = &def.name;
+    check_identifier(name, SqlError::wrong_column_name)?;
+    if def.generated.is_some() {
+        return Err(not_supported("generated columns"));
+    }
+    if def.check.is_some() {
+        return Err(not_supported("CHECK constraints"));
+    }
+    let ty = column_type(&def.data_type, name, home.collation)?;
+    ty.check(name)?;
+    let nullable = def.nullable.unwrap_or(!def.auto_increment);
+    if def.auto_increment {
+        check_auto_increment(def, &ty)?;
+    }
+    let default = default_value(ctx, def, &ty, nullable, home)?;
+    let on_update = match def.on_update {
+        None => OnUpdate::Keep,
+        Some(digits) if takes_now(&ty) && digits == ty.decimals => OnUpdate::CurrentTimestamp,
+        Some(_) => return Err(SqlError::invalid_on_update(name)),
+    };
+    let comment = def.comment.clone().unwrap_or_default();
+    if comment.chars().count() > 1024 {
+        return Err(SqlError::new(
+            ErrorCode::TooLongFieldComment,
+            format!("Comment for field '{name}' is too long (max = 1024)"),
+        ));
+    }
+    let column = Column {
+        name: name.clone(),
+        ty,
+        nullable: nullable && !def.auto_increment,
+        default,
+        on_update,
+        auto_increment: def.auto_increment,
+        invisible: def.invisible,
+        comment,
+        value_in_old_rows: Value::Null,
+    };
+    let explicit_null = def.nullable == Some(true) && !def.auto_increment;
+    Ok(DraftColumn { column, origin: None, explicit_null, has_default: def.default.is_some() })
+}
+
+/// The type meant, with the table's collation where none was written.
+pub(super) fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlResult<ColumnType> {
+    let DeclaredKind::Column(kind) = declared.kind else { return Err(SqlError::wrong_column_spec(column)) };
+    let length = declared.length.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let small = |n: Option<u64>, default: u8| n.map_or(default, |n| u8::try_from(n).unwrap_or(u8::MAX));
+    use TypeKind as K;
+    let mut ty = match kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt => {
+            let width = length.filter(|n| *n > 0);
+            ColumnType::int(kind, width, declared.unsigned || declared.zerofill)
+        }
+        K::Decimal => {
+            let precision = small(declared.length, 10);
+            ColumnType::decimal(if precision == 0 { 10 } else { precision }, small(declared.decimals, 0))
+        }
+        K::Float | K::Double => real_type(declared, kind, column)?,
+        K::Bit => ColumnType::bit(small(declared.length, 1).max(1)),
+        K::Date | K::Year => ColumnType::temporal(kind, 0),
+        K::Time | K::DateTime | K::Timestamp => ColumnType::temporal(kind, small(declared.length, 0)),
+        K::Enum | K::Set => {
+            let members = declared.members.iter().map(|m| m.trim_end_matches(' ').to_owned());
+            ColumnType::members(kind, members.collect(), collation_of(declared, table)?)
+        }
+        _ => string_type(declared, kind, length, table)?,
+    };
+    ty.unsigned |= declared.unsigned || declared.zerofill;
+    ty.zerofill |= declared.zerofill;
+    Ok(ty)
+}
+
+fn real_type(declared: &DataType, kind: TypeKind, column: &str) -> SqlResult<ColumnType> {
+    let small = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
+    match (declared.length, declared.decimals) {
+        (Some(length), Some(decimals)) => Ok(ColumnType::real(kind, Some((small(length), small(decimals))))),
+        (Some(bits), None) if kind == TypeKind::Float => match bits {
+            0..=24 => Ok(ColumnType::real(TypeKind::Float, None)),
+            25..=53 => Ok(ColumnType::real(TypeKind::Double, None)),
+            _ => Err(SqlError::wrong_column_spec(column)),
+        },
+        _ => Ok(ColumnType::real(kind, None)),
+    }
+}
+
+fn collation_of(declared: &DataType, table: Collation) -> SqlResult<Collation> {
+    let collation = charset::resolve(declared.charset.as_deref(), declared.collation.as_deref(), table)?;
+    Ok(if declared.binary { collation.charset().bin_collation() } else { collation })
+}
+
+fn string_type(
+    declared: &DataType,
+    kind: TypeKind,
+    length: Option<u32>,
+    table: Collation,
+) -> SqlResult<ColumnType> {
+    use TypeKind as K;
+    let collation = if kind.is_text() { collation_of(declared, table)? } else { Collation::BINARY };
+    // The character set `binary` turns a text type into its binary twin.
+    let kind = match (kind, collation == Collation::BINARY) {
+        (K::Char, true) => K::Binary,
+        (K::VarChar, true) => K::VarBinary,
+        (K::TinyText, true) => K::TinyBlob,
+        (K::Text, true) => K::Blob,
+        (K::MediumText, true) => K::MediumBlob,
+        (K::LongText, true) => K::LongBlob,
+        (kind, _) => kind,
+    };
+    Ok(match (kind, length) {
+        (K::Text | K::Blob, Some(length)) if length > 0 => ColumnType::text_of_length(length, collation),
+        (K::Char | K::Binary, length) => ColumnType::string(kind, length.unwrap_or(1), collation),
+        (kind, length) => ColumnType::string(kind, length.unwrap_or(0), collation),
+    })
+}
+
+fn check_auto_increment(def: &ColumnDef, ty: &ColumnType) -> SqlResult<()> {
+    use TypeKind as K;
+    let counts = matches!(
+        ty.kind,
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double
+    );
+    if !counts {
+        return Err(SqlError::wrong_column_spec(&def.name));
+    }
+    match &def.default {
+        None => Ok(()),
+        Some(ColumnDefault::Literal(Expr::Literal(l)))
+            if l.value.is_null() && def.nullable != Some(false) =>
+        {
+            Ok(())
+        }
+        Some(_) => Err(SqlError::invalid_default(&def.name)),
+    }
+}
+
+fn takes_now(ty: &ColumnType) -> bool {
+    matches!(ty.kind, TypeKind::DateTime | TypeKind::Timestamp)
+}
+
+fn default_value(
+    ctx: &StatementContext<'_>,
+    def: &ColumnDef,
+    ty: &ColumnType,
+    nullable: bool,
+    home: ColumnHome<'_>,
+) -> SqlResult<DefaultValue> {
+    let Some(default) = &def.default else {
+        let has_null = nullable && !def.auto_increment;
+        return Ok(if has_null { DefaultValue::Value(Value::Null) } else { DefaultValue::None });
+    };
+    if def.auto_increment {
+        return Ok(DefaultValue::None);
+    }
+    default_of(ctx, &def.name, default, ty, nullable, home)
+}
+
+/// The value of a DEFAULT clause, converted to the column's type; error 1067.
+pub(super) fn default_of(
+    ctx: &StatementContext<'_>,
+    column: &str,
+    default: &ColumnDefault,
+    ty: &ColumnType,
+    nullable: bool,
+    home: ColumnHome<'_>,
+) -> SqlResult<DefaultValue> {
+    let invalid = || SqlError::invalid_default(column);
+    match default {
+        ColumnDefault::CurrentTimestamp(digits) if takes_now(ty) && *digits == ty.decimals => {
+            Ok(DefaultValue::CurrentTimestamp)
+        }
+        ColumnDefault::CurrentTimestamp(digits) => {
+            let now = if *digits == 0 {
+                "current_timestamp()".to_owned()
+            } else {
+                format!("current_timestamp({digits})")
+            };
+            Ok(DefaultValue::Expression(now))
+        }
+        ColumnDefault::Literal(expr) => {
+            let value = constant(ctx, expr)?;
+            if value.is_null() {
+                return if nullable { Ok(DefaultValue::Value(Value::Null)) } else { Err(invalid()) };
+            }
+            store_default(ctx, column, value, ty, home).map(DefaultValue::Value).map_err(|_| invalid())
+        }
+        ColumnDefault::Expr { expr, .. } => {
+            // Bound once to find out whether it can be; what it yields is checked when it is used.
+            constant_expr(ctx, expr)?;
+            Ok(DefaultValue::Expression(cohort_sql::print::expr(expr)))
+        }
+    }
+}
+
+fn store_default(
+    ctx: &StatementContext<'_>,
+    column: &str,
+    value: Value,
+    ty: &ColumnType,
+    home: ColumnHome<'_>,
+) -> SqlResult<Value> {
+    let store = StoreContext {
+        sql_mode: ctx.session.env.sql_mode,
+        strict: true,
+        database: home.schema,
+        table: home.table,
+        column,
+        row: 1,
+        zone: &ctx.session.env.time_zone,
+    };
+    let mut warnings: Vec<Warning> = Vec::new();
+    let stored = ty.store(value, &store, &mut warnings)?;
+    match warnings.into_iter().find(|w| w.level != Level::Note) {
+        Some(warning) => Err(warning.error),
+        None => Ok(stored),
+    }
+}
+
+fn constant_expr(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<cohort_expr::Expr> {
+    let catalog = ctx.db.catalog();
+    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let scope = Scope::default();
+    Binder::new(&plan, &scope, Clause::Select).expression(expr)
+}
+
+/// The value of an expression without columns.
+pub(super) fn constant(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<Value> {
+    if let Expr::Literal(literal) = expr
+        && literal.kind == LiteralKind::Plain
+    {
+        return Ok(literal.value.clone());
+    }
+    let bound = constant_expr(ctx, expr)?;
+    Ok(bound.eval(&[], &ctx.eval)?.into_owned())
+}
+
+/// The value of a column's default when no row is at hand: for rows that are there when a column is added.
+pub(super) fn value_now(
+    ctx: &StatementContext<'_>,
+    column: &Column,
+    home: ColumnHome<'_>,
+) -> SqlResult<Value> {
+    let computed = match &column.default {
+        DefaultValue::Value(value) => return Ok(value.clone()),
+        DefaultValue::None => return Ok(column.ty.implicit_default()),
+        DefaultValue::CurrentTimestamp => {
+            let now = Value::Timestamp(ctx.session.env.now_micros);
+            now_in_zone(ctx, now)
+        }
+        DefaultValue::Expression(text) => {
+            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &ctx.session.parse)?;
+            let expr = crate::bind::convert::only_item(&parsed.statement)
+                .ok_or_else(|| SqlError::invalid_default(&column.name))?;
+            constant(ctx, expr)?
+        }
+    };
+    store_default(ctx, &column.name, computed, &column.ty, home)
+}
+
+fn now_in_zone(ctx: &StatementContext<'_>, now: Value) -> Value {
+    let Value::Timestamp(micros) = now else { return now };
+    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
+}

@@ -1,0 +1,131 @@
+//! CREATE TABLE.
+
+use cohort_catalog::{CatalogChange, Schema, Table, TableName};
+use cohort_locks::MetadataMode;
+use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use super::column::ColumnHome;
+use super::draft::TableDraft;
+use super::work::{
+    Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
+};
+use super::{DdlOutcome, column, key, options};
+use crate::statement::StatementContext;
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
+    refuse(create)?;
+    let schema_name = schema_of(ctx, &create.name)?;
+    let name = TableName { schema: schema_name, table: create.name.name.clone() };
+    check_table_name(&name.table)?;
+    let schema = enter_schema(ctx, &name.schema)?;
+    // A look without the lock first: who only finds out that the table is there need not wait for its users.
+    let is_there = schema.tables.contains_key(&name.table);
+    if is_there && create.mode == CreateMode::Create {
+        return Err(SqlError::table_exists(&name.table));
+    }
+    let mode = match create.mode {
+        CreateMode::IfNotExists if is_there => MetadataMode::SharedRead,
+        _ => MetadataMode::Exclusive,
+    };
+    lock_table_name(ctx, &name.schema, &name.table, mode)?;
+    let catalog = ctx.db.catalog();
+    let mut changes = Changes::default();
+    if let Some(existing) = catalog.table(&name.schema, &name.table).cloned() {
+        match create.mode {
+            CreateMode::Create => return Err(SqlError::table_exists(&name.table)),
+            CreateMode::IfNotExists => return exists_already(ctx, &name),
+            CreateMode::OrReplace => changes.drop_table(ctx, &existing)?,
+        }
+    } else if mode != MetadataMode::Exclusive {
+        // Dropped between the look and the lock: rare enough to ask for another try.
+        return Err(SqlError::new(ErrorCode::LockDeadlock, SqlError::deadlock().message));
+    }
+    let table = match &create.like {
+        Some(other) => like(ctx, &name, other)?,
+        None => describe(ctx, create, &name, &schema)?,
+    };
+    changes.catalog.push(CatalogChange::PutTable(table));
+    commit(ctx, changes, LogText::AsWritten)?;
+    Ok(DdlOutcome::default())
+}
+
+fn refuse(create: &CreateTable) -> SqlResult<()> {
+    if create.temporary {
+        return Err(not_supported("CREATE TEMPORARY TABLE"));
+    }
+    if create.query.is_some() {
+        return Err(not_supported("CREATE TABLE ... SELECT"));
+    }
+    if !create.foreign_keys.is_empty() {
+        return Err(not_supported("FOREIGN KEY"));
+    }
+    if !create.checks.is_empty() {
+        return Err(not_supported("CHECK constraints"));
+    }
+    Ok(())
+}
+
+fn exists_already(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
+    let error = SqlError::table_exists(&name.table);
+    ctx.eval.note(error.code, error.message);
+    commit(ctx, Changes::default(), LogText::AsWritten)?;
+    Ok(DdlOutcome::default())
+}
+
+fn describe(
+    ctx: &StatementContext<'_>,
+    create: &CreateTable,
+    name: &TableName,
+    schema: &Schema,
+) -> SqlResult<Table> {
+    let wanted = create.options.iter().rev().find_map(|option| match option {
+        TableOption::Engine(engine) => Some(engine.as_str()),
+        _ => None,
+    });
+    let engine = options::engine(ctx, wanted, &name.table)?;
+    let collation = options::collation(&create.options, schema.collation)?;
+    let mut draft = TableDraft::new(name.clone(), engine, collation, created_at(ctx));
+    for option in &create.options {
+        options::apply(&mut draft, option)?;
+    }
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation };
+    for def in &create.columns {
+        draft.columns.push(column::draft(ctx, def, home)?);
+    }
+    for def in &create.keys {
+        draft.keys.push(key::draft(def)?);
+    }
+    let id = ctx.db.ids.table(&ctx.db.catalog());
+    Ok(draft.finish(ctx, id, None)?.table)
+}
+
+/// The description of another table, with ids of its own and nothing of its data.
+fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
+    let other_schema = schema_of(ctx, other)?;
+    if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
+        return Err(not_supported("CREATE TABLE ... LIKE information_schema"));
+    }
+    lock_table_name(ctx, &other_schema, &other.name, MetadataMode::SharedRead)?;
+    let catalog = ctx.db.catalog();
+    let model = catalog
+        .table(&other_schema, &other.name)
+        .ok_or_else(|| SqlError::no_such_table(&other_schema, &other.name))?;
+    let mut table = Table::clone(model);
+    table.id = ctx.db.ids.table(&catalog);
+    table.name = name.clone();
+    table.auto_increment_start = 0;
+    table.created_at = created_at(ctx);
+    for index in &mut table.indexes {
+        index.id = ctx.db.ids.index(&catalog);
+    }
+    for column in &mut table.columns {
+        column.value_in_old_rows = cohort_types::Value::Null;
+    }
+    Ok(table)
+}
+
+/// Seconds since 1970 of the statement.
+pub(super) fn created_at(ctx: &StatementContext<'_>) -> u64 {
+    (ctx.session.env.now_micros / 1_000_000).max(0) as u64
+}

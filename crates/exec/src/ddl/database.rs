@@ -1,0 +1,93 @@
+//! CREATE, ALTER, DROP DATABASE.
+
+use cohort_catalog::{CatalogChange, Schema};
+use cohort_locks::MetadataMode;
+use cohort_sql::ast::{AlterDatabase, CreateDatabase, CreateMode, DropDatabase};
+use cohort_types::{SqlError, SqlResult};
+
+use super::work::{
+    Changes, LogText, check_identifier, commit, lock_schema, lock_table_name, refuse_virtual,
+    server_collation,
+};
+use super::{DdlOutcome, charset};
+use crate::statement::StatementContext;
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
+    let name = &create.name;
+    refuse_virtual(ctx, name)?;
+    check_identifier(name, SqlError::wrong_database_name)?;
+    let collation = charset::of_database(&create.options, server_collation(ctx.session))?;
+    let existing = lock_schema(ctx, name, MetadataMode::Exclusive)?;
+    let mut changes = Changes::default();
+    let mut affected = 1;
+    if let Some(schema) = existing {
+        match create.mode {
+            CreateMode::Create => return Err(SqlError::database_exists(name)),
+            CreateMode::IfNotExists => {
+                let error = SqlError::database_exists(name);
+                ctx.eval.note(error.code, error.message);
+                commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+                return Ok(DdlOutcome { affected, ..DdlOutcome::default() });
+            }
+            CreateMode::OrReplace => {
+                drop_all(ctx, &schema, &mut changes)?;
+                affected = 2;
+            }
+        }
+    }
+    changes.catalog.push(CatalogChange::PutSchema(Schema {
+        name: name.clone(),
+        collation,
+        comment: create.options.comment.clone().unwrap_or_default(),
+        tables: Default::default(),
+    }));
+    commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+    Ok(DdlOutcome { affected, ..DdlOutcome::default() })
+}
+
+pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> SqlResult<DdlOutcome> {
+    let current = ctx.session.current_schema.as_deref();
+    let name = alter.name.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?.to_owned();
+    refuse_virtual(ctx, &name)?;
+    let schema =
+        lock_schema(ctx, &name, MetadataMode::Exclusive)?.ok_or_else(|| SqlError::unknown_database(&name))?;
+    let comment = alter.options.comment.clone().unwrap_or_else(|| schema.comment.clone());
+    let collation = charset::of_database(&alter.options, schema.collation)?;
+    let change = CatalogChange::PutSchema(Schema {
+        collation,
+        comment,
+        tables: Default::default(),
+        ..(*schema).clone()
+    });
+    commit(ctx, Changes::one(change), LogText::AboutSchema(name))?;
+    Ok(DdlOutcome { affected: 1, ..DdlOutcome::default() })
+}
+
+pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlResult<DdlOutcome> {
+    let name = &drop.name;
+    refuse_virtual(ctx, name)?;
+    let schema = lock_schema(ctx, name, MetadataMode::Exclusive)?;
+    let mut changes = Changes::default();
+    let Some(schema) = schema else {
+        let error = SqlError::database_missing(name);
+        if !drop.if_exists {
+            return Err(error);
+        }
+        ctx.eval.note(error.code, error.message);
+        commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+        return Ok(DdlOutcome::default());
+    };
+    let affected = schema.tables.len() as u64;
+    drop_all(ctx, &schema, &mut changes)?;
+    changes.catalog.push(CatalogChange::DropSchema(name.clone()));
+    commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+    Ok(DdlOutcome { affected, dropped_schema: Some(name.clone()), ..DdlOutcome::default() })
+}
+
+fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Changes) -> SqlResult<()> {
+    for (name, table) in &schema.tables {
+        lock_table_name(ctx, &schema.name, name, MetadataMode::Exclusive)?;
+        changes.drop_table(ctx, table)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their columns,
+//! so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
+
+use cohort_base::TableId;
+use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
+use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
+
+use super::key;
+use crate::bind::same_name;
+use crate::statement::StatementContext;
+
+const COLUMNS_MAX: usize = 1017;
+const ROW_BYTES_MAX: u64 = 65_535;
+
+/// A column, and which column of the table before it was.
+#[derive(Clone, Debug)]
+pub(super) struct DraftColumn {
+    pub(super) column: Column,
+    pub(super) origin: Option<usize>,
+    /// NULL was written: a primary key refuses it.
+    pub(super) explicit_null: bool,
+    /// A DEFAULT clause was written.
+    pub(super) has_default: bool,
+}
+
+/// A key, and which index of the table before it was.
+#[derive(Clone, Debug)]
+pub(super) struct DraftKey {
+    /// None until it is named.
+    pub(super) name: Option<String>,
+    pub(super) kind: IndexKind,
+    pub(super) parts: Vec<DraftPart>,
+    pub(super) comment: String,
+    pub(super) origin: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DraftPart {
+    pub(super) column: String,
+    pub(super) prefix: Option<u32>,
+}
+
+/// A table being described.
+#[derive(Clone, Debug)]
+pub(super) struct TableDraft {
+    pub(super) name: TableName,
+    pub(super) engine: String,
+    pub(super) columns: Vec<DraftColumn>,
+    pub(super) keys: Vec<DraftKey>,
+    pub(super) collation: Collation,
+    pub(super) comment: String,
+    pub(super) auto_increment_start: u64,
+    pub(super) options: Vec<(String, String)>,
+    pub(super) created_at: u64,
+}
+
+/// The finished description and where its parts come from.
+pub(super) struct Described {
+    pub(super) table: Table,
+    /// By column: the column of the table before.
+    pub(super) column_origins: Vec<Option<usize>>,
+    /// By index: the index of the table before. A new hidden row id has none.
+    pub(super) index_origins: Vec<Option<usize>>,
+}
+
+impl TableDraft {
+    /// A table without columns.
+    pub(super) fn new(name: TableName, engine: String, collation: Collation, created_at: u64) -> TableDraft {
+        TableDraft {
+            name,
+            engine,
+            columns: Vec::new(),
+            keys: Vec::new(),
+            collation,
+            comment: String::new(),
+            auto_increment_start: 0,
+            options: Vec::new(),
+            created_at,
+        }
+    }
+
+    /// A table as it is.
+    pub(super) fn of(table: &Table) -> TableDraft {
+        let columns = table.columns.iter().enumerate().map(|(n, column)| DraftColumn {
+            column: column.clone(),
+            origin: Some(n),
+            explicit_null: false,
+            has_default: true,
+        });
+        let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind != IndexKind::HiddenRowId);
+        let part =
+            |p: &IndexColumn| DraftPart { column: table.columns[p.column].name.clone(), prefix: p.prefix };
+        let keys = keys.map(|(n, index)| DraftKey {
+            name: Some(index.name.clone()),
+            kind: index.kind,
+            parts: index.columns.iter().map(part).collect(),
+            comment: index.comment.clone(),
+            origin: Some(n),
+        });
+        TableDraft {
+            name: table.name.clone(),
+            engine: table.engine.clone(),
+            columns: columns.collect(),
+            keys: keys.collect(),
+            collation: table.collation,
+            comment: table.comment.clone(),
+            auto_increment_start: table.auto_increment_start,
+            options: table.options.clone(),
+            created_at: table.created_at,
+        }
+    }
+
+    /// Where a column stands.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| same_name(&c.column.name, name))
+    }
+
+    /// Where a key stands.
+    pub(super) fn key(&self, name: &str) -> Option<usize> {
+        self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| same_name(n, name)))
+    }
+
+    /// Checks everything and makes the table. Indexes that were there keep their ids; `keep` decides which.
+    pub(super) fn finish(
+        mut self,
+        ctx: &StatementContext<'_>,
+        id: TableId,
+        before: Option<&Table>,
+    ) -> SqlResult<Described> {
+        self.check_columns()?;
+        key::name_keys(&mut self.keys)?;
+        key::check_keys(ctx, &mut self)?;
+        self.check_auto_increment()?;
+        self.check_row_size()?;
+        key::sort_keys(&mut self);
+        Ok(self.describe(ctx, id, before))
+    }
+
+    fn check_columns(&mut self) -> SqlResult<()> {
+        if self.columns.is_empty() {
+            return Err(SqlError::table_without_columns());
+        }
+        if self.columns.len() > COLUMNS_MAX {
+            return Err(SqlError::too_many_columns());
+        }
+        for (n, column) in self.columns.iter().enumerate() {
+            let name = &column.column.name;
+            if self.columns[..n].iter().any(|c| same_name(&c.column.name, name)) {
+                return Err(SqlError::duplicate_column(name));
+            }
+        }
+        if self.columns.iter().all(|c| c.column.invisible) {
+            return Err(SqlError::table_without_columns());
+        }
+        Ok(())
+    }
+
+    fn check_auto_increment(&self) -> SqlResult<()> {
+        let mut automatic = self.columns.iter().filter(|c| c.column.auto_increment);
+        let Some(column) = automatic.next() else { return Ok(()) };
+        let starts_key = |k: &DraftKey| {
+            k.parts.first().is_some_and(|p| p.prefix.is_none() && same_name(&p.column, &column.column.name))
+        };
+        if automatic.next().is_some() || !self.keys.iter().any(starts_key) {
+            return Err(SqlError::wrong_auto_key());
+        }
+        Ok(())
+    }
+
+    fn check_row_size(&self) -> SqlResult<()> {
+        let bytes = |c: &DraftColumn| {
+            let ty = &c.column.ty;
+            if ty.kind.is_blob() {
+                10
+            } else {
+                ty.byte_len_max() + u64::from(ty.kind == TypeKind::VarChar) * 2
+            }
+        };
+        let total: u64 = self.columns.iter().map(bytes).sum();
+        if total > ROW_BYTES_MAX { Err(SqlError::row_too_big(ROW_BYTES_MAX as u32)) } else { Ok(()) }
+    }
+
+    fn describe(self, ctx: &StatementContext<'_>, id: TableId, before: Option<&Table>) -> Described {
+        let catalog = ctx.db.catalog();
+        let mut origins: Vec<Option<usize>> = Vec::new();
+        let mut indexes = Vec::new();
+        if self.keys.first().is_none_or(|k| k.kind != IndexKind::Primary) {
+            let origin =
+                before.and_then(|t| t.indexes.first()).filter(|index| index.kind == IndexKind::HiddenRowId);
+            origins.push(origin.map(|_| 0));
+            indexes.push(Index {
+                id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |index| index.id),
+                name: String::new(),
+                kind: IndexKind::HiddenRowId,
+                columns: Vec::new(),
+                comment: String::new(),
+            });
+        }
+        for key in &self.keys {
+            let part = |p: &DraftPart| IndexColumn {
+                column: self.column(&p.column).expect("checked before"),
+                prefix: p.prefix,
+            };
+            let origin = key.origin.zip(before).map(|(n, t)| (n, t.indexes[n].id));
+            origins.push(origin.map(|o| o.0));
+            indexes.push(Index {
+                id: origin.map_or_else(|| ctx.db.ids.index(&catalog), |o| o.1),
+                name: key.name.clone().expect("named before"),
+                kind: key.kind,
+                columns: key.parts.iter().map(part).collect(),
+                comment: key.comment.clone(),
+            });
+        }
+        let column_origins = self.columns.iter().map(|c| c.origin).collect();
+        let table = Table {
+            id,
+            name: self.name,
+            engine: self.engine,
+            columns: self.columns.into_iter().map(|c| c.column).collect(),
+            indexes,
+            collation: self.collation,
+            comment: self.comment,
+            auto_increment_start: self.auto_increment_start,
+            options: self.options,
+            created_at: self.created_at,
+        };
+        Described { table, column_origins, index_origins: origins }
+    }
+}
+
+impl DraftColumn {
+    /// A column that a primary key uses has no NULL.
+    pub(super) fn make_not_null(&mut self) -> SqlResult<()> {
+        if self.explicit_null {
+            return Err(SqlError::primary_cannot_be_null());
+        }
+        if self.column.nullable {
+            self.column.nullable = false;
+            if self.column.default == DefaultValue::Value(cohort_types::Value::Null) {
+                if self.has_default && self.origin.is_none() {
+                    return Err(SqlError::primary_cannot_be_null());
+                }
+                self.column.default = DefaultValue::None;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds a table's former shape in the new one, for callers that look at both.
+pub(super) fn is_same_clustering(before: &Table, after: &Described) -> bool {
+    let (old, new) = (before.clustered(), after.table.clustered());
+    if old.kind != new.kind || old.columns.len() != new.columns.len() {
+        return false;
+    }
+    old.columns
+        .iter()
+        .zip(&new.columns)
+        .all(|(old, new)| after.column_origins[new.column] == Some(old.column) && old.prefix == new.prefix)
+}
+
+/// Whether an index of the table before holds just what the new one needs.
+pub(super) fn is_same_index(before: &Table, after: &Described, new: usize) -> bool {
+    let Some(origin) = after.index_origins[new] else { return false };
+    let (old, new) = (&before.indexes[origin], &after.table.indexes[new]);
+    let same_part = |(old, new): (&IndexColumn, &IndexColumn)| {
+        after.column_origins[new.column] == Some(old.column) && old.prefix == new.prefix
+    };
+    old.kind == new.kind
+        && old.columns.len() == new.columns.len()
+        && old.columns.iter().zip(&new.columns).all(same_part)
+}

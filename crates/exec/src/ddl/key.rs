@@ -1,0 +1,195 @@
+//! Key definitions: names, limits, prefixes, order.
+
+use cohort_catalog::{Column, IndexKind};
+use cohort_sql::ast::{KeyDef, KeyKind};
+use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
+
+use super::draft::{DraftKey, DraftPart, TableDraft};
+use super::work::{check_identifier, not_supported};
+use crate::bind::same_name;
+use crate::statement::StatementContext;
+
+const KEYS_MAX: u32 = 64;
+const KEY_PARTS_MAX: u32 = 32;
+const KEY_BYTES_MAX: u64 = 3072;
+
+/// A key as it was written.
+pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
+    let kind = match def.kind {
+        KeyKind::Primary => IndexKind::Primary,
+        KeyKind::Unique => IndexKind::Unique,
+        KeyKind::Plain => IndexKind::Secondary,
+        KeyKind::FullText => return Err(not_supported("FULLTEXT indexes")),
+        KeyKind::Spatial => return Err(not_supported("SPATIAL indexes")),
+    };
+    let name = match kind {
+        IndexKind::Primary => Some("PRIMARY".to_owned()),
+        _ => def.name.clone(),
+    };
+    if let Some(name) = &name {
+        check_identifier(name, SqlError::wrong_index_name)?;
+        if kind != IndexKind::Primary && name.eq_ignore_ascii_case("PRIMARY") {
+            return Err(SqlError::wrong_index_name(name));
+        }
+    }
+    let part = |p: &cohort_sql::ast::KeyPart| DraftPart { column: p.column.clone(), prefix: p.length };
+    Ok(DraftKey {
+        name,
+        kind,
+        parts: def.parts.iter().map(part).collect(),
+        comment: def.options.comment.clone().unwrap_or_default(),
+        origin: None,
+    })
+}
+
+/// Names the keys that have none after their first column: `a`, `a_2`, ...; errors 1068, 1061, 1069.
+pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
+    if keys.len() as u32 > KEYS_MAX {
+        return Err(SqlError::too_many_keys(KEYS_MAX));
+    }
+    if keys.iter().filter(|k| k.kind == IndexKind::Primary).count() > 1 {
+        return Err(SqlError::multiple_primary_key());
+    }
+    for n in 0..keys.len() {
+        let taken =
+            |name: &str| keys.iter().any(|k| k.name.as_deref().is_some_and(|other| same_name(other, name)));
+        if keys[n].name.is_none() {
+            let column = &keys[n].parts[0].column;
+            let numbered = (2..).map(|i| format!("{column}_{i}"));
+            let mut candidates = std::iter::once(column.clone()).chain(numbered);
+            let is_free = |name: &String| !taken(name) && !name.eq_ignore_ascii_case("PRIMARY");
+            keys[n].name = candidates.find(is_free);
+        }
+    }
+    for n in 1..keys.len() {
+        let name = keys[n].name.as_deref().expect("named above");
+        if keys[..n].iter().any(|k| same_name(k.name.as_deref().expect("named above"), name)) {
+            return Err(SqlError::duplicate_key_name(name));
+        }
+    }
+    Ok(())
+}
+
+/// Checks parts against columns; makes the columns of a primary key NOT NULL.
+pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> SqlResult<()> {
+    let TableDraft { columns, keys, .. } = draft;
+    for key in keys.iter_mut() {
+        if key.parts.len() as u32 > KEY_PARTS_MAX {
+            return Err(SqlError::too_many_key_parts(KEY_PARTS_MAX));
+        }
+        let mut bytes = 0;
+        for n in 0..key.parts.len() {
+            let name = key.parts[n].column.clone();
+            let column = columns
+                .iter_mut()
+                .find(|c| same_name(&c.column.name, &name))
+                .ok_or_else(|| SqlError::key_column_missing(&name))?;
+            if key.parts[..n].iter().any(|p| same_name(&p.column, &name)) {
+                return Err(SqlError::duplicate_column(&name));
+            }
+            let part = &mut key.parts[n];
+            part.column = column.column.name.clone();
+            part.prefix = checked_prefix(part, &column.column, key.kind)?;
+            if key.kind == IndexKind::Primary {
+                column.make_not_null()?;
+            }
+            bytes += part_bytes(part, &column.column);
+        }
+        if bytes > KEY_BYTES_MAX {
+            shorten(ctx, key, columns.iter().map(|c| &c.column))?;
+        }
+    }
+    Ok(())
+}
+
+fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResult<Option<u32>> {
+    let ty = &column.ty;
+    let is_string = ty.kind.is_text() || ty.kind.is_binary_string();
+    match part.prefix {
+        None if ty.kind.is_blob() && kind == IndexKind::Unique => {
+            Err(not_supported("UNIQUE over a whole BLOB/TEXT column"))
+        }
+        None if ty.kind.is_blob() => Err(SqlError::blob_key_without_length(&column.name)),
+        None => Ok(None),
+        Some(0) => {
+            Err(SqlError::new(ErrorCode::KeyPart0, format!("Key part '{}' length cannot be 0", column.name)))
+        }
+        Some(length) if !is_string || (!ty.kind.is_blob() && length > ty.length) => {
+            let _ = length;
+            Err(SqlError::new(
+                ErrorCode::WrongSubKey,
+                "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key \
+                 part, or the storage engine doesn't support unique prefix keys",
+            ))
+        }
+        Some(length) if !ty.kind.is_blob() && length == ty.length => Ok(None),
+        Some(length) => Ok(Some(length)),
+    }
+}
+
+fn part_bytes(part: &DraftPart, column: &Column) -> u64 {
+    let per_char = u64::from(column.ty.collation.charset().mbmaxlen());
+    match part.prefix {
+        Some(length) => u64::from(length) * per_char,
+        None if column.ty.kind == TypeKind::Enum || column.ty.kind == TypeKind::Set => 8,
+        None => column.ty.byte_len_max(),
+    }
+}
+
+/// A key that is too long: a plain one gets prefixes and a note, others are refused with 1071.
+fn shorten<'c>(
+    ctx: &StatementContext<'_>,
+    key: &mut DraftKey,
+    columns: impl Iterator<Item = &'c Column> + Clone,
+) -> SqlResult<()> {
+    let error = SqlError::key_too_long(KEY_BYTES_MAX as u32);
+    if key.kind != IndexKind::Secondary || key.parts.len() > 1 {
+        return Err(error);
+    }
+    let part = &mut key.parts[0];
+    let column = columns.clone().find(|c| same_name(&c.name, &part.column)).expect("checked by the caller");
+    part.prefix = Some(KEY_BYTES_MAX as u32 / column.ty.collation.charset().mbmaxlen());
+    ctx.eval.note(error.code, error.message);
+    Ok(())
+}
+
+/// MariaDB's order: the primary key, unique keys without NULL, other unique keys, the rest.
+pub(super) fn sort_keys(draft: &mut TableDraft) {
+    let columns = &draft.columns;
+    let has_null = |key: &DraftKey| {
+        key.parts
+            .iter()
+            .any(|p| columns.iter().any(|c| c.column.nullable && same_name(&c.column.name, &p.column)))
+    };
+    draft.keys.sort_by_key(|key| match key.kind {
+        IndexKind::Primary | IndexKind::HiddenRowId => 0,
+        IndexKind::Unique if !has_null(key) => 1,
+        IndexKind::Unique => 2,
+        IndexKind::Secondary => 3,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: Option<&str>, column: &str) -> DraftKey {
+        DraftKey {
+            name: name.map(str::to_owned),
+            kind: IndexKind::Secondary,
+            parts: vec![DraftPart { column: column.to_owned(), prefix: None }],
+            comment: String::new(),
+            origin: None,
+        }
+    }
+
+    #[test]
+    fn keys_are_named_after_their_first_column() {
+        let mut keys = vec![key(None, "a"), key(None, "a"), key(Some("b"), "a"), key(None, "b")];
+        assert_eq!(name_keys(&mut keys), Ok(()));
+        let names: Vec<_> = keys.iter().filter_map(|k| k.name.as_deref()).collect();
+        assert_eq!(names, ["a", "a_2", "b", "b_2"]);
+        let mut twice = vec![key(Some("x"), "a"), key(Some("X"), "b")];
+        assert_eq!(name_keys(&mut twice).map_err(|e| e.code.number()), Err(1061));
+    }
+}

@@ -1,0 +1,87 @@
+//! Databases, tables, indexes, accounts.
+//!
+//! # A DDL statement
+//! 1. The transaction before it is committed (`dispatch`).
+//! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that change are
+//!    locked exclusively: whoever used them before has published, nobody uses them now.
+//! 3. The new description is made and checked against the catalog, which cannot change under the locks.
+//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that nothing
+//!    refers to yet.
+//! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all of it
+//!    happens, or none.
+//! 6. After publish the key spaces that nothing refers to any more are freed.
+//!
+//! # On failure
+//! Before 5 the locks go and loaded key spaces are dropped. A crash before 5 or between 5 and 6 leaves key spaces that
+//! no table names; [`drop_orphans`] frees them at the next start.
+//!
+//! # Missing
+//! Foreign keys, CHECK, generated columns, partitions, temporary tables, online ALTER (others neither read nor write
+//! the table meanwhile).
+//!
+//! | module | concept |
+//! |---|---|
+//! | `work` | locks, ids and the commit of a statement |
+//! | `ids` | [`Ids`]: numbers of tables and key spaces |
+//! | `charset` | which collation applies |
+//! | `database` | CREATE, ALTER, DROP DATABASE |
+//! | `draft` | [`TableDraft`]: a table being described |
+//! | `column` | column definitions |
+//! | `key` | key definitions |
+//! | `options` | table options |
+//! | `create_table` | CREATE TABLE |
+//! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
+//! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `rebuild` | what of a table's data must be made anew |
+//! | `account` | users |
+//! | `grant` | GRANT, REVOKE and the list of privileges |
+//! | `privilege` | [`check_privilege`]: may the session do that |
+//! | `orphans` | [`drop_orphans`] |
+
+mod charset;
+mod column;
+mod create_table;
+mod database;
+mod draft;
+mod drop_table;
+mod ids;
+mod key;
+mod options;
+mod orphans;
+mod work;
+
+use cohort_sql::ast::Statement;
+use cohort_types::SqlResult;
+
+use crate::statement::StatementContext;
+
+pub use ids::Ids;
+pub use orphans::drop_orphans;
+
+/// What the client is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DdlOutcome {
+    pub affected: u64,
+    /// `Records: 0  Duplicates: 0  Warnings: 0` of ALTER TABLE.
+    pub info: String,
+    /// The session's current database is gone.
+    pub dropped_schema: Option<String>,
+}
+
+/// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever happens, no
+/// transaction is open afterwards.
+pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
+    let outcome = match statement {
+        Statement::CreateDatabase(create) => database::create(ctx, create),
+        Statement::AlterDatabase(alter) => database::alter(ctx, alter),
+        Statement::DropDatabase(drop) => database::drop(ctx, drop),
+        Statement::CreateTable(create) => create_table::create(ctx, create),
+        Statement::DropTable(drop) => drop_table::drop(ctx, drop),
+        Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
+        Statement::Truncate(name) => drop_table::truncate(ctx, name),
+        _ => return None,
+    };
+    // Without a commit the locks would stay until the next one.
+    ctx.trx.rollback();
+    Some(outcome)
+}

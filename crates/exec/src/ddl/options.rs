@@ -1,0 +1,77 @@
+//! Table options.
+
+use cohort_sql::ast::TableOption;
+use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
+
+use super::charset;
+use super::draft::TableDraft;
+use crate::statement::StatementContext;
+
+/// Engines of MariaDB whose tables are kept here in the default engine.
+const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
+
+/// The engine that a table of this ENGINE= is kept in, with note 1266 when that is another; error 1286.
+pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &str) -> SqlResult<String> {
+    let default = ctx.db.engines[0].name();
+    let Some(wanted) = wanted else { return Ok(default.to_owned()) };
+    if let Some(engine) = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(wanted)) {
+        return Ok(engine.name().to_owned());
+    }
+    let note = SqlError::using_other_engine(default, table);
+    if ACCEPTED.iter().any(|name| name.eq_ignore_ascii_case(wanted)) {
+        ctx.eval.note(note.code, note.message);
+        return Ok(default.to_owned());
+    }
+    let unknown = SqlError::unknown_engine(wanted);
+    if ctx.session.env.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
+        return Err(unknown);
+    }
+    ctx.eval.warn(unknown.code, unknown.message)?;
+    ctx.eval.warn(note.code, note.message)?;
+    Ok(default.to_owned())
+}
+
+/// The collation that the options name.
+pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlResult<Collation> {
+    let (mut set, mut collation) = (None, None);
+    for option in options {
+        match option {
+            TableOption::Charset(name) => set = name.as_deref(),
+            TableOption::Collate(name) => collation = Some(name.as_str()),
+            _ => {}
+        }
+    }
+    charset::resolve(set, collation, inherited)
+}
+
+/// Applies all but character set and engine.
+pub(super) fn apply(draft: &mut TableDraft, option: &TableOption) -> SqlResult<()> {
+    match option {
+        TableOption::Engine(_) | TableOption::Charset(_) | TableOption::Collate(_) => {}
+        TableOption::AutoIncrement(next) => draft.auto_increment_start = *next,
+        TableOption::Comment(comment) => {
+            if comment.chars().count() > 2048 {
+                return Err(SqlError::new(
+                    ErrorCode::TooLongTableComment,
+                    format!("Comment for table '{}' is too long (max = 2048)", draft.name.table),
+                ));
+            }
+            draft.comment.clone_from(comment);
+        }
+        TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
+        TableOption::Other { name, value } => {
+            if name.contains("PARTITION") {
+                return Err(super::work::not_supported("partitions"));
+            }
+            put(draft, name, value);
+        }
+    }
+    Ok(())
+}
+
+fn put(draft: &mut TableDraft, name: &str, value: &str) {
+    draft.options.retain(|(known, _)| known != name);
+    if !value.eq_ignore_ascii_case("DEFAULT") {
+        draft.options.push((name.to_owned(), value.to_owned()));
+    }
+}

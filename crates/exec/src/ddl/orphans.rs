@@ -1,0 +1,29 @@
+//! Key spaces that no table names.
+
+use std::collections::HashSet;
+
+use cohort_base::IndexId;
+use cohort_engine::EngineError;
+
+use crate::database::Database;
+
+/// Ids below are the server's own.
+const FIRST_TABLE_INDEX: IndexId = IndexId(16);
+
+/// Frees key spaces that a crash left behind: loaded for a DDL statement that did not commit, or of a table that was
+/// dropped. Called once at the start of the server, before the first session. How many there were.
+pub fn drop_orphans(db: &Database) -> Result<usize, EngineError> {
+    let catalog = db.catalog();
+    let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    let known: HashSet<IndexId> = tables.flat_map(|table| table.indexes.iter().map(|i| i.id)).collect();
+    let mut dropped = 0;
+    for engine in &db.engines {
+        let mut orphans = engine.indexes()?;
+        orphans.retain(|id| *id >= FIRST_TABLE_INDEX && !known.contains(id));
+        if !orphans.is_empty() {
+            engine.drop_indexes(&orphans)?;
+            dropped += orphans.len();
+        }
+    }
+    Ok(dropped)
+}

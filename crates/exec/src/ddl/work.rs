@@ -1,0 +1,231 @@
+//! What every DDL statement does: lock names, hand out ids, commit.
+
+use std::sync::Arc;
+
+use cohort_base::{IndexId, ParticipantId, TableId};
+use cohort_binlog::event::{QueryEvent, StatusVars};
+use cohort_catalog::{Catalog, CatalogChange, Schema, Table};
+use cohort_config::{VarId, VarValue};
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_sql::ast::ObjectName;
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
+
+use crate::session_state::SessionState;
+use crate::statement::StatementContext;
+use crate::trx::DdlCommit;
+
+/// The catalog as commit records name it.
+pub(super) const CATALOG: ParticipantId = ParticipantId(0);
+
+/// The event does not need `USE db` (header flag SUPPRESS_USE).
+const SUPPRESS_USE: u16 = 0x0008;
+/// The statement may be about temporary tables of its connection (header flag THREAD_SPECIFIC).
+const THREAD_SPECIFIC: u16 = 0x0004;
+
+const IDENTIFIER_CHARS_MAX: usize = 64;
+
+/// The statement as the binlog shows it.
+pub(super) enum LogText {
+    /// As the client wrote it.
+    AsWritten,
+    /// As the client wrote it, about a database.
+    AboutSchema(String),
+    /// Names only, other than what the client wrote.
+    DropTables(String),
+    /// Text that must not stand there as it was written (passwords).
+    Instead(String),
+}
+
+/// What a statement is about to commit.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) catalog: Vec<CatalogChange>,
+    /// Engine and key space of what nothing refers to afterwards.
+    freed: Vec<(String, IndexId)>,
+    closed: Vec<TableId>,
+}
+
+impl Changes {
+    /// One change of the catalog.
+    pub(super) fn one(change: CatalogChange) -> Changes {
+        Changes { catalog: vec![change], ..Changes::default() }
+    }
+
+    /// Key spaces that go when the change is published.
+    pub(super) fn free(&mut self, engine: &str, indexes: impl IntoIterator<Item = IndexId>) {
+        self.freed.extend(indexes.into_iter().map(|id| (engine.to_owned(), id)));
+    }
+
+    /// A table goes.
+    pub(super) fn drop_table(&mut self, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<()> {
+        if table.columns.iter().any(|c| c.auto_increment) {
+            ctx.trx.forget_auto_increment(table)?;
+        }
+        self.catalog.push(CatalogChange::DropTable(table.id));
+        self.closed.push(table.id);
+        self.free(&table.engine, table.indexes.iter().map(|i| i.id));
+        Ok(())
+    }
+}
+
+/// Makes the changes durable with the statement's event, and frees what they leave.
+pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
+    ctx.trx.check_killed()?;
+    let Changes { mut catalog, freed, closed } = changes;
+    let mut redo = Vec::new();
+    if !catalog.is_empty() {
+        catalog.push(ctx.db.ids.change());
+        redo.push((CATALOG, CatalogChange::encode(&catalog)));
+    }
+    let (event, flags) = event(ctx, log);
+    let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
+    // The next statement of this session needs the names, whose locks go at publish.
+    let stopped = |_| SqlError::server_shutdown();
+    ctx.db.commit.wait_published(seq).map_err(stopped)?;
+    closed.iter().for_each(|id| ctx.db.tables.forget(*id));
+    free(ctx, &freed);
+    Ok(())
+}
+
+/// Frees key spaces; what fails is left to the next start.
+pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
+    for engine in &ctx.db.engines {
+        let own: Vec<IndexId> = indexes
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(engine.name()))
+            .map(|i| i.1)
+            .collect();
+        if !own.is_empty() {
+            let _ = engine.drop_indexes(&own);
+        }
+    }
+}
+
+fn event(ctx: &StatementContext<'_>, log: LogText) -> (QueryEvent, u16) {
+    let session = ctx.session;
+    let current = session.current_schema.as_deref().unwrap_or("");
+    let status = status_vars(session);
+    let thread = session.info.id.0 as u32;
+    let written = ctx.text.trim_ascii();
+    let (schema, text, flags) = match &log {
+        LogText::AsWritten => (current, written, 0),
+        LogText::AboutSchema(schema) => (schema.as_str(), written, SUPPRESS_USE),
+        LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
+        LogText::Instead(text) => (current, text.as_bytes(), 0),
+    };
+    let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
+    (QueryEvent::new(thread, &status, schema.as_bytes(), text), flags)
+}
+
+fn status_vars(session: &SessionState) -> StatusVars {
+    let vars = &session.vars;
+    let charset = match vars.value(VarId::CharacterSetClient) {
+        VarValue::Text(name) => Charset::by_name(&name),
+        _ => None,
+    };
+    let off = |id: VarId, bit: u32| if vars.flag(id) { 0 } else { bit };
+    let flags2 = off(VarId::Autocommit, 0x8_0000)
+        | off(VarId::ForeignKeyChecks, 0x400_0000)
+        | off(VarId::UniqueChecks, 0x800_0000);
+    let (increment, offset) =
+        (vars.uint(VarId::AutoIncrementIncrement), vars.uint(VarId::AutoIncrementOffset));
+    StatusVars {
+        flags2: Some(flags2),
+        sql_mode: Some(session.env.sql_mode.0),
+        catalog: Some(b"std".to_vec()),
+        auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
+        charset: Some([
+            charset.unwrap_or(Charset::Utf8mb4).default_collation().0,
+            session.env.collation_connection.0,
+            server_collation(session).0,
+        ]),
+        ..StatusVars::default()
+    }
+}
+
+/// What a new database inherits.
+pub(super) fn server_collation(session: &SessionState) -> Collation {
+    let found = match session.vars.value(VarId::CollationServer) {
+        VarValue::Text(name) => Collation::by_name(&name),
+        _ => None,
+    };
+    found.unwrap_or(Collation::UTF8MB4_GENERAL_CI)
+}
+
+/// The schema that a name is in; error 1046.
+pub(super) fn schema_of(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<String> {
+    let current = ctx.session.current_schema.as_deref();
+    name.db.as_deref().or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
+}
+
+/// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at it.
+pub(super) fn lock_schema(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    mode: MetadataMode,
+) -> SqlResult<Option<Arc<Schema>>> {
+    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_name(&NameKey::Schema(schema.into()), mode)?;
+    Ok(ctx.db.catalog().schemas.get(schema).cloned())
+}
+
+/// Locks a schema for a change of something in it; error 1049 when it is not there, 1044 in information_schema.
+pub(super) fn enter_schema(ctx: &mut StatementContext<'_>, schema: &str) -> SqlResult<Arc<Schema>> {
+    refuse_virtual(ctx, schema)?;
+    lock_schema(ctx, schema, MetadataMode::SharedRead)?.ok_or_else(|| SqlError::unknown_database(schema))
+}
+
+/// Nobody changes information_schema; error 1044.
+pub(super) fn refuse_virtual(ctx: &StatementContext<'_>, schema: &str) -> SqlResult<()> {
+    if !ctx.db.virtual_tables.has_schema(schema) {
+        return Ok(());
+    }
+    let (user, host) = &ctx.session.info.account;
+    Err(SqlError::database_access_denied(user, host, schema))
+}
+
+/// Locks a table's name.
+pub(super) fn lock_table_name(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    table: &str,
+    mode: MetadataMode,
+) -> SqlResult<()> {
+    ctx.trx.lock_name(&NameKey::Table(schema.into(), table.into()), mode)
+}
+
+/// Locks a table exclusively, and its schema for use; error 1146.
+pub(super) fn lock_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
+    let schema = schema_of(ctx, name)?;
+    let missing = || SqlError::no_such_table(&schema, &name.name);
+    refuse_virtual(ctx, &schema)?;
+    lock_schema(ctx, &schema, MetadataMode::SharedRead)?.ok_or_else(missing)?;
+    lock_table_name(ctx, &schema, &name.name, MetadataMode::Exclusive)?;
+    ctx.db.catalog().table(&schema, &name.name).cloned().ok_or_else(missing)
+}
+
+/// The catalog under the locks taken so far.
+pub(super) fn catalog(ctx: &StatementContext<'_>) -> Arc<Catalog> {
+    ctx.db.catalog()
+}
+
+/// Checks a name that is about to be given.
+pub(super) fn check_identifier(name: &str, wrong: impl Fn(&str) -> SqlError) -> SqlResult<()> {
+    if name.chars().count() > IDENTIFIER_CHARS_MAX {
+        return Err(SqlError::too_long_identifier(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(wrong(name));
+    }
+    Ok(())
+}
+
+/// Names of schemas and tables, which replicas and dumps use as file names.
+pub(super) fn check_table_name(name: &str) -> SqlResult<()> {
+    check_identifier(name, SqlError::wrong_table_name)
+}
+
+/// `Can't be here yet`.
+pub(super) fn not_supported(what: &str) -> SqlError {
+    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
+}
