@@ -206,7 +206,18 @@ fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareH
     if joined.coercibility == Coercibility::NoCollation && l.collation != r.collation {
         return Err(crate::expr_type::illegal_mix(operation, &[l.as_ref(), r.as_ref()]));
     }
-    Ok(CompareHow::scalar(joined.collation))
+    Ok(CompareHow::Scalar { collation: joined.collation, class: decimal_column_class(left, right) })
+}
+
+/// A DECIMAL column against a constant text compares exactly: as doubles two of its values might be one.
+fn decimal_column_class(left: &Expr, right: &Expr) -> Option<TypeClass> {
+    let column = |e: &Expr| matches!(e, Expr::Column(c) if c.ty.class() == TypeClass::Decimal);
+    let text = |e: &Expr| {
+        let ty = e.ty_cow();
+        matches!(e, Expr::Const(_) | Expr::Param(_)) && ty.class() == TypeClass::String && !ty.null_literal
+    };
+    let applies = (column(left) && text(right)) || (text(left) && column(right));
+    applies.then_some(TypeClass::Decimal)
 }
 
 /// How two operands compare: rows element by element.

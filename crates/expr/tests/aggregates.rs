@@ -11,22 +11,8 @@
 mod support;
 
 use cohort_expr::{Aggregate, EvalContext, TypeClass};
-use cohort_types::{Collation, DateTime, Decimal, SqlMode, SqlResult, Str, Value};
-use support::{TestSession, bind_aggregate, session_env};
-
-fn row(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, &str)) -> Vec<Value> {
-    let moment = DateTime::parse(t.as_bytes(), SqlMode::NONE).value.expect("a datetime");
-    let label = Str { bytes: e.1.into(), collation: Collation::UTF8MB4_GENERAL_CI };
-    vec![
-        Value::Int(i),
-        Value::UInt(u),
-        Value::Decimal(Decimal::from_i128(cents, 2)),
-        Value::Double(f),
-        Value::text(s),
-        Value::DateTime(moment),
-        Value::Enum { index: e.0, label },
-    ]
-}
+use cohort_types::{SqlResult, Value};
+use support::{TestSession, bind_aggregate, row_of_g as row, session_env};
 
 fn rows() -> Vec<Vec<Value>> {
     vec![

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cohort_expr::{EvalContext, Expr, NOT_FIXED_DECIMALS, TypeClass};
 use cohort_types::{Level, SqlResult, Value};
-use support::{TestSession, bind, session_env};
+use support::{TestSession, bind, row_of_g, session_env};
 
 /// Escapes as the client does in batch mode.
 fn batch(text: &[u8]) -> String {
@@ -31,11 +31,12 @@ fn printed(expr: &Expr, value: &Value) -> String {
 /// Answer and warnings as the golden files write them.
 fn answer(text: &str) -> String {
     let env = session_env();
+    let row = row_of_g(1, 10, 150, 0.5, "b", "2020-01-01 10:00:00.5", (1, "z"));
     let hooks = TestSession::default();
     let ctx = EvalContext::new(&env, &hooks, &[]);
     let evaluated = (|| -> SqlResult<String> {
         let expr = bind(text, &env)?;
-        let value = expr.eval_output(&[], &ctx)?;
+        let value = expr.eval_output(&row, &ctx)?;
         Ok(printed(&expr, &value))
     })();
     let mut line = match evaluated {
@@ -107,4 +108,9 @@ fn json() {
 #[test]
 fn information() {
     check("information.txt");
+}
+
+#[test]
+fn columns() {
+    check("columns.txt");
 }

@@ -146,7 +146,7 @@ fn errors_name_columns() {
     let ctx = EvalContext::new(&env, &hooks, &[]);
     let row = [Value::Int(i64::MAX)];
     let error = bind("i + 1", &env).expect("binds").eval(&row, &ctx).map(|v| v.into_owned()).unwrap_err();
-    assert_eq!(error.message, "BIGINT value is out of range in '`g`.`i` + 1'");
+    assert_eq!(error.message, "BIGINT value is out of range in '`t`.`g`.`i` + 1'");
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::time::Duration;
 use cohort_expr::*;
 use cohort_sql::ast::{self, DeclaredKind, LiteralKind};
 use cohort_sql::{ParseOptions, parse};
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{
+    Collation, ColumnType, DateTime, Decimal, ErrorCode, SqlError, SqlMode, SqlResult, Str, TypeKind, Value,
+};
 
 /// What `record.sh` sets as the time.
 pub const NOW_MICROS: i64 = 1_700_000_000_123_456;
@@ -213,7 +215,7 @@ fn column(name: &str) -> SqlResult<Expr> {
         "e" => (6, ColumnType::members(TypeKind::Enum, members, text)),
         other => return Err(SqlError::new(ErrorCode::BadField, format!("Unknown column '{other}'"))),
     };
-    Ok(Expr::column(ordinal, ExprType::of_column(&ty, true), format!("`g`.`{name}`")))
+    Ok(Expr::column(ordinal, ExprType::of_column(&ty, true), format!("`t`.`g`.`{name}`")))
 }
 
 fn charset_collation(name: &str) -> SqlResult<Collation> {
@@ -300,4 +302,19 @@ fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
             _ => return Err(SqlError::new(ErrorCode::NotSupportedYet, "cast")),
         },
     })
+}
+
+/// A row of the table g.
+pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, &str)) -> Vec<Value> {
+    let moment = DateTime::parse(t.as_bytes(), SqlMode::NONE).value.expect("a datetime");
+    let label = Str { bytes: e.1.into(), collation: Collation::UTF8MB4_GENERAL_CI };
+    vec![
+        Value::Int(i),
+        Value::UInt(u),
+        Value::Decimal(Decimal::from_i128(cents, 2)),
+        Value::Double(f),
+        Value::text(s),
+        Value::DateTime(moment),
+        Value::Enum { index: e.0, label },
+    ]
 }
