@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
+use cohort_binlog::EventReader;
+use cohort_binlog::event::Event;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, SqlError, Value};
+use cohort_vfs::SharedFs;
 
 use crate::database::Database;
 use crate::session::{ConnectionInfo, Session};
@@ -61,10 +64,14 @@ fn check(script: &str) {
     let mut session = connect(&db);
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (sql, expected) = line.split_once(" -> ").unwrap_or((line, "OK 0"));
-        let mut sink = Text::default();
-        session.query(sql.as_bytes(), &mut sink);
-        assert_eq!(sink.0.join("; "), expected, "{sql}");
+        assert_eq!(answer(&mut session, sql), expected, "{sql}");
     }
+}
+
+fn answer(session: &mut Session, sql: &str) -> String {
+    let mut sink = Text::default();
+    session.query(sql.as_bytes(), &mut sink);
+    sink.0.join("; ")
 }
 
 #[test]
@@ -169,4 +176,79 @@ fn transactions() {
         COMMIT
         ",
     );
+}
+
+/// What `mariadb-binlog` would print as BINLOG statements: the format description, then each statement's events.
+fn binlog_statements(db: &Database, disk: &SharedFs) -> Vec<String> {
+    let read = db.commit.with_binlog_files(|files| {
+        let (mut statements, mut text) = (Vec::new(), String::new());
+        for &number in files.numbers() {
+            let mut reader = EventReader::open(disk, &files.name().path(number)).expect("opens");
+            reader.seek(4);
+            while let Some(raw) = reader.next_event().expect("reads") {
+                let ends = match reader.decode(&raw).expect("decodes") {
+                    Event::FormatDescription(_) => true,
+                    Event::TableMap(_) => false,
+                    Event::Rows(rows) => rows.ends_statement(),
+                    _ => continue,
+                };
+                text.push_str(&base64(&raw.bytes));
+                text.push('\n');
+                if ends {
+                    statements.push(format!("BINLOG '{}'", std::mem::take(&mut text)));
+                }
+            }
+        }
+        statements
+    });
+    read.expect("the binlog is on").expect("written")
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let group = [chunk[0], *chunk.get(1).unwrap_or(&0), *chunk.get(2).unwrap_or(&0)];
+        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
+        for n in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * n) & 63) as usize] as char;
+            text.push(if n > chunk.len() { '=' } else { digit });
+        }
+    }
+    text
+}
+
+#[test]
+fn a_binlog_played_back_gives_the_same_rows() {
+    let disk_a = disk();
+    let (a, b) = (database(&disk_a), database(&disk()));
+    let (mut source, mut copy) = (connect(&a), connect(&b));
+    for sql in [
+        "INSERT INTO t VALUES (1, 10, 1), (2, 20, NULL), (3, 30, 3)",
+        "UPDATE t SET id = id + 10, u = NULL WHERE k > 10",
+        "DELETE FROM t WHERE id = 12",
+        "REPLACE INTO t VALUES (1, 11, 5)",
+        "INSERT INTO people VALUES ('Ann', -3, NULL, '2024-02-29 12:00:00', 'b'), ('Bob', 4, 'q', NULL, 'a')",
+        "UPDATE people SET age = age * 2",
+        "INSERT INTO bare VALUES (7), (7), (NULL), (8)",
+        "UPDATE bare SET a = 9 WHERE a IS NULL",
+        "DELETE FROM bare WHERE a = 7 LIMIT 1",
+    ] {
+        let answer = answer(&mut source, sql);
+        assert!(answer.starts_with("OK"), "{sql}: {answer}");
+    }
+    a.commit.wait_published(source.hold_until()).expect("runs");
+    let statements = binlog_statements(&a, &disk_a);
+    assert_eq!(statements.len(), 10, "a format description and a statement each");
+    let early = answer(&mut copy, &statements[1]);
+    assert!(early.starts_with("1609 The BINLOG statement of type `Table_map` was not preceded"), "{early}");
+    for statement in &statements {
+        assert_eq!(answer(&mut copy, statement), "OK 0");
+    }
+    for table in ["t", "people", "bare"] {
+        let sql = format!("SELECT * FROM {table} ORDER BY 1");
+        assert_eq!(answer(&mut copy, &sql), answer(&mut source, &sql), "{table}");
+    }
+    let again = answer(&mut copy, &statements[3]);
+    assert_eq!(again, "1032 Can't find record in 't'");
 }
