@@ -74,6 +74,8 @@ const IGNORED_PREFIXES: &[&str] = &[
     "thread_pool_",
     "wsrep_",
     "optimizer_",
+    "provider_",
+    "plugin_",
 ];
 const IGNORED: &[&str] = &[
     "symbolic_links",
@@ -145,6 +147,10 @@ const IGNORED: &[&str] = &[
 /// Reads option files and the command line (without the program's name).
 pub fn load(arguments: &[String]) -> Result<StartupRequest, StartupError> {
     let (plan, rest) = DefaultsPlan::take(arguments);
+    // What only prints needs no files.
+    if let Some(print) = rest.iter().find_map(|argument| print_request(argument)) {
+        return Ok(StartupRequest::Print(print));
+    }
     let from_files = plan.read()?;
     if plan.print {
         let all: Vec<&str> = from_files.arguments.iter().chain(rest).map(String::as_str).collect();
@@ -160,9 +166,6 @@ pub fn load(arguments: &[String]) -> Result<StartupRequest, StartupError> {
     }
     let mut rest = rest.iter().map(String::as_str);
     while let Some(argument) = rest.next() {
-        if let Some(print) = print_request(argument) {
-            return Ok(StartupRequest::Print(print));
-        }
         options.argument(argument, &mut rest)?;
     }
     Ok(StartupRequest::Run(Box::new(options)))
@@ -458,7 +461,7 @@ mod tests {
         assert!(globals.value(VarId::SqlMode).to_string().contains("ANSI_QUOTES"));
         assert_eq!(globals.text(VarId::TimeZone).as_deref(), Some("+00:00"));
         assert_eq!(options.log_bin.as_deref(), Some("master"));
-        assert_eq!(options.warnings.len(), 4, "{:?}", options.warnings);
+        assert_eq!(options.warnings.len(), 5, "{:?}", options.warnings);
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }
 

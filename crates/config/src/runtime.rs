@@ -270,6 +270,12 @@ impl Globals {
         }
     }
 
+    /// Whether a setting has its built-in value.
+    pub fn is_default(&self, id: VarId) -> bool {
+        let kind = &id.setting().kind;
+        self.value(id) == kind.value(kind.default_raw())
+    }
+
     /// `@@global.name`.
     pub fn get(&self, name: &str) -> Result<VarValue, SetError> {
         let id = VarId::named(name)?;

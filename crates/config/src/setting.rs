@@ -104,7 +104,7 @@ pub struct Setting {
     pub unit: &'static str,
     /// Whether the command line and option files may give it.
     pub option: bool,
-    /// If set to less than the default, what can be lost.
+    /// What can be lost when it is not at its default.
     pub may_lose_data: Option<&'static str>,
     /// Why the value is kept but changes nothing here.
     pub no_effect: Option<&'static str>,

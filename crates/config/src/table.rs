@@ -136,19 +136,15 @@ const LOG_FILES: &str = "statements are not logged to a file yet";
 settings! {
     // --- The durable commit path ------------------------------------------------------------------------------
     SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32))
-        .doc("1: a commit is answered after it is on disk. 0 or more than 1: it is answered at once and flushed in the background. MariaDB's default is 0.")
-        .may_lose_data("below or above 1 together with flush_log_at_trx_commit: the last second of acknowledged transactions is lost when the machine or the server fails");
+        .doc("1: a commit is answered after it is on disk. MariaDB's default is 0.").no_effect("every commit is answered after it is on disk, as with 1");
     FlushLogAtTrxCommit = Setting::global("flush_log_at_trx_commit", num(1, 0, 3))
-        .doc("1 or 3: a commit is answered after its one log record is on disk. 2: after it is written to the operating system. 0: at once.")
-        .may_lose_data("0 or 2: acknowledged transactions since the last flush are lost when the machine fails");
+        .doc("1: a commit is answered after its one log record is on disk.").no_effect("every commit is answered after it is on disk, as with 1");
     InnodbFlushLogAtTrxCommit = Setting::global("innodb_flush_log_at_trx_commit", num(1, 0, 3))
-        .doc("MariaDB's name for flush_log_at_trx_commit.").alias(VarId::FlushLogAtTrxCommit);
+        .doc("MariaDB's name for flush_log_at_trx_commit.").alias(VarId::FlushLogAtTrxCommit).no_effect("every commit is answered after it is on disk, as with 1");
     EarlyLockRelease = Setting::global("early_lock_release", flag(true))
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
-    LogBufferSize = Setting::global("log_buffer_size", blocks(16 << 20, 1 << 20, 1 << 30, 4096)).read_only()
-        .doc("Memory for log records that are not written yet.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
         .doc("Log beyond this size starts a checkpoint.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
@@ -159,28 +155,29 @@ settings! {
         .doc("The longest wait of binlog_commit_wait_count.").unit("microseconds");
 
     // --- Binary log -------------------------------------------------------------------------------------------
-    LogBin = Setting::fact("log_bin", flag(true)).doc("Whether there is a binary log. The options are --log-bin[=NAME] and --skip-log-bin; on by default, other than in MariaDB.");
+    LogBin = Setting::fact("log_bin", flag(true)).doc("Whether there is a binary log. The options are --log-bin[=NAME] and --skip-log-bin; on by default, other than in MariaDB.")
+        .may_lose_data("without it there is no point-in-time recovery: when the disk is lost, so is all that was changed since the last backup");
     LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
     LogBinIndex = Setting::global("log_bin_index", Kind::Path { default: None }).read_only().doc("The file that lists the binary log files.");
     LogBinCompress = Setting::inert("log_bin_compress", flag(false), "compressed events are not written").doc("Compress binary log events.");
     LogBinCompressMinLen = Setting::inert("log_bin_compress_min_len", num(256, 10, 1024), "compressed events are not written").doc("Shortest event to compress.");
     LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").doc("Allow CREATE FUNCTION without SUPER.");
-    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).doc("Only ROW is written; MariaDB's default is MIXED.");
+    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).doc("How changes are logged. MariaDB's default is MIXED.").no_effect("row events are always written");
     BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL", "FULL_NODUP"])).doc("Which columns row events carry.");
-    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.");
-    BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event.");
+    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.").no_effect("as with NO_LOG");
+    BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).read_only().doc("Checksum of each event.");
     BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
-    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit. MariaDB's default is 32K.").unit("bytes");
+    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).read_only().doc("Row events of a transaction beyond this size go to a file before commit. MariaDB's default is 32K.").unit("bytes");
     BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").doc("Cache for statements on non-transactional tables.").unit("bytes");
     BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").doc("Read buffer for binary log files.").unit("bytes");
-    MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
-    MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).doc("A transaction whose events need more fails with error 1197.").unit("bytes");
+    MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).read_only().doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
+    MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).read_only().doc("A transaction whose events need more fails with error 1197.").unit("bytes");
     ExpireLogsDays = Setting::global("expire_logs_days", real(0.0, 0.0, 99.0)).doc("Binary log files older than this are removed; 0 keeps them.").unit("days");
     BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(0, 0, 8_553_600)).doc("The same, finer.").unit("seconds");
     BinlogDirectNonTransactionalUpdates = Setting::both("binlog_direct_non_transactional_updates", flag(false)).no_effect("all engines here are transactional").doc("Write changes of non-transactional tables at once.");
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
-    MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.");
+    MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
     SqlLogBin = Setting::both("sql_log_bin", flag(true)).no_option().doc("Off: the session's changes are not written to the binary log.");
     EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
     ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).doc("KiB per second a replica reads.");
@@ -190,7 +187,7 @@ settings! {
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
     GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
     GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).doc("Sequence number of the next transaction; 0 counts on.");
-    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.");
+    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.").no_effect("numbers that the server gives always grow; given ones are not checked");
     GtidBinlogPos = Setting::fact("gtid_binlog_pos", text("")).computed().doc("Last GTID of each domain in the binary log.");
     GtidBinlogState = Setting::global("gtid_binlog_state", text("")).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
     GtidCurrentPos = Setting::fact("gtid_current_pos", text("")).computed().doc("gtid_binlog_pos and gtid_slave_pos together.");
@@ -217,9 +214,9 @@ settings! {
     SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).doc("Events between flushes of master.info.");
     ReplicateAnnotateRowEvents = Setting::inert("replicate_annotate_row_events", flag(true), REPLICA).read_only().doc("Ask the source for statement texts.");
     ReportHost = Setting::inert("report_host", path(""), REPLICA).read_only().doc("Host name to report to a source.");
-    SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.");
-    SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.");
-    PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.");
+    SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.").no_effect("not written yet");
+    SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.").no_effect("not written yet");
+    PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.").no_effect("the output of mariadb-binlog is taken from every session");
 
     // --- Storage ----------------------------------------------------------------------------------------------
     DefaultStorageEngine = Setting::both("default_storage_engine", text("ROCKSDB")).doc("Engine of CREATE TABLE without ENGINE. MariaDB's default is InnoDB.");
@@ -279,7 +276,7 @@ settings! {
     ForeignKeyChecks = Setting::both("foreign_key_checks", flag(true)).no_option().doc("Check foreign keys.");
     UniqueChecks = Setting::both("unique_checks", flag(true)).no_option().no_effect("unique keys are always checked").doc("Check unique keys of secondary indexes.");
     CheckConstraintChecks = Setting::both("check_constraint_checks", flag(true)).no_option().doc("Check CHECK constraints.");
-    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the SUPER or READ ONLY ADMIN privilege.");
+    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the SUPER or READ ONLY ADMIN privilege.").no_effect("not enforced yet");
     TransactionIsolation = Setting::both("transaction_isolation", word(2, ISOLATION)).doc("Isolation level of new transactions.");
     TxIsolation = Setting::both("tx_isolation", word(2, ISOLATION)).no_option().alias(VarId::TransactionIsolation).doc("Old name of transaction_isolation.");
     TransactionReadOnly = Setting::both("transaction_read_only", flag(false)).doc("New transactions may not write.");
@@ -293,10 +290,10 @@ settings! {
 
     // --- SQL --------------------------------------------------------------------------------------------------
     SqlMode = Setting::both("sql_mode", set(SQL_MODE_DEFAULT, SQL_MODES)).doc("How strict and in which dialect statements are read.");
-    OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.");
+    OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.").no_effect("as with the default");
     SqlNotes = Setting::both("sql_notes", flag(true)).no_option().doc("Notes count as warnings.");
-    SqlWarnings = Setting::both("sql_warnings", flag(false)).no_option().doc("Single-row INSERT says when there are warnings.");
-    SqlSafeUpdates = Setting::both("sql_safe_updates", flag(false)).doc("UPDATE and DELETE need a key in WHERE or a LIMIT.");
+    SqlWarnings = Setting::both("sql_warnings", flag(false)).no_option().doc("Single-row INSERT says when there are warnings.").no_effect("as with OFF");
+    SqlSafeUpdates = Setting::both("sql_safe_updates", flag(false)).doc("UPDATE and DELETE need a key in WHERE or a LIMIT.").no_effect("not enforced yet");
     SqlAutoIsNull = Setting::both("sql_auto_is_null", flag(false)).no_option().no_effect("`IS NULL` never finds the last row").doc("`WHERE auto_increment IS NULL` finds the last row.");
     SqlBigSelects = Setting::both("sql_big_selects", flag(true)).no_option().no_effect("statements are not refused for their size").doc("Allow SELECTs that read more than max_join_size rows.");
     SqlBufferResult = Setting::both("sql_buffer_result", flag(false)).no_option().no_effect(BUFFERS).doc("Put results into temporary tables.");
@@ -312,11 +309,11 @@ settings! {
     InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).doc("AUTO_INCREMENT value of the next INSERT.");
     Timestamp = Setting::session("timestamp", real(0.0, 0.0, 2_147_483_647.0)).computed().doc("The session's clock; 0 is the real one.").unit("seconds");
     PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).computed().doc("Connection number to write into events.");
-    RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().");
-    RandSeed2 = Setting::session("rand_seed2", num(0, 0, u64::MAX)).doc("State of RAND().");
+    RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
+    RandSeed2 = Setting::session("rand_seed2", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
     ErrorCount = Setting::session("error_count", num(0, 0, u64::MAX)).read_only().computed().doc("Errors of the last statement.");
     WarningCount = Setting::session("warning_count", num(0, 0, u64::MAX)).read_only().computed().doc("Conditions of the last statement.");
-    MaxErrorCount = Setting::both("max_error_count", num(64, 0, 65_535)).doc("Conditions that are kept for SHOW WARNINGS.");
+    MaxErrorCount = Setting::both("max_error_count", num(64, 0, 65_535)).doc("Conditions that are kept for SHOW WARNINGS.").no_effect("not enforced yet");
     NoteVerbosity = Setting::both("note_verbosity", set(5, &["basic", "unusable_keys", "explain"])).no_effect("all notes are sent").doc("Which notes are sent.");
     GroupConcatMaxLen = Setting::both("group_concat_max_len", num(1 << 20, 4, 1 << 30)).doc("Longest result of GROUP_CONCAT.").unit("bytes");
     DivPrecisionIncrement = Setting::both("div_precision_increment", num(4, 0, 38)).doc("Digits that `/` adds.");
@@ -325,10 +322,10 @@ settings! {
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
-    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; 0 is no limit.");
+    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; 0 is no limit.").no_effect("not enforced yet");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
-    ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.");
+    ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.").no_effect("as with ON");
     TimeZone = Setting::both("time_zone", text("SYSTEM")).no_option().doc("Time zone of the session. The option is --default-time-zone.");
     SystemTimeZone = Setting::fact("system_time_zone", text("UTC")).doc("Time zone of the machine.");
     LcTimeNames = Setting::both("lc_time_names", word(0, LOCALES)).doc("Language of names of days and months.");
@@ -377,7 +374,7 @@ settings! {
     TableOpenCache = Setting::inert("table_open_cache", num(2000, 10, 1 << 20), "tables are shared by all sessions").doc("Open tables.");
     TableDefinitionCache = Setting::inert("table_definition_cache", num(400, 400, 2 << 20), "all definitions are in memory").doc("Table definitions in memory.");
     LocalInfile = Setting::global("local_infile", flag(false)).doc("Allow LOAD DATA LOCAL. MariaDB's default is ON.").no_effect("LOAD DATA is not there yet");
-    SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use.");
+    SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use.").no_effect("LOAD DATA is not there yet");
     SlowQueryLog = Setting::both("slow_query_log", flag(false)).no_effect(LOG_FILES).doc("Log slow statements.");
     LogSlowQuery = Setting::both("log_slow_query", flag(false)).no_effect(LOG_FILES).alias(VarId::SlowQueryLog).doc("The same.");
     SlowQueryLogFile = Setting::inert("slow_query_log_file", path(""), LOG_FILES).doc("File of slow statements.");
@@ -387,7 +384,7 @@ settings! {
     GeneralLog = Setting::inert("general_log", flag(false), LOG_FILES).doc("Log all statements.");
     GeneralLogFile = Setting::inert("general_log_file", path(""), LOG_FILES).doc("File of all statements.");
     LogOutput = Setting::inert("log_output", text("FILE"), LOG_FILES).doc("Where logs go.");
-    LogWarnings = Setting::both("log_warnings", num(2, 0, U32)).doc("How much the error log holds.");
+    LogWarnings = Setting::both("log_warnings", num(2, 0, U32)).doc("How much the error log holds.").no_effect("the error log is short");
     ProgressReportTime = Setting::both("progress_report_time", num(5, 0, U32)).no_effect("progress is in SHOW PROCESSLIST").doc("Seconds between progress reports to the client.").unit("seconds");
 
     // --- Connections ------------------------------------------------------------------------------------------
@@ -396,7 +393,7 @@ settings! {
     Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket; relative to the data directory.");
     SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
     SkipNameResolve = Setting::global("skip_name_resolve", flag(true)).read_only().doc("Host names of clients are never looked up; accounts match addresses.").no_effect("names are never looked up");
-    SkipGrantTables = Setting::global("skip_grant_tables", flag(false)).read_only().doc("Every user may do everything.");
+    SkipGrantTables = Setting::global("skip_grant_tables", flag(false)).read_only().doc("Every user may do everything.").no_effect("accounts are always checked");
     BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
     MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).doc("Connections at a time; one more is kept for root.");
     MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").doc("Failures until a host is blocked.");
@@ -412,7 +409,7 @@ settings! {
     NetRetryCount = Setting::both("net_retry_count", num(10, 1, U32)).no_effect("reads are retried by epoll").doc("Retries of a read.");
     MaxAllowedPacket = Setting::both("max_allowed_packet", blocks(16 << 20, 1024, 1 << 30, 1024)).session_read_only().doc("Largest statement or value.").unit("bytes");
     TcpNodelay = Setting::both("tcp_nodelay", flag(true)).no_effect("always on").doc("Send without delay.");
-    TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds");
+    TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds").no_effect("the system's value holds");
     InitConnect = Setting::global("init_connect", text("")).doc("Statements every connection without SUPER runs first.").no_effect("not run yet");
     InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
@@ -441,8 +438,8 @@ settings! {
 
     // --- Files and process ------------------------------------------------------------------------------------
     Datadir = Setting::global("datadir", path("/var/lib/cohort/")).read_only().doc("Data directory.");
-    Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.");
-    Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files.");
+    Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.").no_effect("nothing is read from there");
+    Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files.").no_effect("nothing is written there");
     PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
     PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the process number.");
     LogError = Setting::global("log_error", path("")).read_only().doc("File of the error log; empty is standard error.");

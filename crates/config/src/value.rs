@@ -263,7 +263,7 @@ fn parse_size(text: &str) -> Result<(u64, bool), Misfit> {
     }
     // More digits than 64 bits hold is the largest number, which the bounds then lower.
     let number: u64 = number.parse().unwrap_or(u64::MAX);
-    let magnitude = number.checked_mul(1 << shift).unwrap_or(u64::MAX);
+    let magnitude = number.saturating_mul(1 << shift);
     Ok((magnitude, negative))
 }
 

@@ -275,7 +275,8 @@ fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
     out.put_u8(b'#');
     out.extend_from_slice(error.code.sqlstate().as_bytes());
     // Messages are at most 511 bytes, as in MariaDB; cut between characters.
-    let end = error.message.floor_char_boundary(511);
+    let fits = |end: &usize| error.message.is_char_boundary(*end);
+    let end = (0..=error.message.len().min(511)).rev().find(fits).unwrap_or(0);
     out.extend_from_slice(&error.message.as_bytes()[..end]);
 }
 

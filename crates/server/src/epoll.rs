@@ -85,13 +85,6 @@ impl EventFd {
         // SAFETY: eight bytes from a live variable. A full counter means that the waiter is awake anyway.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
-
-    /// Back to zero.
-    pub fn clear(&self) {
-        let mut count: u64 = 0;
-        // SAFETY: eight bytes into a live variable; nothing to read is fine.
-        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
-    }
 }
 
 impl AsRawFd for EventFd {

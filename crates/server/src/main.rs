@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_commit::Coordinator;
 use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::signals::{self, Signal};
@@ -20,6 +21,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How long statements may go on after a stop was asked for.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks for binary log files that are old enough to go.
+const EXPIRE_EVERY: Duration = Duration::from_secs(600);
 
 fn main() -> ExitCode {
     signals::block();
@@ -136,6 +139,7 @@ fn serve(
         globals.uint(VarId::Port)
     ));
 
+    expire_binlog_now_and_then(globals, &commit, log, world);
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     backend.kill_all();
@@ -247,16 +251,40 @@ fn open_log(globals: &Globals, datadir: &Datadir, world: &World) -> std::io::Res
 }
 
 fn warn_of_risks(globals: &Globals, log: &ErrorLog) {
-    for id in [VarId::SyncBinlog, VarId::FlushLogAtTrxCommit] {
-        let setting = id.setting();
-        let safe = globals.uint(id) == 1 || id == VarId::FlushLogAtTrxCommit && globals.uint(id) == 3;
-        if let (false, Some(what)) = (safe, setting.may_lose_data) {
-            log.warning(format_args!("{}={} may lose data: {what}", setting.name, globals.uint(id)));
-        }
+    let risky = VarId::shown().filter(|id| id.setting().may_lose_data.is_some() && !globals.is_default(*id));
+    for setting in risky.map(VarId::setting) {
+        let what = setting.may_lose_data.unwrap_or_default();
+        log.warning(format_args!("{} may lose data: {what}", setting.name));
     }
 }
 
-fn flush_logs(log: &ErrorLog, commit: &cohort_commit::Coordinator) {
+/// Removes old binary log files, now and then, while the server runs.
+fn expire_binlog_now_and_then(
+    globals: &Arc<Globals>,
+    commit: &Arc<Coordinator>,
+    log: &ErrorLog,
+    world: &World,
+) {
+    let (globals, commit, own_log) = (Arc::clone(globals), Arc::downgrade(commit), log.clone());
+    let clock = world.clock.clone();
+    let run = move || {
+        while let Some(commit) = commit.upgrade() {
+            match storage::expire_binlog(&commit, &globals, &*clock) {
+                Ok(0) => {}
+                Ok(files) => own_log.note(format_args!("{files} old binary log files were removed")),
+                Err(error) => own_log.warning(format_args!("Old binary log files stay: {error}")),
+            }
+            drop(commit);
+            std::thread::sleep(EXPIRE_EVERY);
+        }
+    };
+    // Ends with the process.
+    if let Err(error) = std::thread::Builder::new().name("expire".into()).spawn(run) {
+        log.warning(format_args!("Old binary log files stay: {error}"));
+    }
+}
+
+fn flush_logs(log: &ErrorLog, commit: &Coordinator) {
     if let Err(error) = log.reopen() {
         log.error(format_args!("Can't open the error log anew: {error}"));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
-use cohort_binlog::{BinlogName, CacheOptions};
+use cohort_binlog::{BinlogFiles, BinlogName, CacheOptions};
 use cohort_catalog::{Catalog, CatalogStore};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
@@ -16,7 +16,7 @@ use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
-use cohort_vfs::World;
+use cohort_vfs::{Clock, World};
 use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
@@ -171,6 +171,30 @@ pub fn pace_options(globals: &Globals) -> PaceOptions {
         is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
         wait_count: globals.uint(VarId::BinlogCommitWaitCount) as usize,
         wait_us: globals.uint(VarId::BinlogCommitWaitUsec),
+    }
+}
+
+/// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how many.
+pub fn expire_binlog(commit: &Coordinator, globals: &Globals, clock: &dyn Clock) -> Result<usize, String> {
+    let keep_s = match globals.uint(VarId::BinlogExpireLogsSeconds) {
+        0 => (globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
+        seconds => seconds,
+    };
+    let now_s = clock.wall_us() / 1_000_000;
+    if keep_s == 0 || keep_s >= now_s {
+        return Ok(0);
+    }
+    let before = (now_s - keep_s) as u32;
+    // After a checkpoint recovery needs nothing behind what is synced (I7).
+    commit.checkpoint().map_err(|e| e.to_string())?;
+    let purge = |files: &mut BinlogFiles| match files.synced() {
+        Some(synced) => files.purge_before(before, synced.file),
+        None => Ok(Vec::new()),
+    };
+    match commit.with_binlog_files(purge) {
+        None => Ok(0),
+        Some(Ok(Ok(gone))) => Ok(gone.len()),
+        Some(Ok(Err(error)) | Err(error)) => Err(error.to_string()),
     }
 }
 
