@@ -214,7 +214,9 @@ pub(super) fn default_of(
         ColumnDefault::Expr { expr, .. } => {
             // Bound once to find out whether it can be; what it yields is checked when it is used.
             constant_expr(ctx, expr)?;
-            Ok(DefaultValue::Expression(cohort_sql::print::expr(expr)))
+            let text = cohort_sql::print::expr(expr);
+            let is_call = text.ends_with(')') && text.starts_with(|c: char| c.is_ascii_alphabetic());
+            Ok(DefaultValue::Expression(if is_call { text } else { format!("({text})") }))
         }
     }
 }

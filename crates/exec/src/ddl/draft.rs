@@ -32,6 +32,8 @@ pub(super) struct DraftKey {
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) origin: Option<usize>,
+    /// A column that it had and that was dropped.
+    pub(super) lost: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +98,7 @@ impl TableDraft {
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             origin: Some(n),
+            lost: None,
         });
         TableDraft {
             name: table.name.clone(),

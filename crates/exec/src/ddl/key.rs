@@ -39,6 +39,7 @@ pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
         parts: def.parts.iter().map(part).collect(),
         comment: def.options.comment.clone().unwrap_or_default(),
         origin: None,
+        lost: None,
     })
 }
 
@@ -180,6 +181,7 @@ mod tests {
             parts: vec![DraftPart { column: column.to_owned(), prefix: None }],
             comment: String::new(),
             origin: None,
+            lost: None,
         }
     }
 

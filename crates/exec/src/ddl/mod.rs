@@ -38,6 +38,7 @@
 //! | `privilege` | [`check_privilege`]: may the session do that |
 //! | `orphans` | [`drop_orphans`] |
 
+mod alter_table;
 mod charset;
 mod column;
 mod create_table;
@@ -48,6 +49,7 @@ mod ids;
 mod key;
 mod options;
 mod orphans;
+mod rebuild;
 mod work;
 
 use cohort_sql::ast::Statement;
@@ -79,6 +81,9 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::DropTable(drop) => drop_table::drop(ctx, drop),
         Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
         Statement::Truncate(name) => drop_table::truncate(ctx, name),
+        Statement::AlterTable(alter) => alter_table::alter(ctx, alter),
+        Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
+        Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
         _ => return None,
     };
     // Without a commit the locks would stay until the next one.

@@ -1,0 +1,401 @@
+//! ALTER TABLE, CREATE INDEX, DROP INDEX.
+
+use std::sync::Arc;
+
+use cohort_catalog::{CatalogChange, DefaultValue, IndexKind, TableName};
+use cohort_sql::ast::{
+    AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
+    TableOption,
+};
+use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use super::column::ColumnHome;
+use super::draft::{DraftColumn, TableDraft};
+use super::drop_table::{lock_target, qualified_one, renamed};
+use super::rebuild::rebuild;
+use super::work::{Changes, LogText, commit, lock_table, not_supported};
+use super::{DdlOutcome, charset, column, key, options};
+use crate::bind::same_name;
+use crate::statement::StatementContext;
+
+pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
+    let mut actions = Vec::new();
+    if create.mode == CreateMode::OrReplace {
+        let name = create.key.name.clone().unwrap_or_default();
+        actions.push(AlterAction::DropKey { if_exists: true, name });
+    }
+    let mut key = create.key.clone();
+    key.if_not_exists = create.mode == CreateMode::IfNotExists;
+    actions.push(AlterAction::AddKey(key));
+    let alter = AlterTable {
+        ignore: false,
+        if_exists: false,
+        table: create.table.clone(),
+        actions,
+        alter: create.alter.clone(),
+    };
+    self::alter(ctx, &alter)
+}
+
+pub(super) fn drop_index(ctx: &mut StatementContext<'_>, drop: &DropIndex) -> SqlResult<DdlOutcome> {
+    let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
+        true => AlterAction::DropPrimaryKey { if_exists: drop.if_exists },
+        false => AlterAction::DropKey { if_exists: drop.if_exists, name: drop.name.clone() },
+    };
+    let alter = AlterTable {
+        ignore: false,
+        if_exists: false,
+        table: drop.table.clone(),
+        actions: vec![action],
+        alter: drop.alter.clone(),
+    };
+    self::alter(ctx, &alter)
+}
+
+/// What an ALTER TABLE asks for besides a new description.
+#[derive(Default)]
+struct Extras {
+    /// ENGINE= or FORCE: the rows are copied whatever changes.
+    rebuild: bool,
+    rename: Option<TableName>,
+}
+
+pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
+    if alter.ignore {
+        return Err(not_supported("ALTER IGNORE TABLE"));
+    }
+    let before = match lock_table(ctx, &alter.table) {
+        Err(error) if alter.if_exists && error.code == ErrorCode::NoSuchTable => {
+            ctx.eval.note(error.code, error.message);
+            return Ok(DdlOutcome::default());
+        }
+        other => other?,
+    };
+    let mut draft = TableDraft::of(&before);
+    let mut extras = Extras::default();
+    for action in ordered(&alter.actions) {
+        apply(ctx, &mut draft, &mut extras, action)?;
+    }
+    if draft.columns.is_empty() {
+        return Err(SqlError::cannot_drop_all_columns());
+    }
+    drop_emptied_keys(&mut draft)?;
+    let after = draft.finish(ctx, before.id, Some(&before))?;
+    check_algorithm(&alter.alter)?;
+    let mut changes = Changes::default();
+    let (mut table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
+    if let Some(to) = &extras.rename {
+        lock_target(ctx, to)?;
+        let catalog = ctx.db.catalog();
+        table = renamed(&catalog, &Arc::new(table), to)?;
+    }
+    changes.catalog.push(CatalogChange::PutTable(table));
+    let warnings = ctx.eval.warning_count();
+    commit(ctx, changes, LogText::AsWritten)?;
+    let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+    Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
+}
+
+fn check_algorithm(options: &AlterOptions) -> SqlResult<()> {
+    let instant = options.algorithm.as_deref() == Some("INSTANT");
+    let online = options.lock.as_deref().is_some_and(|lock| lock == "NONE" || lock == "SHARED");
+    if online || instant {
+        let what = if instant { "ALGORITHM=INSTANT" } else { "LOCK=NONE/SHARED" };
+        return Err(SqlError::new(
+            ErrorCode::AlterOperationNotSupported,
+            format!("{what} is not supported for this operation. Try LOCK=EXCLUSIVE"),
+        ));
+    }
+    Ok(())
+}
+
+/// MariaDB drops before it adds, whatever the order they are written in.
+fn ordered(actions: &[AlterAction]) -> impl Iterator<Item = &AlterAction> {
+    let drops = |action: &&AlterAction| {
+        matches!(action, AlterAction::DropKey { .. } | AlterAction::DropPrimaryKey { .. })
+    };
+    actions.iter().filter(drops).chain(actions.iter().filter(move |action| !drops(action)))
+}
+
+fn apply(
+    ctx: &mut StatementContext<'_>,
+    draft: &mut TableDraft,
+    extras: &mut Extras,
+    action: &AlterAction,
+) -> SqlResult<()> {
+    match action {
+        AlterAction::AddColumn { if_not_exists, column, position } => {
+            if *if_not_exists && draft.column(&column.name).is_some() {
+                note(ctx, &SqlError::duplicate_column(&column.name));
+                return Ok(());
+            }
+            let made = column::draft(ctx, column, home(&draft.clone()))?;
+            place(draft, made, position, None)
+        }
+        AlterAction::DropColumn { if_exists, name } => drop_column(ctx, draft, name, *if_exists),
+        AlterAction::ModifyColumn { if_exists, column, position } => {
+            change_column(ctx, draft, (&column.name, *if_exists), column, position)
+        }
+        AlterAction::ChangeColumn { if_exists, old_name, column, position } => {
+            change_column(ctx, draft, (old_name, *if_exists), column, position)
+        }
+        AlterAction::RenameColumn { if_exists, old_name, new_name } => {
+            let Some(n) = find_column(ctx, draft, old_name, *if_exists)? else { return Ok(()) };
+            rename_column(draft, n, new_name);
+            Ok(())
+        }
+        AlterAction::SetDefault { if_exists, column, default } => {
+            set_default(ctx, draft, (column, *if_exists), default.as_ref())
+        }
+        AlterAction::AddKey(_)
+        | AlterAction::DropKey { .. }
+        | AlterAction::DropPrimaryKey { .. }
+        | AlterAction::RenameKey { .. }
+        | AlterAction::DropConstraint { .. } => apply_key(ctx, draft, action),
+        AlterAction::RenameTable(to) => {
+            extras.rename = Some(qualified_one(ctx, to)?);
+            Ok(())
+        }
+        AlterAction::Option(option) => apply_option(ctx, draft, extras, option),
+        AlterAction::ConvertCharset { charset, collation } => {
+            let to = charset::resolve(charset.as_deref(), collation.as_deref(), draft.collation)?;
+            convert(draft, to);
+            Ok(())
+        }
+        AlterAction::EnableKeys | AlterAction::DisableKeys => Ok(()),
+        AlterAction::Force => {
+            extras.rebuild = true;
+            Ok(())
+        }
+        AlterAction::OrderBy(_) => Ok(()),
+        AlterAction::AddForeignKey(_) | AlterAction::DropForeignKey { .. } => Err(not_supported("FOREIGN KEY")),
+        AlterAction::AddCheck(_) => Err(not_supported("CHECK constraints")),
+    }
+}
+
+fn apply_option(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    extras: &mut Extras,
+    option: &TableOption,
+) -> SqlResult<()> {
+    match option {
+        TableOption::Engine(engine) => {
+            draft.engine = options::engine(ctx, Some(engine), &draft.name.table)?;
+            extras.rebuild = true;
+            Ok(())
+        }
+        TableOption::Charset(_) | TableOption::Collate(_) => {
+            draft.collation = options::collation(std::slice::from_ref(option), draft.collation)?;
+            Ok(())
+        }
+        other => options::apply(draft, other),
+    }
+}
+
+fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterAction) -> SqlResult<()> {
+    match action {
+        AlterAction::AddKey(def) => {
+            let made = key::draft(def)?;
+            let exists = made.name.as_deref().is_some_and(|name| draft.key(name).is_some());
+            if exists && def.if_not_exists {
+                let name = made.name.as_deref().unwrap_or_default();
+                note(ctx, &SqlError::duplicate_key_name(name));
+                return Ok(());
+            }
+            draft.keys.push(made);
+        }
+        AlterAction::DropKey { if_exists, name } | AlterAction::DropConstraint { if_exists, name } => {
+            let kind = if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
+            match draft.key(name) {
+                Some(n) => drop(draft.keys.remove(n)),
+                None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,
+            }
+        }
+        AlterAction::DropPrimaryKey { if_exists } => {
+            match draft.keys.iter().position(|k| k.kind == IndexKind::Primary) {
+                Some(n) => drop(draft.keys.remove(n)),
+                None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
+            }
+        }
+        AlterAction::RenameKey { if_exists, old_name, new_name } => match draft.key(old_name) {
+            Some(n) => draft.keys[n].name = Some(new_name.clone()),
+            None => {
+                let table = &draft.name.table;
+                missing(ctx, SqlError::unknown_key(old_name, table), *if_exists)?;
+            }
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+fn note(ctx: &StatementContext<'_>, error: &SqlError) {
+    ctx.eval.note(error.code, error.message.clone());
+}
+
+/// What is not there: an error, or with IF EXISTS a note.
+fn missing(ctx: &StatementContext<'_>, error: SqlError, if_exists: bool) -> SqlResult<()> {
+    if !if_exists {
+        return Err(error);
+    }
+    note(ctx, &error);
+    Ok(())
+}
+
+fn home(draft: &TableDraft) -> ColumnHome<'_> {
+    ColumnHome { schema: &draft.name.schema, table: &draft.name.table, collation: draft.collation }
+}
+
+/// Puts a column where it belongs: at `unmoved`, if nothing was written and there is such a place.
+fn place(
+    draft: &mut TableDraft,
+    column: DraftColumn,
+    position: &ColumnPosition,
+    unmoved: Option<usize>,
+) -> SqlResult<()> {
+    let at = match position {
+        ColumnPosition::Unspecified => unmoved.unwrap_or(draft.columns.len()),
+        ColumnPosition::First => 0,
+        ColumnPosition::After(name) => {
+            let found = draft.column(name);
+            1 + found.ok_or_else(|| SqlError::unknown_column(name, &draft.name.table))?
+        }
+    };
+    draft.columns.insert(at, column);
+    Ok(())
+}
+
+fn find_column(
+    ctx: &StatementContext<'_>,
+    draft: &TableDraft,
+    name: &str,
+    if_exists: bool,
+) -> SqlResult<Option<usize>> {
+    let found = draft.column(name);
+    if found.is_none() {
+        missing(ctx, SqlError::unknown_column(name, &draft.name.table), if_exists)?;
+    }
+    Ok(found)
+}
+
+fn drop_column(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    name: &str,
+    if_exists: bool,
+) -> SqlResult<()> {
+    let Some(n) = draft.column(name) else {
+        return missing(ctx, SqlError::cannot_drop("COLUMN", name), if_exists);
+    };
+    let column = draft.columns.remove(n).column.name;
+    for key in &mut draft.keys {
+        let is_other = |part: &super::draft::DraftPart| !same_name(&part.column, &column);
+        let parts = key.parts.len();
+        key.parts.retain(is_other);
+        if key.parts.len() < parts {
+            key.lost = Some(column.clone());
+        }
+    }
+    Ok(())
+}
+
+/// A key goes with its last column. A unique one that loses some would promise more than before.
+fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
+    draft.keys.retain(|key| !key.parts.is_empty());
+    let lossy = draft.keys.iter().filter(|key| key.kind != IndexKind::Secondary);
+    match lossy.filter_map(|key| key.lost.as_ref()).next() {
+        Some(column) => Err(SqlError::key_column_missing(column)),
+        None => Ok(()),
+    }
+}
+
+fn rename_column(draft: &mut TableDraft, n: usize, to: &str) {
+    let from = std::mem::replace(&mut draft.columns[n].column.name, to.to_owned());
+    for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+        if same_name(&part.column, &from) {
+            part.column = to.to_owned();
+        }
+    }
+}
+
+fn change_column(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    (name, if_exists): (&str, bool),
+    def: &ColumnDef,
+    position: &ColumnPosition,
+) -> SqlResult<()> {
+    let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
+    let mut made = column::draft(ctx, def, home(&draft.clone()))?;
+    let old = &draft.columns[n];
+    made.origin = old.origin;
+    // What rows without the column hold stays what they hold.
+    made.column.value_in_old_rows = old.column.value_in_old_rows.clone();
+    rename_column(draft, n, &def.name);
+    draft.columns.remove(n);
+    place(draft, made, position, Some(n))
+}
+
+fn set_default(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    (name, if_exists): (&str, bool),
+    default: Option<&cohort_sql::ast::ColumnDefault>,
+) -> SqlResult<()> {
+    let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
+    let column = draft.columns[n].column.clone();
+    draft.columns[n].column.default = match default {
+        None => DefaultValue::None,
+        Some(default) => {
+            let home = ColumnHome {
+                schema: &draft.name.schema,
+                table: &draft.name.table,
+                collation: draft.collation,
+            };
+            column::default_of(ctx, &column.name, default, &column.ty, column.nullable, home)?
+        }
+    };
+    Ok(())
+}
+
+/// CONVERT TO: every text column gets the collation; TEXT grows so that it holds what it held.
+fn convert(draft: &mut TableDraft, to: Collation) {
+    draft.collation = to;
+    for column in &mut draft.columns {
+        let ty = &mut column.column.ty;
+        match ty.kind {
+            TypeKind::Enum | TypeKind::Set => ty.collation = to,
+            TypeKind::Json => {}
+            kind if kind.is_text() => {
+                let grows = to.charset().mbmaxlen() > ty.collation.charset().mbmaxlen();
+                *ty = match (kind, to.charset() == Charset::Binary, grows) {
+                    (TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText, false, true) => {
+                        ColumnType::text_of_length(ty.length, to)
+                    }
+                    (_, false, _) => ColumnType { collation: to, ..ty.clone() },
+                    (_, true, _) => ty.clone(),
+                };
+            }
+            _ => {}
+        }
+        if let DefaultValue::Value(Value::Str(text)) = &mut column.column.default
+            && column.column.ty.kind.is_text()
+        {
+            text.collation = to;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_come_first() {
+        let drop = AlterAction::DropKey { if_exists: false, name: "k".to_owned() };
+        let actions = [AlterAction::Force, drop.clone()];
+        let order: Vec<_> = ordered(&actions).collect();
+        assert_eq!(order, [&drop, &AlterAction::Force]);
+    }
+}

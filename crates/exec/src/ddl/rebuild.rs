@@ -1,0 +1,265 @@
+//! What of a table's data an ALTER TABLE must make anew.
+//!
+//! | what changes | what is done |
+//! |---|---|
+//! | names, defaults, comments, options; NOT NULL nowhere | the description only |
+//! | a column added at the end whose value in old rows is one for all | the description: old rows lack it and read it |
+//! | secondary and unique keys | those keys are built from the rows |
+//! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
+
+use std::sync::Arc;
+
+use cohort_catalog::{DefaultValue, Table};
+use cohort_types::{
+    ErrorCode, Level, SqlError, SqlResult, StoreContext, Value, Warning,
+};
+
+use super::column::{ColumnHome, value_now};
+use super::draft::{Described, is_same_clustering, is_same_index};
+use super::work::{Changes, free};
+use crate::statement::StatementContext;
+use crate::table::{build_index, copy_rows};
+
+/// How much has to be made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Description,
+    Keys,
+    Rows,
+}
+
+/// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it loaded
+/// is dropped again on error.
+pub(super) fn rebuild(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: Described,
+    forced: bool,
+    changes: &mut Changes,
+) -> SqlResult<(Table, u64)> {
+    let mut after = after;
+    let extent = if forced { Extent::Rows } else { extent(before, &after) };
+    if extent != Extent::Rows {
+        fill_old_rows(ctx, before, &mut after)?;
+    }
+    let fresh = renumber(ctx, before, &mut after, extent);
+    let loaded: Vec<_> = fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
+    let made = match extent {
+        Extent::Description => Ok(0),
+        Extent::Keys => build_keys(ctx, before, &after.table, &fresh),
+        Extent::Rows => copy(ctx, before, &after),
+    };
+    match made {
+        Ok(rows) => {
+            let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
+            let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
+            changes.free(&before.engine, gone);
+            Ok((after.table, rows))
+        }
+        Err(error) => {
+            // The registry may hold the version that did not come to be.
+            ctx.db.tables.forget(before.id);
+            free(ctx, &loaded);
+            Err(error)
+        }
+    }
+}
+
+fn extent(before: &Table, after: &Described) -> Extent {
+    let table = &after.table;
+    let same_columns = before.columns.len() <= table.columns.len()
+        && table.columns.iter().enumerate().all(|(n, new)| match before.columns.get(n) {
+            Some(old) => {
+                after.column_origins[n] == Some(n) && old.ty == new.ty && old.nullable == new.nullable
+            }
+            // An expression is computed anew for every row; AUTO_INCREMENT counts them.
+            None => !matches!(new.default, DefaultValue::Expression(_)) && !new.auto_increment,
+        });
+    let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
+    let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
+    if !same_columns || starts_to_count || !is_same_clustering(before, after) || before.engine != table.engine {
+        return Extent::Rows;
+    }
+    let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
+    if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
+}
+
+/// What columns that were added at the end hold in the rows that are there.
+fn fill_old_rows(ctx: &StatementContext<'_>, before: &Table, after: &mut Described) -> SqlResult<()> {
+    let name = after.table.name.clone();
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
+    for (n, column) in after.table.columns.iter_mut().enumerate().skip(before.columns.len()) {
+        debug_assert_eq!(after.column_origins[n], None);
+        column.value_in_old_rows = value_now(ctx, column, home)?;
+    }
+    Ok(())
+}
+
+/// Gives new key spaces to what is made anew; which indexes those are.
+fn renumber(
+    ctx: &StatementContext<'_>,
+    before: &Table,
+    after: &mut Described,
+    extent: Extent,
+) -> Vec<usize> {
+    let catalog = ctx.db.catalog();
+    let is_fresh = |n: usize, after: &Described| match extent {
+        Extent::Rows => true,
+        _ => n > 0 && !is_same_index(before, after, n),
+    };
+    let fresh: Vec<usize> = (0..after.table.indexes.len()).filter(|&n| is_fresh(n, after)).collect();
+    for &n in &fresh {
+        after.table.indexes[n].id = ctx.db.ids.index(&catalog);
+    }
+    fresh
+}
+
+fn build_keys(
+    ctx: &mut StatementContext<'_>,
+    before: &Table,
+    table: &Table,
+    fresh: &[usize],
+) -> SqlResult<u64> {
+    ctx.process.set_state("copy to tmp table");
+    let total = estimate(ctx, before) * fresh.len() as u64;
+    let table = Arc::new(table.clone());
+    let process = ctx.process;
+    for (nth, &index) in fresh.iter().enumerate() {
+        let done_before = nth as u64 * (total / fresh.len() as u64);
+        let mut progress = |rows: u64| process.set_progress(percent(done_before + rows, total));
+        build_index(ctx.trx, &table, index, &mut progress)?;
+    }
+    Ok(0)
+}
+
+fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {
+    ctx.process.set_state("copy to tmp table");
+    let total = estimate(ctx, before) * after.table.indexes.len() as u64;
+    let mut to = after.table.clone();
+    for column in &mut to.columns {
+        column.value_in_old_rows = Value::Null;
+    }
+    let process = ctx.process;
+    let mut rows = 0;
+    let mut filled = Vec::new();
+    let name = after.table.name.clone();
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
+    let auto = after.table.columns.iter().position(|c| c.auto_increment);
+    let mut converter = Converter { after, row: 0, next: after.table.auto_increment_start.max(1), auto };
+    for (n, column) in after.table.columns.iter().enumerate() {
+        let is_new = after.column_origins[n].is_none();
+        filled.push(if is_new { value_now(ctx, column, home)? } else { Value::Null });
+    }
+    let sql_mode = ctx.session.env.sql_mode;
+    let zone = &ctx.session.env.time_zone;
+    let mut warnings: Vec<Warning> = Vec::new();
+    let store = StoreContext {
+        sql_mode,
+        strict: sql_mode.is_strict(),
+        database: &name.schema,
+        table: &name.table,
+        column: "",
+        row: 0,
+        zone,
+    };
+    let mut convert = |row: &[Value]| {
+        rows += 1;
+        converter.convert(row, &filled, &store, &mut warnings)
+    };
+    let mut progress = |done: u64| process.set_progress(percent(done, total));
+    copy_rows(ctx.trx, before, &Arc::new(to), &mut convert, &mut progress)?;
+    for warning in warnings {
+        ctx.eval.push_warning(warning);
+    }
+    Ok(rows)
+}
+
+/// Makes rows of the new table.
+struct Converter<'c> {
+    after: &'c Described,
+    row: u64,
+    /// The next value of an AUTO_INCREMENT column that was added.
+    next: u64,
+    auto: Option<usize>,
+}
+
+impl Converter<'_> {
+    fn convert(
+        &mut self,
+        row: &[Value],
+        filled: &[Value],
+        store: &StoreContext<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> SqlResult<Vec<Value>> {
+        self.row += 1;
+        let mut made = Vec::with_capacity(filled.len());
+        for (n, column) in self.after.table.columns.iter().enumerate() {
+            let Some(origin) = self.after.column_origins[n] else {
+                made.push(match self.auto {
+                    Some(auto) if auto == n => self.count(),
+                    _ => filled[n].clone(),
+                });
+                continue;
+            };
+            let value = row[origin].clone();
+            if value.is_null() {
+                made.push(self.null(n, store, warnings)?);
+                continue;
+            }
+            let store = StoreContext { column: &column.name, row: self.row, ..*store };
+            // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
+            made.push(column.ty.store(session_value(value, store.zone), &store, warnings)?);
+        }
+        Ok(made)
+    }
+
+    fn count(&mut self) -> Value {
+        let value = self.next;
+        self.next += 1;
+        let ty = &self.after.table.columns[self.auto.expect("counts only what counts")].ty;
+        match ty.kind {
+            cohort_types::TypeKind::Float => Value::Float(value as f32),
+            cohort_types::TypeKind::Double => Value::Double(value as f64),
+            _ if ty.unsigned => Value::UInt(value),
+            _ => Value::Int(value as i64),
+        }
+    }
+
+    fn null(&mut self, n: usize, store: &StoreContext<'_>, warnings: &mut Vec<Warning>) -> SqlResult<Value> {
+        let column = &self.after.table.columns[n];
+        if column.nullable {
+            return Ok(Value::Null);
+        }
+        if self.auto == Some(n) {
+            return Ok(self.count());
+        }
+        let error = SqlError::new(
+            ErrorCode::WarnDataTruncated,
+            format!("Data truncated for column '{}' at row {}", column.name, self.row),
+        );
+        if store.strict {
+            return Err(error);
+        }
+        warnings.push(Warning { level: Level::Warning, error });
+        Ok(column.ty.implicit_default())
+    }
+}
+
+/// A stored value as an assignment takes it.
+fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
+    match value {
+        Value::Timestamp(0) => Value::DateTime(Default::default()),
+        Value::Timestamp(micros) => Value::DateTime(zone.to_local(micros)),
+        other => other,
+    }
+}
+
+fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
+    let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    engine.map_or(0, |e| e.stats(table.clustered().id).entries)
+}
+
+/// Thousandths.
+fn percent(done: u64, total: u64) -> u32 {
+    if total == 0 { 0 } else { (done.saturating_mul(100_000) / total).min(100_000) as u32 }
+}
