@@ -233,6 +233,11 @@ impl Coordinator {
         self.pipeline.published()
     }
 
+    /// The newest transaction that has its place in the order: no `Latest` read that is done has seen a later one.
+    pub fn placed(&self) -> CommitSeq {
+        self.pipeline.placed()
+    }
+
     /// Reserves the log room and makes durable what is spilled; the last call that can fail (I6). May wait.
     #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
     pub fn prepare(&self, request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {

@@ -195,6 +195,11 @@ impl<E: CommitEnv> Pipeline<E> {
         CommitSeq(self.ordered.load(Ordering::Acquire))
     }
 
+    /// The newest transaction that has a place, applied or about to be: engines show nothing later.
+    pub fn placed(&self) -> CommitSeq {
+        CommitSeq(self.arrivals.lock().next.0 - 1)
+    }
+
     /// Gives the transaction its place (I1). At return it is applied in the engines; never waits for the disk.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));

@@ -252,3 +252,19 @@ fn a_binlog_played_back_gives_the_same_rows() {
     let again = answer(&mut copy, &statements[3]);
     assert_eq!(again, "1032 Can't find record in 't'");
 }
+
+#[test]
+fn covered_columns_come_from_the_index() {
+    check(
+        "
+        INSERT INTO t VALUES (1, 30, 7), (2, 20, NULL), (3, 10, 9) -> OK 3 id 3 Records: 3  Duplicates: 0  Warnings: 0
+        SELECT k FROM t FORCE INDEX (k) WHERE k BETWEEN 10 AND 20 -> 10; 20
+        SELECT k, id FROM t FORCE INDEX (k) WHERE k > 10 -> 20 2; 30 1
+        SELECT id, u FROM t FORCE INDEX (u) WHERE u > 0 -> 1 7; 3 9
+        SELECT COUNT(*) FROM t WHERE u IS NULL -> 1
+        SELECT k, u FROM t FORCE INDEX (k) WHERE k > 10 -> 20 NULL; 30 7
+        UPDATE t SET k = 5 WHERE id = 1 -> OK 1 Rows matched: 1  Changed: 1  Warnings: 0
+        SELECT k, id FROM t FORCE INDEX (k) WHERE k < 10 -> 5 1
+        ",
+    );
+}

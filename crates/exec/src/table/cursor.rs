@@ -14,6 +14,9 @@
 //! A point access by the whole clustered key locks first and reads once. The key stays locked when there is no row:
 //! nobody inserts it before this transaction ends.
 //!
+//! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
+//! ([`Covering`]).
+//!
 //! # Missing
 //! Gap locks: an insert into a range that was read with locks is not stopped.
 
@@ -25,6 +28,7 @@ use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value, successor};
 
 use crate::table::access::{KeySpan, KeySpans};
+use crate::table::covering::Covering;
 use crate::table::open_table::OpenTable;
 use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 
@@ -87,6 +91,7 @@ pub struct TableCursor {
     value: Vec<u8>,
     index_key: Vec<u8>,
     some: Vec<Value>,
+    covering: Option<Covering>,
 }
 
 /// Where the next candidate lies.
@@ -124,13 +129,18 @@ impl TableCursor {
             value: Vec::new(),
             index_key: Vec::new(),
             some: Vec::new(),
+            covering: None,
         };
+        if cursor.view.is_some() {
+            cursor.covering = Covering::of(&cursor.table, cursor.spans.index, &cursor.options.columns);
+        }
         cursor.batch_entries = cursor.first_batch_entries();
         Ok(cursor)
     }
 
-    /// Starts again with other spans: the inner table of a join.
+    /// Starts again with other spans of the same index: the inner table of a join.
     pub fn reopen(&mut self, spans: KeySpans) {
+        debug_assert_eq!(spans.index, self.spans.index);
         self.spans = spans;
         self.span_next = 0;
         self.range = None;
@@ -218,6 +228,9 @@ impl TableCursor {
         let more = engine
             .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
             .map_err(engine_error)?;
+        if self.view.is_none() {
+            trx.note_search();
+        }
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
         let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
         self.batch_entries = (self.batch_entries * 4).min(room);
@@ -242,6 +255,11 @@ impl TableCursor {
         if let (Candidate::Entry, true) = (&candidate, is_clustered) {
             let (_, value) = self.batch.get(self.batch_at - 1);
             self.table.decode(value, &self.options.columns, &mut self.some, row)?;
+            return Ok(true);
+        }
+        if let (Candidate::Entry, Some(covering)) = (&candidate, &self.covering) {
+            let (key, value) = self.batch.get(self.batch_at - 1);
+            covering.decode(&self.table, self.spans.index, key, value, row)?;
             return Ok(true);
         }
         // Taken out while it is read by, so that no reference to it is counted.
@@ -288,7 +306,11 @@ impl TableCursor {
                 debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
-                engine.get(at, id, &self.index_key, &mut self.key).map_err(engine_error)
+                let found = engine.get(at, id, &self.index_key, &mut self.key).map_err(engine_error)?;
+                if self.view.is_none() && matches!(at, ReadAt::Latest) {
+                    trx.note_search();
+                }
+                Ok(found)
             }
         }
     }

@@ -5,6 +5,7 @@
 //! | `access` | [`Access`]: which part of which index is read; [`KeySpans`]: the same as bytes |
 //! | `resolve` | from one to the other: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
+//! | `covering` | rows out of index entries alone |
 //! | `open_table` | [`OpenTable`]: a table's codecs and counters, made once and shared |
 //! | `keys` | index entries of a row |
 //! | `image` | row images and table maps of the binlog |
@@ -15,6 +16,7 @@
 mod access;
 mod auto_increment;
 mod build;
+mod covering;
 mod cursor;
 mod image;
 mod keys;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_engine::{EngineTrx, ReadView, Savepoint};
 use cohort_locks::LockOwner;
 use cohort_types::SqlResult;
@@ -30,6 +31,8 @@ pub(crate) struct Active {
     /// By the engine's place in `Database::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
     pub(crate) locks: LockOwner,
+    /// The newest transaction that unlocked searches for rows may have seen, or missed rows by.
+    pub(crate) searched: CommitSeq,
     pub(crate) log: StatementLog,
     pub(crate) savepoints: Vec<NamedSavepoint>,
     /// Tables whose auto-increment counter this transaction must make durable.
@@ -62,11 +65,17 @@ impl Active {
             view: None,
             engines,
             locks,
+            searched: CommitSeq(0),
             log,
             savepoints: Vec::new(),
             counters: Vec::new(),
             statement: Mark::default(),
         }
+    }
+
+    /// What must be hardened before the client may learn what this transaction has read under locks (I5).
+    pub(crate) fn has_seen(&self) -> CommitSeq {
+        self.locks.depends_on().max(self.searched)
     }
 
     /// Whether any engine holds a write.

@@ -195,8 +195,14 @@ impl SessionTrx {
     /// them (I5). Called by locking reads, by errors, and when a transaction ends without writes of its own.
     pub(crate) fn reveal(&mut self) {
         if let Some(active) = &self.active {
-            self.hold_until = self.hold_until.max(active.locks.depends_on());
+            self.hold_until = self.hold_until.max(active.has_seen());
         }
+    }
+
+    /// The newest rows were searched without locks: which rows there are depends on transactions up to now (I5).
+    pub(crate) fn note_search(&mut self) {
+        let (db, active, _) = self.parts();
+        active.searched = active.searched.max(db.commit.placed());
     }
 
     /// The table's codecs and counters.
@@ -255,7 +261,7 @@ impl SessionTrx {
 
     /// Ends a transaction that leaves nothing behind, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Active) {
-        self.hold_until = self.hold_until.max(active.locks.depends_on());
+        self.hold_until = self.hold_until.max(active.has_seen());
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.row_locks() == 0 && active.locks.depends_on() == CommitSeq(0);
         self.db.locks.release_all(&mut active.locks);

@@ -1,0 +1,81 @@
+//! Rows out of the entries of a secondary index alone: no clustered row is read.
+
+use cohort_catalog::IndexKind;
+use cohort_types::{KeyError, KeyPart, SqlResult, Value};
+
+use crate::table::cursor::Columns;
+use crate::table::open_table::OpenTable;
+
+/// What to do with a part of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// Its value is that of this column.
+    Take(usize, KeyPart),
+    Skip(KeyPart),
+}
+
+/// How the columns wanted are read from an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Covering {
+    /// Of the index's own columns.
+    key: Vec<Step>,
+    /// Of the clustered key behind them.
+    clustered: Vec<Step>,
+}
+
+impl Covering {
+    /// None if the index does not have all the columns, or the clustered index is read anyway.
+    pub(super) fn of(table: &OpenTable, index: usize, columns: &Columns) -> Option<Covering> {
+        let Columns::Some(wanted) = columns else { return None };
+        if index == 0 {
+            return None;
+        }
+        let mut missing: Vec<usize> = wanted.to_vec();
+        let mut steps = |index: usize| -> Vec<Step> {
+            let parts = table.indexes[index].parts.iter();
+            parts
+                .map(|(column, part)| {
+                    let usable = part.prefix.is_none() && part.is_reversible();
+                    match missing.iter().position(|m| m == column).filter(|_| usable) {
+                        Some(at) => Step::Take(missing.swap_remove(at), part.clone()),
+                        None => Step::Skip(part.clone()),
+                    }
+                })
+                .collect()
+        };
+        let (key, mut clustered) = (steps(index), steps(0));
+        // Nothing is behind the clustered key: its tail need not be passed over.
+        let used = clustered.iter().rposition(|step| matches!(step, Step::Take(..))).map_or(0, |n| n + 1);
+        clustered.truncate(used);
+        missing.is_empty().then_some(Covering { key, clustered })
+    }
+
+    /// The row of an entry; columns not wanted are NULL.
+    pub(super) fn decode(
+        &self,
+        table: &OpenTable,
+        index: usize,
+        key: &[u8],
+        value: &[u8],
+        row: &mut Vec<Value>,
+    ) -> SqlResult<()> {
+        row.clear();
+        row.resize(table.columns().len(), Value::Null);
+        let mut rest = key;
+        let result = take(&self.key, &mut rest, row).and_then(|()| {
+            let mut clustered = if table.indexes[index].kind == IndexKind::Unique { value } else { rest };
+            take(&self.clustered, &mut clustered, row)
+        });
+        result.map_err(|e| table.key_error(index, e))
+    }
+}
+
+fn take(steps: &[Step], rest: &mut &[u8], row: &mut [Value]) -> Result<(), KeyError> {
+    for step in steps {
+        match step {
+            Step::Take(column, part) => row[*column] = part.decode(rest)?,
+            Step::Skip(part) => part.skip(rest)?,
+        }
+    }
+    Ok(())
+}
