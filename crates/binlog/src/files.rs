@@ -528,6 +528,11 @@ impl BinlogFiles {
         Ok(())
     }
 
+    /// Reads a file; what is materialised at the moment.
+    pub fn reader(&self, number: u32) -> Result<EventReader, BinlogError> {
+        EventReader::open(&self.fs, &self.name.path(number))
+    }
+
     /// The GTID state at the start of a file: its GTID_LIST.
     pub fn state_at_start(&self, number: u32) -> Result<GtidState, BinlogError> {
         let path = self.name.path(number);

@@ -13,6 +13,7 @@ use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
 use crate::session::Session;
+use crate::show;
 use crate::trx::{AccessMode, BeginOptions};
 
 impl Session {
@@ -23,6 +24,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        ddl::check_statement(&self.state, statement)?;
         match statement {
             Statement::Begin(begin) => self.begin(begin)?,
             Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
@@ -66,6 +68,20 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        if let Statement::Describe { table, column } = statement {
+            let filter = column.clone().map(ast::ShowFilter::Like);
+            let show = ast::Show::Columns { full: false, table: table.clone(), filter };
+            return self.show_elsewhere(&show, job, sink);
+        }
+        match self.with_context(job, |ctx| show::administrate(ctx, statement).transpose())? {
+            None => {}
+            Some(None) => {
+                self.state.env.row_count = 0;
+                self.send_ok(job.more, 0, 0, "", sink);
+                return Ok(());
+            }
+            Some(Some(listing)) => return self.send_listing(&listing, job, sink),
+        }
         let outcome = self.with_context(job, |ctx| ddl::run(ctx, statement).transpose())?;
         let Some(outcome) = outcome else { return Err(not_supported("this statement")) };
         if outcome.dropped_schema.is_some()
@@ -187,8 +203,25 @@ impl Session {
     }
 
     /// SHOW of other modules.
-    fn show_elsewhere(&mut self, _: &ast::Show, _: &Job<'_>, _: &mut dyn ResultSink) -> SqlResult<()> {
-        Err(not_supported("this SHOW"))
+    fn show_elsewhere(
+        &mut self,
+        show: &ast::Show,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let listing = self.with_context(job, |ctx| show::run(ctx, show))?;
+        self.send_listing(&listing, job, sink)
+    }
+
+    fn send_listing(
+        &mut self,
+        listing: &show::Listing,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let columns = listing.meta(self.state.results);
+        self.send_rows(job.more, &columns, &listing.rows, sink);
+        Ok(())
     }
 
     fn show_count(&mut self, name: &str, count: u64, job: &Job<'_>, sink: &mut dyn ResultSink) {

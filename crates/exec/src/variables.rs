@@ -9,7 +9,7 @@ use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-use crate::bind::{convert, not_supported};
+use crate::bind::convert;
 use crate::dispatch::Job;
 use crate::session::Session;
 use crate::trx::{Isolation, RowImage};
@@ -103,7 +103,9 @@ impl Session {
             SetItem::Role(Some(name)) => {
                 Err(SqlError::new(ErrorCode::InvalidRole, format!("Invalid role specification `{name}`")))
             }
-            SetItem::Password { .. } => Err(not_supported("SET PASSWORD")),
+            SetItem::Password { account, password } => {
+                self.with_context(job, |ctx| crate::ddl::set_password(ctx, account.as_ref(), password))
+            }
         }
     }
 

@@ -241,6 +241,7 @@ errors! {
     CannotConvertCharacter = 1977, "HY000";
     ConstraintFailed = 4025, "23000";
     WrongSubKey = 1089, "HY000";
+    PasswordLength = 1372, "42000";
     KeyPart0 = 1391, "HY000";
     TooLongTableComment = 1628, "HY000";
     TooLongFieldComment = 1629, "HY000";

@@ -168,7 +168,9 @@ fn apply(
             Ok(())
         }
         AlterAction::OrderBy(_) => Ok(()),
-        AlterAction::AddForeignKey(_) | AlterAction::DropForeignKey { .. } => Err(not_supported("FOREIGN KEY")),
+        AlterAction::AddForeignKey(_) | AlterAction::DropForeignKey { .. } => {
+            Err(not_supported("FOREIGN KEY"))
+        }
         AlterAction::AddCheck(_) => Err(not_supported("CHECK constraints")),
     }
 }
@@ -206,7 +208,8 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
             draft.keys.push(made);
         }
         AlterAction::DropKey { if_exists, name } | AlterAction::DropConstraint { if_exists, name } => {
-            let kind = if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
+            let kind =
+                if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
             match draft.key(name) {
                 Some(n) => drop(draft.keys.remove(n)),
                 None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,

@@ -38,6 +38,7 @@
 //! | `privilege` | [`check_privilege`]: may the session do that |
 //! | `orphans` | [`drop_orphans`] |
 
+mod account;
 mod alter_table;
 mod charset;
 mod column;
@@ -45,10 +46,12 @@ mod create_table;
 mod database;
 mod draft;
 mod drop_table;
+mod grant;
 mod ids;
 mod key;
 mod options;
 mod orphans;
+mod privilege;
 mod rebuild;
 mod work;
 
@@ -57,8 +60,11 @@ use cohort_types::SqlResult;
 
 use crate::statement::StatementContext;
 
+pub(crate) use account::set_password;
+pub(crate) use grant::{grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
+pub(crate) use privilege::{check_privilege, check_statement, has_schema_privilege};
 
 /// What the client is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +90,12 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::AlterTable(alter) => alter_table::alter(ctx, alter),
         Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
         Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
+        Statement::CreateUser(create) => account::create(ctx, create),
+        Statement::AlterUser(alter) => account::alter(ctx, alter),
+        Statement::DropUser { if_exists, accounts } => account::drop(ctx, *if_exists, accounts),
+        Statement::RenameUser(pairs) => account::rename(ctx, pairs),
+        Statement::Grant(grant) => grant::grant(ctx, grant),
+        Statement::Revoke(revoke) => grant::revoke(ctx, revoke),
         _ => return None,
     };
     // Without a commit the locks would stay until the next one.

@@ -10,9 +10,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
-use cohort_types::{
-    ErrorCode, Level, SqlError, SqlResult, StoreContext, Value, Warning,
-};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, Value, Warning};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
@@ -43,7 +41,8 @@ pub(super) fn rebuild(
         fill_old_rows(ctx, before, &mut after)?;
     }
     let fresh = renumber(ctx, before, &mut after, extent);
-    let loaded: Vec<_> = fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
+    let loaded: Vec<_> =
+        fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
     let made = match extent {
         Extent::Description => Ok(0),
         Extent::Keys => build_keys(ctx, before, &after.table, &fresh),
@@ -77,7 +76,8 @@ fn extent(before: &Table, after: &Described) -> Extent {
         });
     let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
     let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
-    if !same_columns || starts_to_count || !is_same_clustering(before, after) || before.engine != table.engine {
+    if !same_columns || starts_to_count || !is_same_clustering(before, after) || before.engine != table.engine
+    {
         return Extent::Rows;
     }
     let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
@@ -96,12 +96,7 @@ fn fill_old_rows(ctx: &StatementContext<'_>, before: &Table, after: &mut Describ
 }
 
 /// Gives new key spaces to what is made anew; which indexes those are.
-fn renumber(
-    ctx: &StatementContext<'_>,
-    before: &Table,
-    after: &mut Described,
-    extent: Extent,
-) -> Vec<usize> {
+fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, extent: Extent) -> Vec<usize> {
     let catalog = ctx.db.catalog();
     let is_fresh = |n: usize, after: &Described| match extent {
         Extent::Rows => true,

@@ -1,8 +1,203 @@
-//! SHOW and information_schema.
+//! SHOW and information_schema, table maintenance, FLUSH and PURGE.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
+//! | `rows`, `rows_tables`, `rows_server` | what fills them |
+//! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
+//! | `projection` | SHOW statements that are columns of information_schema under other names |
+//! | `create` | SHOW CREATE |
+//! | `status` | SHOW STATUS, SHOW ENGINE STATUS |
+//! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
+//! | `replica` | SHOW SLAVE STATUS |
+//! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
+//! | `privileges` | SHOW PRIVILEGES |
 
-use crate::virtual_table::VirtualTables;
+mod binlog;
+mod create;
+mod listing;
+mod maintenance;
+mod privileges;
+mod projection;
+mod replica;
+mod rows;
+mod rows_server;
+mod rows_tables;
+mod schema_table;
+mod status;
 
-/// The tables of information_schema.
-pub fn information_schema() -> VirtualTables {
-    VirtualTables::new(Vec::new())
+use cohort_catalog::Table;
+use cohort_config::Scope;
+use cohort_sql::ast::{ObjectName, Show, ShowFilter, Statement, VariableScope};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use std::sync::Arc;
+
+use crate::bind::not_supported;
+use crate::ddl::grant_lines;
+use crate::statement::StatementContext;
+
+pub use binlog::expire_binary_logs;
+pub(crate) use listing::Listing;
+pub use schema_table::information_schema;
+
+/// Statements of administration: None when it is none of these; Some(None) when it has no rows.
+pub(crate) fn administrate(
+    ctx: &mut StatementContext<'_>,
+    statement: &Statement,
+) -> Option<SqlResult<Option<Listing>>> {
+    Some(match statement {
+        Statement::TableMaintenance(maintenance) => maintenance::run(ctx, maintenance).map(Some),
+        Statement::Flush(flush) => binlog::flush(ctx, flush).map(|()| None),
+        Statement::PurgeBinaryLogs(purge) => binlog::purge(ctx, purge).map(|()| None),
+        Statement::ResetMaster => Err(not_supported("RESET MASTER")),
+        _ => return None,
+    })
+}
+
+/// Runs a SHOW.
+pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
+    match show {
+        Show::Databases { filter } => projection::databases(ctx, filter.as_ref()),
+        Show::Tables { full, db, filter } => projection::tables(ctx, *full, db.as_deref(), filter.as_ref()),
+        Show::TableStatus { db, filter } => projection::table_status(ctx, db.as_deref(), filter.as_ref()),
+        Show::OpenTables { db, filter } => projection::open_tables(ctx, db.as_deref(), filter.as_ref()),
+        Show::Columns { full, table, filter } => projection::columns(ctx, *full, table, filter.as_ref()),
+        Show::Index { table, filter } => projection::index(ctx, table, filter.as_ref()),
+        Show::CreateTable(name) => create_table(ctx, name),
+        Show::CreateDatabase { if_not_exists, name } => create_database(ctx, *if_not_exists, name),
+        Show::Variables { scope, filter } => variables(ctx, *scope, filter.as_ref()),
+        Show::Status { filter, .. } => {
+            let pairs = status::server_status(ctx);
+            name_value(ctx, pairs, filter.as_ref())
+        }
+        Show::ProcessList { full } => processlist(ctx, *full),
+        Show::Engine { name, what } => engine(ctx, name, what),
+        Show::BinaryLogs => binlog::binary_logs(ctx),
+        Show::BinlogEvents { log, from, limit } => binlog::events(ctx, log.as_deref(), *from, limit.as_ref()),
+        Show::MasterStatus => binlog::master_status(ctx),
+        Show::SlaveHosts => Ok(replica::hosts()),
+        Show::SlaveStatus { .. } => Ok(replica::status()),
+        Show::Grants(account) => grants(ctx, account.as_ref()),
+        Show::Privileges => Ok(privileges::all()),
+        Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
+            Err(not_supported("this SHOW here"))
+        }
+        Show::CreateView(name) | Show::CreateOther { name, .. } => {
+            Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
+        }
+        Show::CreateUser(_) => Err(not_supported("SHOW CREATE USER")),
+        Show::RelaylogEvents { .. } => Err(not_supported("SHOW RELAYLOG EVENTS")),
+        Show::Profiles => Err(not_supported("SHOW PROFILES")),
+        other => projection::simple(ctx, other),
+    }
+}
+
+/// The table a SHOW is about; errors 1046, 1146.
+fn base_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    let catalog = ctx.db.catalog();
+    catalog.table(&schema, &name.name).cloned().ok_or_else(|| SqlError::no_such_table(&schema, &name.name))
+}
+
+/// The schema named, or the current one; error 1046.
+fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<String> {
+    let current = ctx.session.current_schema.as_deref();
+    named.or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
+}
+
+fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let table = base_table(ctx, name)?;
+    let open = ctx.trx.open_table(&table)?;
+    let next = ctx.trx.auto_increment_next(&open)?;
+    let text = create::table(&table, next);
+    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
+    listing.add([Value::text(&table.name.table), Value::text(text)]);
+    Ok(listing)
+}
+
+fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Database", 64), ("Create Database", 1024)]);
+    let catalog = ctx.db.catalog();
+    let schema = catalog.schemas.get(name).ok_or_else(|| SqlError::unknown_database(name))?;
+    let word = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    listing.add([Value::text(name), Value::text(create::database(schema, word))]);
+    Ok(listing)
+}
+
+fn name_value(
+    ctx: &StatementContext<'_>,
+    pairs: impl IntoIterator<Item = (String, String)>,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Variable_name", 64), ("Value", 2048)]);
+    for (name, value) in pairs {
+        listing.add([Value::text(name), Value::text(value)]);
+    }
+    listing.filter(ctx, filter, 0)?;
+    Ok(listing)
+}
+
+fn variables(
+    ctx: &StatementContext<'_>,
+    scope: VariableScope,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let scope = if scope == VariableScope::Global { Scope::Global } else { Scope::Session };
+    name_value(ctx, rows_server::variables(ctx, scope), filter)
+}
+
+fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
+    const INFO_CHARS: usize = 100;
+    let mut listing = Listing::default();
+    listing.number("Id", 10);
+    listing.text("User", 128).text("Host", 64).nullable_text("db", 64).text("Command", 16);
+    listing
+        .number("Time", 7)
+        .nullable_text("State", 30)
+        .nullable_text("Info", if full { 65_535 } else { 100 });
+    listing.decimal("Progress", 7, 3);
+    for p in rows_server::processes(ctx) {
+        let seconds = rows_server::running_us(ctx, &p) / 1_000_000;
+        let info = p.info.map(|info| match full {
+            true => info,
+            false => info.chars().take(INFO_CHARS).collect(),
+        });
+        let state = if info.is_none() && p.state.is_empty() { "" } else { p.state };
+        listing.add([
+            Value::Int(p.id.0 as i64),
+            Value::text(p.identity.user),
+            Value::text(p.identity.host),
+            p.identity.schema.map_or(Value::Null, Value::text),
+            Value::text(p.command.name()),
+            Value::Int(seconds as i64),
+            Value::text(state),
+            info.map_or(Value::Null, Value::text),
+            rows_server::thousandths(p.progress.into()),
+        ]);
+    }
+    Ok(listing)
+}
+
+fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {
+    let is_known = ["INNODB", "ROCKSDB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
+        || ctx.db.engines.iter().any(|e| e.name().eq_ignore_ascii_case(name));
+    if !is_known {
+        return Err(SqlError::unknown_engine(name));
+    }
+    let mut listing = Listing::new(&[("Type", 10), ("Name", 512), ("Status", 65_535)]);
+    if what == "STATUS" {
+        let text = status::engine_status(ctx);
+        listing.add([Value::text(name.to_uppercase()), Value::text(""), Value::text(text)]);
+    }
+    Ok(listing)
+}
+
+fn grants(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {
+    let (title, lines) = grant_lines(ctx.session, account)?;
+    let mut listing = Listing::default();
+    listing.text(title, 1024);
+    for line in lines {
+        listing.add([Value::text(line)]);
+    }
+    Ok(listing)
 }

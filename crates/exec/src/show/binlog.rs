@@ -1,0 +1,212 @@
+//! The binary log as statements see and change it.
+
+use cohort_binlog::BinlogError;
+use cohort_commit::CommitError;
+use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, PurgeBinaryLogs};
+use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use super::listing::Listing;
+use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use crate::database::Database;
+use crate::statement::StatementContext;
+
+fn position_type() -> ColumnType {
+    ColumnType::int(TypeKind::BigInt, Some(20), true)
+}
+
+fn binlog_error(error: &BinlogError) -> SqlError {
+    match error {
+        BinlogError::UnknownFile { .. } => SqlError::unknown_binlog(),
+        other => {
+            SqlError::new(ErrorCode::NoBinlogCoordinate, format!("I/O error reading the binary log: {other}"))
+        }
+    }
+}
+
+fn events_error(what: &str) -> SqlError {
+    SqlError::new(
+        ErrorCode::NoBinlogCoordinate,
+        format!("Error when executing command SHOW BINLOG EVENTS: {what}"),
+    )
+}
+
+fn commit_error(error: &CommitError) -> SqlError {
+    match error {
+        CommitError::Stopped => SqlError::server_shutdown(),
+        other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
+    }
+}
+
+/// SHOW BINARY LOGS.
+pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
+    let sizes = ctx.db.commit.with_binlog_files(|files| files.sizes());
+    let sizes = sizes.ok_or_else(SqlError::no_binary_logging)?.and_then(|sizes| sizes);
+    let mut listing = Listing::new(&[("Log_name", 255)]);
+    listing.column("File_size", position_type(), false);
+    for size in sizes.map_err(|e| binlog_error(&e))? {
+        listing.add([Value::text(size.name), Value::UInt(size.bytes)]);
+    }
+    Ok(listing)
+}
+
+/// SHOW MASTER STATUS; no rows with the binlog off.
+pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("File", 512)]);
+    listing
+        .column("Position", position_type(), false)
+        .text("Binlog_Do_DB", 255)
+        .text("Binlog_Ignore_DB", 255);
+    let Some((position, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
+    let name = ctx.db.commit.with_binlog_files(|files| files.name().file(position.file));
+    if let Some(name) = name {
+        let name = name.map_err(|e| binlog_error(&e))?;
+        listing.add([Value::text(name), Value::UInt(position.offset), Value::text(""), Value::text("")]);
+    }
+    Ok(listing)
+}
+
+/// SHOW BINLOG EVENTS: of the first file unless another is named.
+pub(super) fn events(
+    ctx: &mut StatementContext<'_>,
+    log: Option<&str>,
+    from: Option<u64>,
+    limit: Option<&Limit>,
+) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Log_name", 20)]);
+    listing.column("Pos", position_type(), false).text("Event_type", 20).number("Server_id", 10);
+    listing.column("End_log_pos", position_type(), false).text("Info", 65_535);
+    let Some((end, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
+    let (offset, count) = bounds(ctx, limit)?;
+    let opened = ctx.db.commit.with_binlog_files(|files| {
+        let number = match log {
+            Some(name) => files.find(name)?,
+            None => files.numbers().first().copied().unwrap_or(1),
+        };
+        Ok((number, files.name().file(number), files.reader(number)?))
+    });
+    let opened = opened.ok_or_else(SqlError::no_binary_logging)?.and_then(|opened| opened);
+    let (number, name, mut reader) = match opened {
+        Err(BinlogError::UnknownFile { .. }) => return Err(events_error("Could not find target log")),
+        other => other.map_err(|e| binlog_error(&e))?,
+    };
+    if number == end.file {
+        reader.set_limit(end.offset);
+    }
+    let from = from.unwrap_or(4).max(4);
+    let wanted = offset.saturating_add(count);
+    while listing.rows.len() < wanted {
+        ctx.check_interrupt()?;
+        let next = reader.next_event().map_err(|e| events_error(&e.to_string()))?;
+        let Some(raw) = next else { break };
+        if raw.offset < from {
+            continue;
+        }
+        let info = reader.decode(&raw).and_then(|event| event.info(&raw.header));
+        let info = info.map_err(|e| events_error(&e.to_string()))?;
+        listing.add([
+            Value::text(&name),
+            Value::UInt(raw.offset),
+            Value::text(raw.header.kind.name()),
+            Value::Int(raw.header.server_id.0.into()),
+            Value::UInt(raw.end()),
+            Value::text(String::from_utf8_lossy(&info)),
+        ]);
+    }
+    listing.cut(offset, count);
+    Ok(listing)
+}
+
+fn constant(ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<Value> {
+    let catalog = ctx.db.catalog();
+    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let scope = Scope::default();
+    let bound = Binder::new(&plan, &scope, Clause::Select).expression(expr)?;
+    Ok(bound.eval(&[], &ctx.eval)?.into_owned())
+}
+
+fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
+    let Some(limit) = limit else { return Ok((0, usize::MAX)) };
+    let number = |expr| {
+        let n = constant(ctx, expr)?.to_int(&mut cohort_types::NoWarnings).map_or(0, |n| n.wide());
+        Ok::<usize, SqlError>(usize::try_from(n).unwrap_or(0))
+    };
+    Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
+}
+
+/// FLUSH.
+pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
+    for target in &flush.targets {
+        match target {
+            FlushTarget::Logs | FlushTarget::BinaryLogs => {
+                ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
+            }
+            FlushTarget::Tables { lock: FlushLock::WithReadLock, .. } => {
+                return Err(not_supported("FLUSH TABLES WITH READ LOCK"));
+            }
+            FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
+                return Err(not_supported("FLUSH TABLES FOR EXPORT"));
+            }
+            // Nothing is cached that a statement could find stale.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// PURGE BINARY LOGS.
+pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
+    match purge {
+        PurgeBinaryLogs::To(name) => purge_files(ctx.db, |files, floor| {
+            let number = files.find(name)?;
+            files.purge_to(number, floor)
+        }),
+        PurgeBinaryLogs::Before(expr) => {
+            let value = constant(ctx, expr)?;
+            let ty = ColumnType::temporal(TypeKind::Timestamp, 0);
+            let store = cohort_types::StoreContext {
+                sql_mode: ctx.session.env.sql_mode,
+                strict: true,
+                database: "",
+                table: "",
+                column: "",
+                row: 1,
+                zone: &ctx.session.env.time_zone,
+            };
+            let stored = ty.store(value, &store, &mut cohort_types::NoWarnings);
+            let Ok(Value::Timestamp(micros)) = stored else {
+                return Err(SqlError::wrong_arguments("PURGE LOGS BEFORE"));
+            };
+            let seconds = u32::try_from(micros / 1_000_000).unwrap_or(u32::MAX);
+            purge_files(ctx.db, |files, floor| files.purge_before(seconds, floor))
+        }
+    }
+}
+
+fn purge_files(
+    db: &Database,
+    work: impl FnOnce(&mut cohort_binlog::BinlogFiles, u32) -> Result<Vec<u32>, BinlogError>,
+) -> SqlResult<()> {
+    let Some((position, _)) = db.commit.binlog_status() else { return Ok(()) };
+    // After a checkpoint recovery starts behind everything in older files (I7).
+    db.commit.checkpoint().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+    let purged = db.commit.with_binlog_files(|files| work(files, position.file));
+    match purged {
+        None => Ok(()),
+        Some(purged) => purged.and_then(|done| done).map(drop).map_err(|e| binlog_error(&e)),
+    }
+}
+
+/// Removes binary log files that were closed more than `age_seconds` ago (`binlog_expire_logs_seconds`; 0: none).
+/// The server calls it now and then.
+pub fn expire_binary_logs(db: &Database, age_seconds: u64) -> SqlResult<()> {
+    let now = db.clock.wall_us() / 1_000_000;
+    if age_seconds == 0 || now <= age_seconds {
+        return Ok(());
+    }
+    let before = u32::try_from(now - age_seconds).unwrap_or(u32::MAX);
+    let is_old = db.commit.with_binlog_files(|files| files.numbers().len() > 1);
+    match is_old {
+        Some(Ok(true)) => purge_files(db, |files, floor| files.purge_before(before, floor)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,150 @@
+//! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
+
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_types::{TypeKind, Value};
+
+/// `current_timestamp(3)`.
+pub(super) fn now_text(digits: u8) -> String {
+    if digits == 0 { "current_timestamp()".to_owned() } else { format!("current_timestamp({digits})") }
+}
+
+/// DEFAULT as SQL text; None when there is none.
+pub(super) fn default_text(column: &Column) -> Option<String> {
+    Some(match &column.default {
+        DefaultValue::None => return None,
+        DefaultValue::CurrentTimestamp => now_text(column.ty.decimals),
+        DefaultValue::Expression(text) => text.clone(),
+        DefaultValue::Value(Value::Null) => "NULL".to_owned(),
+        DefaultValue::Value(value) => literal(column, value),
+    })
+}
+
+/// The default as DESCRIBE shows it: without quotes.
+pub(super) fn bare_default(column: &Column) -> Option<String> {
+    match &column.default {
+        DefaultValue::Value(Value::Null) => None,
+        DefaultValue::Value(value) if column.ty.kind != TypeKind::Bit => Some(plain(column, value)),
+        _ => default_text(column),
+    }
+}
+
+fn plain(column: &Column, value: &Value) -> String {
+    let mut text = Vec::new();
+    column.ty.write_text(value, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn literal(column: &Column, value: &Value) -> String {
+    if let Value::Bit { bits, .. } = value {
+        return format!("b'{bits:b}'");
+    }
+    let text = plain(column, value);
+    let is_number = matches!(
+        value,
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_)
+    );
+    if is_number { text } else { quoted_text(&text) }
+}
+
+/// Options in the order in which MariaDB prints them.
+pub(super) fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, String)> {
+    const ORDER: [&str; 11] = [
+        "MIN_ROWS",
+        "MAX_ROWS",
+        "AVG_ROW_LENGTH",
+        "PACK_KEYS",
+        "STATS_PERSISTENT",
+        "STATS_AUTO_RECALC",
+        "STATS_SAMPLE_PAGES",
+        "CHECKSUM",
+        "DELAY_KEY_WRITE",
+        "ROW_FORMAT",
+        "KEY_BLOCK_SIZE",
+    ];
+    ORDER.iter().flat_map(|name| table.options.iter().filter(move |(known, _)| known == name))
+}
+
+/// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
+pub(super) fn table(table: &Table, next: Option<u64>) -> String {
+    let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c)).collect();
+    lines.extend(table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).map(|i| key(table, i)));
+    let mut text = format!("CREATE TABLE {} (\n  {}\n)", quoted_name(&table.name.table), lines.join(",\n  "));
+    text += &format!(" ENGINE={}", table.engine);
+    if let Some(next) = next.filter(|n| *n > 1) {
+        text += &format!(" AUTO_INCREMENT={next}");
+    }
+    let collation = table.collation;
+    text += &format!(" DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
+    for (name, value) in ordered_options(table) {
+        text += &format!(" {name}={value}");
+    }
+    if !table.comment.is_empty() {
+        text += &format!(" COMMENT={}", quoted_text(&table.comment));
+    }
+    text
+}
+
+fn column(table: &Table, column: &Column) -> String {
+    let ty = &column.ty;
+    let mut text = format!("{} {}", quoted_name(&column.name), ty.sql_text());
+    text += &ty.charset_clause(table.collation);
+    if !column.nullable {
+        text += " NOT NULL";
+    } else if ty.kind == TypeKind::Timestamp {
+        text += " NULL";
+    }
+    if column.invisible {
+        text += " INVISIBLE";
+    }
+    if let Some(default) = default_text(column).filter(|_| !column.auto_increment) {
+        text += &format!(" DEFAULT {default}");
+    }
+    if column.on_update == OnUpdate::CurrentTimestamp {
+        text += &format!(" ON UPDATE {}", now_text(ty.decimals));
+    }
+    if column.auto_increment {
+        text += " AUTO_INCREMENT";
+    }
+    if !column.comment.is_empty() {
+        text += &format!(" COMMENT {}", quoted_text(&column.comment));
+    }
+    if ty.kind == TypeKind::Json {
+        text += &format!(" CHECK (json_valid({}))", quoted_name(&column.name));
+    }
+    text
+}
+
+fn key(table: &Table, index: &Index) -> String {
+    let parts: Vec<String> = index
+        .columns
+        .iter()
+        .map(|part| {
+            let name = quoted_name(&table.columns[part.column].name);
+            part.prefix.map_or_else(|| name.clone(), |n| format!("{name}({n})"))
+        })
+        .collect();
+    let head = match index.kind {
+        IndexKind::Primary => "PRIMARY KEY".to_owned(),
+        IndexKind::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        _ => format!("KEY {}", quoted_name(&index.name)),
+    };
+    let comment = match index.comment.as_str() {
+        "" => String::new(),
+        comment => format!(" COMMENT {}", quoted_text(comment)),
+    };
+    format!("{head} ({}){comment}", parts.join(","))
+}
+
+/// CREATE DATABASE.
+pub(super) fn database(schema: &Schema, if_not_exists: &str) -> String {
+    let (charset, collation) = (schema.collation.charset().name(), schema.collation.name());
+    let mut text = format!(
+        "CREATE DATABASE {if_not_exists}{} /*!40100 DEFAULT CHARACTER SET {charset} COLLATE {collation} */",
+        quoted_name(&schema.name)
+    );
+    if !schema.comment.is_empty() {
+        text += &format!(" COMMENT {}", quoted_text(&schema.comment));
+    }
+    text
+}

@@ -1,0 +1,135 @@
+//! A computed result with its columns, filtered by LIKE or WHERE.
+
+use std::sync::Arc;
+
+use cohort_expr::ExprType;
+use cohort_protocol::{ColumnFlags, ColumnMeta};
+use cohort_sql::ast::ShowFilter;
+use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+
+use super::schema_table;
+use crate::bind::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
+use crate::statement::StatementContext;
+
+struct Column {
+    name: String,
+    ty: ColumnType,
+    nullable: bool,
+}
+
+/// A result set that is computed already.
+#[derive(Default)]
+pub(crate) struct Listing {
+    columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl Listing {
+    /// Text columns that are never NULL, with their length.
+    pub(super) fn new(columns: &[(&str, u32)]) -> Listing {
+        let mut listing = Listing::default();
+        for (name, length) in columns {
+            listing.text(*name, *length);
+        }
+        listing
+    }
+
+    /// Adds a column.
+    pub(super) fn column(&mut self, name: impl Into<String>, ty: ColumnType, nullable: bool) -> &mut Listing {
+        self.columns.push(Column { name: name.into(), ty, nullable });
+        self
+    }
+
+    pub(super) fn text(&mut self, name: impl Into<String>, length: u32) -> &mut Listing {
+        let ty = ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB3_GENERAL_CI);
+        self.column(name, ty, false)
+    }
+
+    pub(super) fn nullable_text(&mut self, name: impl Into<String>, length: u32) -> &mut Listing {
+        let ty = ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB3_GENERAL_CI);
+        self.column(name, ty, true)
+    }
+
+    pub(super) fn number(&mut self, name: impl Into<String>, digits: u32) -> &mut Listing {
+        self.column(name, ColumnType::int(TypeKind::BigInt, Some(digits), false), false)
+    }
+
+    pub(super) fn decimal(&mut self, name: impl Into<String>, digits: u8, scale: u8) -> &mut Listing {
+        self.column(name, ColumnType::decimal(digits, scale), false)
+    }
+
+    /// Adds a row.
+    pub(super) fn add<const N: usize>(&mut self, row: [Value; N]) {
+        debug_assert_eq!(N, self.columns.len());
+        self.rows.push(row.into());
+    }
+
+    /// Result metadata.
+    pub(crate) fn meta(&self, results: Collation) -> Vec<ColumnMeta> {
+        let meta = |column: &Column| {
+            let mut meta = ColumnMeta::typed(&column.name, &column.ty.meta(results));
+            if !column.nullable {
+                meta.flags = meta.flags.with(ColumnFlags::NOT_NULL);
+            }
+            meta
+        };
+        self.columns.iter().map(meta).collect()
+    }
+
+    /// Keeps the rows that a LIKE accepts in column `like`, or a WHERE.
+    pub(super) fn filter(
+        &mut self,
+        ctx: &StatementContext<'_>,
+        filter: Option<&ShowFilter>,
+        like: usize,
+    ) -> SqlResult<()> {
+        match filter {
+            None => Ok(()),
+            Some(ShowFilter::Like(pattern)) => {
+                let accepts = |row: &Vec<Value>| {
+                    let text = row[like].as_bytes().unwrap_or_default();
+                    Collation::UTF8MB3_GENERAL_CI.like(text, pattern.as_bytes(), Some('\\'))
+                };
+                self.rows.retain(accepts);
+                Ok(())
+            }
+            Some(ShowFilter::Where(expr)) => self.keep_where(ctx, expr),
+        }
+    }
+
+    fn keep_where(&mut self, ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<()> {
+        let column = |c: &Column| ScopeColumn {
+            name: c.name.as_str().into(),
+            ty: ExprType::of_column(&c.ty, c.nullable),
+            full_name: format!("`{}`", c.name).into(),
+            hidden: false,
+            invisible: false,
+        };
+        let table = ScopeTable {
+            // Only the columns below count; any computed table stands for where they come from.
+            relation: Relation::Virtual(schema_table::table("SCHEMATA").clone()),
+            schema: Some(Arc::from("information_schema")),
+            name: Arc::from("SHOW"),
+            columns: self.columns.iter().map(column).collect(),
+            first_slot: 0,
+        };
+        let scope = Scope { tables: vec![table], star: None };
+        let catalog = ctx.db.catalog();
+        let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+        let filter = Binder::new(&plan, &scope, Clause::Where).expression(expr)?;
+        let mut kept = Vec::with_capacity(self.rows.len());
+        for row in std::mem::take(&mut self.rows) {
+            if filter.passes(&row, &ctx.eval)? {
+                kept.push(row);
+            }
+        }
+        self.rows = kept;
+        Ok(())
+    }
+
+    /// LIMIT.
+    pub(super) fn cut(&mut self, offset: usize, count: usize) {
+        self.rows.drain(..offset.min(self.rows.len()));
+        self.rows.truncate(count);
+    }
+}

@@ -1,0 +1,80 @@
+//! What a server that is no replica says about replication.
+
+use super::listing::Listing;
+
+/// Text columns with their length, number columns with 0.
+const STATUS: [(&str, u32); 54] = [
+    ("Slave_IO_State", 30),
+    ("Master_Host", 766),
+    ("Master_User", 385),
+    ("Master_Port", 0),
+    ("Connect_Retry", 0),
+    ("Master_Log_File", 512),
+    ("Read_Master_Log_Pos", 0),
+    ("Relay_Log_File", 512),
+    ("Relay_Log_Pos", 0),
+    ("Relay_Master_Log_File", 512),
+    ("Slave_IO_Running", 3),
+    ("Slave_SQL_Running", 3),
+    ("Replicate_Do_DB", 20),
+    ("Replicate_Ignore_DB", 20),
+    ("Replicate_Do_Table", 20),
+    ("Replicate_Ignore_Table", 23),
+    ("Replicate_Wild_Do_Table", 24),
+    ("Replicate_Wild_Ignore_Table", 28),
+    ("Last_Errno", 0),
+    ("Last_Error", 20),
+    ("Skip_Counter", 0),
+    ("Exec_Master_Log_Pos", 0),
+    ("Relay_Log_Space", 0),
+    ("Until_Condition", 6),
+    ("Until_Log_File", 512),
+    ("Until_Log_Pos", 0),
+    ("Master_SSL_Allowed", 7),
+    ("Master_SSL_CA_File", 512),
+    ("Master_SSL_CA_Path", 512),
+    ("Master_SSL_Cert", 512),
+    ("Master_SSL_Cipher", 512),
+    ("Master_SSL_Key", 512),
+    ("Seconds_Behind_Master", 0),
+    ("Master_SSL_Verify_Server_Cert", 3),
+    ("Last_IO_Errno", 0),
+    ("Last_IO_Error", 20),
+    ("Last_SQL_Errno", 0),
+    ("Last_SQL_Error", 20),
+    ("Replicate_Ignore_Server_Ids", 512),
+    ("Master_Server_Id", 0),
+    ("Master_SSL_Crl", 512),
+    ("Master_SSL_Crlpath", 512),
+    ("Using_Gtid", 11),
+    ("Gtid_IO_Pos", 30),
+    ("Replicate_Do_Domain_Ids", 512),
+    ("Replicate_Ignore_Domain_Ids", 512),
+    ("Parallel_Mode", 12),
+    ("SQL_Delay", 0),
+    ("SQL_Remaining_Delay", 0),
+    ("Slave_SQL_Running_State", 20),
+    ("Slave_DDL_Groups", 0),
+    ("Slave_Non_Transactional_Groups", 0),
+    ("Slave_Transactional_Groups", 0),
+    ("Replicate_Rewrite_DB", 23),
+];
+
+/// SHOW SLAVE STATUS.
+pub(super) fn status() -> Listing {
+    let mut listing = Listing::default();
+    for (name, length) in STATUS {
+        match length {
+            0 => listing.number(name, 20),
+            length => listing.text(name, length),
+        };
+    }
+    listing
+}
+
+/// SHOW SLAVE HOSTS.
+pub(super) fn hosts() -> Listing {
+    let mut listing = Listing::default();
+    listing.number("Server_id", 10).text("Host", 20).number("Port", 7).number("Master_id", 10);
+    listing
+}

@@ -1,0 +1,29 @@
+//! Which function makes the rows of which table.
+
+use super::schema_table::RowsOf;
+use super::{rows_server, rows_tables};
+
+/// The rows of a table of information_schema; those of what does not exist here yet are none.
+pub(super) fn rows_of(table: &str) -> RowsOf {
+    match table {
+        "SCHEMATA" => rows_tables::schemata,
+        "TABLES" => rows_tables::tables,
+        "COLUMNS" => rows_tables::columns,
+        "STATISTICS" => rows_tables::statistics,
+        "KEY_COLUMN_USAGE" => rows_tables::key_column_usage,
+        "TABLE_CONSTRAINTS" => rows_tables::table_constraints,
+        "PARTITIONS" => rows_tables::partitions,
+        "ENGINES" => rows_server::engines,
+        "PROCESSLIST" => rows_server::processlist,
+        "CHARACTER_SETS" => rows_server::character_sets,
+        "COLLATIONS" => rows_server::collations,
+        "COLLATION_CHARACTER_SET_APPLICABILITY" => rows_server::applicability,
+        "GLOBAL_STATUS" | "SESSION_STATUS" => rows_server::status,
+        "GLOBAL_VARIABLES" => rows_server::global_variables,
+        "SESSION_VARIABLES" => rows_server::session_variables,
+        "USER_PRIVILEGES" => rows_server::user_privileges,
+        "SCHEMA_PRIVILEGES" => rows_server::schema_privileges,
+        "PLUGINS" => rows_server::plugins,
+        _ => |_, _| Ok(Vec::new()),
+    }
+}

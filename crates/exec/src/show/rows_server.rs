@@ -1,0 +1,206 @@
+//! Rows of information_schema about the server: engines, connections, character sets, counters, variables, accounts.
+
+use std::collections::BTreeMap;
+
+use cohort_config::{Scope, VarId};
+use cohort_expr::{SessionHooks, VariableScope};
+use cohort_types::{Charset, Collation, Decimal, SqlResult, Value};
+
+use super::rows_tables::{integer, text};
+use super::schema_table::SchemaTable;
+use super::status::server_status;
+use crate::ddl::{check_privilege, grant_list};
+use crate::process_list::{Command, ProcessSnapshot};
+use crate::statement::StatementContext;
+
+type Rows = SqlResult<Vec<Vec<Value>>>;
+
+pub(super) fn engines(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let engines = ctx.db.engines.iter().enumerate().map(|(n, engine)| {
+        out.row([
+            ("ENGINE", text(engine.name())),
+            ("SUPPORT", text(if n == 0 { "DEFAULT" } else { "YES" })),
+            ("COMMENT", text("Transactions and row locks; redo and binary log in one log")),
+            ("TRANSACTIONS", text("YES")),
+            ("XA", text("NO")),
+            ("SAVEPOINTS", text("YES")),
+        ])
+    });
+    Ok(engines.collect())
+}
+
+/// Connections that the session may see: all with PROCESS, else its own account's.
+pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
+    let sees_all = check_privilege(ctx.session, "PROCESS", None, None).is_ok();
+    let all = ctx.db.processes.all();
+    let snapshots = all.iter().map(|p| p.snapshot());
+    snapshots.filter(|p| sees_all || p.identity.user == ctx.session.info.user).collect()
+}
+
+/// Microseconds that the connection has done what it does.
+pub(super) fn running_us(ctx: &StatementContext<'_>, process: &ProcessSnapshot) -> u64 {
+    ctx.db.clock.wall_us().saturating_sub(process.since_us)
+}
+
+pub(super) fn processlist(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let row = |p: ProcessSnapshot| {
+        let us = running_us(ctx, &p);
+        let is_idle = p.command == Command::Sleep;
+        out.row([
+            ("ID", integer(p.id.0)),
+            ("USER", text(&p.identity.user)),
+            ("HOST", text(&p.identity.host)),
+            ("DB", p.identity.schema.clone().map_or(Value::Null, text)),
+            ("COMMAND", text(p.command.name())),
+            ("TIME", integer(us / 1_000_000)),
+            ("STATE", if is_idle { text("") } else { text(p.state) }),
+            ("INFO", p.info.clone().map_or(Value::Null, text)),
+            ("TIME_MS", thousandths(us)),
+            ("STAGE", integer(0)),
+            ("MAX_STAGE", integer(0)),
+            ("PROGRESS", thousandths(u64::from(p.progress))),
+            ("MEMORY_USED", integer(0)),
+            ("MAX_MEMORY_USED", integer(0)),
+            ("EXAMINED_ROWS", integer(0)),
+            ("QUERY_ID", integer(0)),
+            ("INFO_BINARY", p.info.map_or(Value::Null, |i| Value::binary(i.into_bytes()))),
+            ("TID", integer(0)),
+        ])
+    };
+    Ok(processes(ctx).into_iter().map(row).collect())
+}
+
+/// A number with three digits after the point.
+pub(super) fn thousandths(n: u64) -> Value {
+    let text = format!("{}.{:03}", n / 1000, n % 1000);
+    Value::Decimal(Decimal::parse(text.as_bytes()).0)
+}
+
+pub(super) fn character_sets(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+    let row = |set: &Charset| {
+        out.row([
+            ("CHARACTER_SET_NAME", text(set.name())),
+            ("DEFAULT_COLLATE_NAME", text(set.default_collation().name())),
+            ("DESCRIPTION", text(set.description())),
+            ("MAXLEN", integer(set.mbmaxlen())),
+        ])
+    };
+    Ok(Charset::ALL.iter().map(row).collect())
+}
+
+pub(super) fn collations(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+    let row = |collation: Collation| {
+        out.row([
+            ("COLLATION_NAME", text(collation.name())),
+            ("CHARACTER_SET_NAME", text(collation.charset().name())),
+            ("ID", integer(collation.0)),
+            ("IS_DEFAULT", text(if collation.is_default() { "Yes" } else { "" })),
+            ("IS_COMPILED", text("Yes")),
+            ("SORTLEN", integer(1)),
+        ])
+    };
+    Ok(Collation::all().map(row).collect())
+}
+
+pub(super) fn applicability(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+    let row = |collation: Collation| {
+        out.row([
+            ("COLLATION_NAME", text(collation.name())),
+            ("CHARACTER_SET_NAME", text(collation.charset().name())),
+            ("FULL_COLLATION_NAME", text(collation.name())),
+            ("ID", integer(collation.0)),
+            ("IS_DEFAULT", text(if collation.is_default() { "Yes" } else { "" })),
+        ])
+    };
+    Ok(Collation::all().map(row).collect())
+}
+
+fn pairs(out: &SchemaTable, pairs: impl IntoIterator<Item = (String, String)>) -> Vec<Vec<Value>> {
+    let row = |(name, value): (String, String)| {
+        out.row([("VARIABLE_NAME", text(name.to_uppercase())), ("VARIABLE_VALUE", text(value))])
+    };
+    pairs.into_iter().map(row).collect()
+}
+
+pub(super) fn status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    Ok(pairs(out, server_status(ctx)))
+}
+
+/// Names and values of all variables, as SHOW VARIABLES lists them.
+pub(super) fn variables(ctx: &StatementContext<'_>, scope: Scope) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for id in VarId::shown() {
+        let setting = id.setting();
+        let is_global = scope == Scope::Global;
+        if is_global && !setting.has_global_value() {
+            continue;
+        }
+        let value = if setting.computed {
+            let wanted = if is_global { VariableScope::Global } else { VariableScope::Default };
+            match ctx.session.system_variable(wanted, setting.name) {
+                Ok(value) => value.to_text(),
+                Err(_) => continue,
+            }
+        } else if is_global {
+            ctx.db.globals.value(id).to_string()
+        } else {
+            ctx.session.vars.value(id).to_string()
+        };
+        all.insert(setting.name.to_owned(), value);
+    }
+    all
+}
+
+pub(super) fn global_variables(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    Ok(pairs(out, variables(ctx, Scope::Global)))
+}
+
+pub(super) fn session_variables(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    Ok(pairs(out, variables(ctx, Scope::Session)))
+}
+
+pub(super) fn user_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for grant in grant_list(ctx.session).into_iter().filter(|g| g.schema.is_none()) {
+        rows.push(out.row([
+            ("GRANTEE", text(grant.grantee)),
+            ("TABLE_CATALOG", text("def")),
+            ("PRIVILEGE_TYPE", text(grant.privilege)),
+            ("IS_GRANTABLE", text(grant.is_grantable)),
+        ]));
+    }
+    Ok(rows)
+}
+
+pub(super) fn schema_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for grant in grant_list(ctx.session) {
+        let Some(schema) = grant.schema else { continue };
+        rows.push(out.row([
+            ("GRANTEE", text(grant.grantee)),
+            ("TABLE_CATALOG", text("def")),
+            ("TABLE_SCHEMA", text(schema)),
+            ("PRIVILEGE_TYPE", text(grant.privilege)),
+            ("IS_GRANTABLE", text(grant.is_grantable)),
+        ]));
+    }
+    Ok(rows)
+}
+
+pub(super) fn plugins(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let row = |name: &str, kind: &str| {
+        out.row([
+            ("PLUGIN_NAME", text(name)),
+            ("PLUGIN_VERSION", text("1.0")),
+            ("PLUGIN_STATUS", text("ACTIVE")),
+            ("PLUGIN_TYPE", text(kind)),
+            ("PLUGIN_TYPE_VERSION", text("1.0")),
+            ("PLUGIN_LICENSE", text("GPL")),
+            ("LOAD_OPTION", text("FORCE")),
+            ("PLUGIN_MATURITY", text("Stable")),
+        ])
+    };
+    let mut rows = vec![row("mysql_native_password", "AUTHENTICATION"), row("binlog", "STORAGE ENGINE")];
+    rows.extend(ctx.db.engines.iter().map(|e| row(e.name(), "STORAGE ENGINE")));
+    Ok(rows)
+}

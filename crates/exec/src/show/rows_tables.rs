@@ -1,0 +1,379 @@
+//! Rows of information_schema about databases and tables.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+
+use super::create::default_text;
+use super::schema_table::SchemaTable;
+use crate::ddl::has_schema_privilege;
+use crate::statement::StatementContext;
+use crate::virtual_table::{VirtualColumn, VirtualTable};
+
+type Rows = SqlResult<Vec<Vec<Value>>>;
+
+pub(super) fn text(text: impl Into<String>) -> Value {
+    Value::text(text)
+}
+
+pub(super) fn number(n: impl TryInto<u64>) -> Value {
+    Value::UInt(n.try_into().unwrap_or(u64::MAX))
+}
+
+/// A signed number, for columns that are.
+pub(super) fn integer(n: impl TryInto<i64>) -> Value {
+    Value::Int(n.try_into().unwrap_or(i64::MAX))
+}
+
+fn yes_no(yes: bool) -> Value {
+    text(if yes { "YES" } else { "NO" })
+}
+
+/// Schemas that the session may see.
+fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
+    let catalog = ctx.db.catalog();
+    catalog.schemas.values().filter(|s| has_schema_privilege(ctx.session, &s.name)).cloned().collect()
+}
+
+fn visible_tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
+    visible(ctx).iter().flat_map(|schema| schema.tables.values().cloned().collect::<Vec<_>>()).collect()
+}
+
+pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let row = |name: &str, collation: Collation, comment: &str| {
+        table.row([
+            ("CATALOG_NAME", text("def")),
+            ("SCHEMA_NAME", text(name)),
+            ("DEFAULT_CHARACTER_SET_NAME", text(collation.charset().name())),
+            ("DEFAULT_COLLATION_NAME", text(collation.name())),
+            ("SCHEMA_COMMENT", text(comment)),
+        ])
+    };
+    let mut rows = vec![row("information_schema", Collation::UTF8MB3_GENERAL_CI, "")];
+    rows.extend(visible(ctx).iter().map(|s| row(&s.name, s.collation, &s.comment)));
+    Ok(rows)
+}
+
+pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let virtual_tables: Vec<&'static str> = ctx.db.virtual_tables.all().iter().map(|t| t.name()).collect();
+    let mut rows: Vec<_> = virtual_tables
+        .into_iter()
+        .map(|name| {
+            table.row([
+                ("TABLE_CATALOG", text("def")),
+                ("TABLE_SCHEMA", text("information_schema")),
+                ("TABLE_NAME", text(name)),
+                ("TABLE_TYPE", text("SYSTEM VIEW")),
+                ("ENGINE", text("MEMORY")),
+                ("VERSION", number(11_u64)),
+                ("ROW_FORMAT", text("Fixed")),
+                ("TABLE_COLLATION", text("utf8mb3_general_ci")),
+                ("CREATE_OPTIONS", text("")),
+                ("TABLE_COMMENT", text("")),
+                ("TEMPORARY", text("Y")),
+            ])
+        })
+        .collect();
+    for base in visible_tables(ctx) {
+        rows.push(table_row(table, ctx, &base)?);
+    }
+    Ok(rows)
+}
+
+fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Vec<Value>> {
+    let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    let stats = |index: &Index| engine.map(|e| e.stats(index.id)).unwrap_or_default();
+    let data = stats(table.clustered());
+    let index_bytes: u64 = table.indexes[1..].iter().map(|i| stats(i).bytes).sum();
+    let open = ctx.trx.open_table(table)?;
+    let next = ctx.trx.auto_increment_next(&open)?;
+    let options: Vec<String> = super::create::ordered_options(table)
+        .map(|(name, value)| format!("{}={}", name.to_lowercase(), value))
+        .collect();
+    let created = created_at(ctx, table.created_at);
+    Ok(out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text(&table.name.schema)),
+        ("TABLE_NAME", text(&table.name.table)),
+        ("TABLE_TYPE", text("BASE TABLE")),
+        ("ENGINE", text(&table.engine)),
+        ("VERSION", number(10_u64)),
+        ("ROW_FORMAT", text("Dynamic")),
+        ("TABLE_ROWS", number(data.entries)),
+        ("AVG_ROW_LENGTH", number(data.bytes.checked_div(data.entries).unwrap_or(0))),
+        ("DATA_LENGTH", number(data.bytes)),
+        ("MAX_DATA_LENGTH", number(0_u64)),
+        ("INDEX_LENGTH", number(index_bytes)),
+        ("DATA_FREE", number(0_u64)),
+        ("AUTO_INCREMENT", next.map_or(Value::Null, Value::UInt)),
+        ("CREATE_TIME", created),
+        ("TABLE_COLLATION", text(table.collation.name())),
+        ("CREATE_OPTIONS", text(options.join(" "))),
+        ("TABLE_COMMENT", text(&table.comment)),
+        ("MAX_INDEX_LENGTH", number(0_u64)),
+        ("TEMPORARY", text("N")),
+    ]))
+}
+
+fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
+    let micros = i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000);
+    Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
+}
+
+pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in ctx.db.virtual_tables.all() {
+        for (n, column) in table.columns().iter().enumerate() {
+            rows.push(virtual_column_row(out, table.as_ref(), n, column));
+        }
+    }
+    for table in visible_tables(ctx) {
+        rows.extend((0..table.columns.len()).map(|n| column_row(out, &table, n)));
+    }
+    Ok(rows)
+}
+
+fn type_cells(ty: &ColumnType) -> [(&'static str, Value); 9] {
+    let is_text = ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    let has_length = is_text || ty.kind.is_binary_string();
+    let per_char = u64::from(ty.collation.charset().mbmaxlen());
+    let chars = u64::from(ty.display_length());
+    let bytes = if ty.kind.is_blob() { chars } else { chars * per_char };
+    let precision = numeric_precision(ty);
+    let scale = match ty.kind {
+        TypeKind::Decimal => number(ty.decimals),
+        TypeKind::Float | TypeKind::Double if ty.length > 0 => number(ty.decimals),
+        kind if is_integer(kind) => number(0_u64),
+        _ => Value::Null,
+    };
+    let fraction = match ty.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => number(ty.decimals),
+        _ => Value::Null,
+    };
+    let if_length = |n: u64| if has_length { number(n) } else { Value::Null };
+    let if_text = |name: &str| if is_text { text(name) } else { Value::Null };
+    [
+        ("DATA_TYPE", text(ty.type_name())),
+        ("CHARACTER_MAXIMUM_LENGTH", if_length(chars)),
+        ("CHARACTER_OCTET_LENGTH", if_length(bytes)),
+        ("NUMERIC_PRECISION", precision),
+        ("NUMERIC_SCALE", scale),
+        ("DATETIME_PRECISION", fraction),
+        ("CHARACTER_SET_NAME", if_text(ty.collation.charset().name())),
+        ("COLLATION_NAME", if_text(ty.collation.name())),
+        ("COLUMN_TYPE", text(ty.sql_text())),
+    ]
+}
+
+fn is_integer(kind: TypeKind) -> bool {
+    use TypeKind as K;
+    matches!(kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
+}
+
+fn numeric_precision(ty: &ColumnType) -> Value {
+    let digits: u32 = match ty.kind {
+        TypeKind::TinyInt => 3,
+        TypeKind::SmallInt => 5,
+        TypeKind::MediumInt => 7,
+        TypeKind::Int => 10,
+        TypeKind::BigInt if ty.unsigned => 20,
+        TypeKind::BigInt => 19,
+        TypeKind::Float if ty.length == 0 => 12,
+        TypeKind::Double if ty.length == 0 => 22,
+        TypeKind::Decimal | TypeKind::Bit | TypeKind::Float | TypeKind::Double => ty.length,
+        _ => return Value::Null,
+    };
+    number(digits)
+}
+
+fn virtual_column_row(
+    out: &SchemaTable,
+    table: &dyn VirtualTable,
+    n: usize,
+    column: &VirtualColumn,
+) -> Vec<Value> {
+    let mut row = out.row(type_cells(&column.ty));
+    let cells = out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text(table.schema())),
+        ("TABLE_NAME", text(table.name())),
+        ("COLUMN_NAME", text(column.name)),
+        ("ORDINAL_POSITION", number(n + 1)),
+        ("IS_NULLABLE", yes_no(column.nullable)),
+        ("COLUMN_KEY", text("")),
+        ("EXTRA", text("")),
+        ("PRIVILEGES", text("select")),
+        ("COLUMN_COMMENT", text("")),
+        ("IS_GENERATED", text("NEVER")),
+    ]);
+    merge(&mut row, cells);
+    row
+}
+
+fn merge(row: &mut [Value], cells: Vec<Value>) {
+    for (cell, value) in row.iter_mut().zip(cells) {
+        if !value.is_null() {
+            *cell = value;
+        }
+    }
+}
+
+fn column_row(out: &SchemaTable, table: &Table, n: usize) -> Vec<Value> {
+    let column = &table.columns[n];
+    let mut row = out.row(type_cells(&column.ty));
+    let default = match (&column.default, column.nullable) {
+        (DefaultValue::None, true) => text("NULL"),
+        _ => default_text(column).map_or(Value::Null, text),
+    };
+    let cells = out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text(&table.name.schema)),
+        ("TABLE_NAME", text(&table.name.table)),
+        ("COLUMN_NAME", text(&column.name)),
+        ("ORDINAL_POSITION", number(n + 1)),
+        ("COLUMN_DEFAULT", default),
+        ("IS_NULLABLE", yes_no(column.nullable)),
+        ("COLUMN_KEY", text(column_key(table, n))),
+        ("EXTRA", text(extra(column))),
+        ("PRIVILEGES", text("select,insert,update,references")),
+        ("COLUMN_COMMENT", text(&column.comment)),
+        ("IS_GENERATED", text("NEVER")),
+    ]);
+    merge(&mut row, cells);
+    row
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing.
+fn column_key(table: &Table, n: usize) -> &'static str {
+    let has_primary = table.clustered().kind == IndexKind::Primary;
+    let is_not_null =
+        |i: &Index| i.columns.iter().all(|p| !table.columns[p.column].nullable && p.prefix.is_none());
+    // Without a primary key the first unique one without NULL is shown as if it were.
+    let stand_in = table.indexes.iter().position(|i| i.kind == IndexKind::Unique && is_not_null(i));
+    let mut found = "";
+    for (at, index) in table.indexes.iter().enumerate() {
+        let Some(part) = index.columns.iter().position(|p| p.column == n) else { continue };
+        let is_primary = index.kind == IndexKind::Primary || (!has_primary && stand_in == Some(at));
+        if is_primary {
+            return "PRI";
+        }
+        if part == 0 {
+            let is_unique = index.kind == IndexKind::Unique && index.columns.len() == 1;
+            if is_unique {
+                found = "UNI";
+            } else if found.is_empty() {
+                found = "MUL";
+            }
+        }
+    }
+    found
+}
+
+fn extra(column: &Column) -> String {
+    let mut parts = Vec::new();
+    if column.auto_increment {
+        parts.push("auto_increment".to_owned());
+    }
+    if column.on_update == OnUpdate::CurrentTimestamp {
+        parts.push(format!("on update {}", super::create::now_text(column.ty.decimals)));
+    }
+    if column.invisible {
+        parts.push("INVISIBLE".to_owned());
+    }
+    parts.join(", ")
+}
+
+pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx) {
+        let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+        let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
+        for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
+            for (n, part) in index.columns.iter().enumerate() {
+                let column = &table.columns[part.column];
+                rows.push(out.row([
+                    ("TABLE_CATALOG", text("def")),
+                    ("TABLE_SCHEMA", text(&table.name.schema)),
+                    ("TABLE_NAME", text(&table.name.table)),
+                    ("NON_UNIQUE", integer(i64::from(index.kind == IndexKind::Secondary))),
+                    ("INDEX_SCHEMA", text(&table.name.schema)),
+                    ("INDEX_NAME", text(&index.name)),
+                    ("SEQ_IN_INDEX", integer(n as i64 + 1)),
+                    ("COLUMN_NAME", text(&column.name)),
+                    ("COLLATION", text("A")),
+                    ("CARDINALITY", integer(entries)),
+                    ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
+                    ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
+                    ("INDEX_TYPE", text("BTREE")),
+                    ("COMMENT", text("")),
+                    ("INDEX_COMMENT", text(&index.comment)),
+                    ("IGNORED", text("NO")),
+                ]));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
+    table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
+}
+
+pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx) {
+        for index in unique_keys(&table) {
+            for (n, part) in index.columns.iter().enumerate() {
+                rows.push(out.row([
+                    ("CONSTRAINT_CATALOG", text("def")),
+                    ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                    ("CONSTRAINT_NAME", text(&index.name)),
+                    ("TABLE_CATALOG", text("def")),
+                    ("TABLE_SCHEMA", text(&table.name.schema)),
+                    ("TABLE_NAME", text(&table.name.table)),
+                    ("COLUMN_NAME", text(&table.columns[part.column].name)),
+                    ("ORDINAL_POSITION", integer(n as i64 + 1)),
+                ]));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx) {
+        for index in unique_keys(&table) {
+            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("CONSTRAINT_NAME", text(&index.name)),
+                ("TABLE_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("CONSTRAINT_TYPE", text(kind)),
+            ]));
+        }
+    }
+    Ok(rows)
+}
+
+/// A row per table, as for tables that have no partitions.
+pub(super) fn partitions(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let row = |table: Arc<Table>| {
+        out.row([
+            ("TABLE_CATALOG", text("def")),
+            ("TABLE_SCHEMA", text(&table.name.schema)),
+            ("TABLE_NAME", text(&table.name.table)),
+            ("TABLE_ROWS", number(0_u64)),
+            ("AVG_ROW_LENGTH", number(0_u64)),
+            ("DATA_LENGTH", number(0_u64)),
+            ("INDEX_LENGTH", number(0_u64)),
+            ("DATA_FREE", number(0_u64)),
+            ("PARTITION_COMMENT", text("")),
+            ("NODEGROUP", text("")),
+        ])
+    };
+    Ok(visible_tables(ctx).into_iter().map(row).collect())
+}

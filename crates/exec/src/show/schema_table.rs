@@ -1,0 +1,124 @@
+//! Tables of information_schema: columns as recorded from MariaDB 10.11, rows made when they are read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+
+use crate::statement::StatementContext;
+use crate::virtual_table::{VirtualColumn, VirtualTable, VirtualTables};
+
+/// `[TABLE]`, then a line per column: name, type, `null` if it may be, separated by tabs.
+const COLUMNS: &str = include_str!("information_schema.txt");
+
+/// Makes a table's rows.
+pub(super) type RowsOf = fn(&SchemaTable, &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
+
+/// A table of information_schema.
+pub(super) struct SchemaTable {
+    name: &'static str,
+    columns: Vec<VirtualColumn>,
+    places: HashMap<&'static str, usize>,
+    rows: RowsOf,
+}
+
+static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
+    let mut tables: Vec<SchemaTable> = Vec::new();
+    for line in COLUMNS.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            let rows = super::rows::rows_of(name);
+            tables.push(SchemaTable { name, columns: Vec::new(), places: HashMap::new(), rows });
+            continue;
+        }
+        let table = tables.last_mut().expect("a table's name comes before its columns");
+        let mut fields = line.split('\t');
+        let name = fields.next().expect("split yields at least one");
+        let ty = column_type(fields.next().unwrap_or_default());
+        let nullable = fields.next() == Some("null");
+        table.places.insert(name, table.columns.len());
+        table.columns.push(VirtualColumn { name, ty, nullable });
+    }
+    tables.into_iter().map(Arc::new).collect()
+});
+
+/// The tables of information_schema.
+pub fn information_schema() -> VirtualTables {
+    VirtualTables::new(TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>).collect())
+}
+
+/// A table by its name.
+pub(super) fn table(name: &str) -> &'static Arc<SchemaTable> {
+    TABLES.iter().find(|t| t.name == name).expect("the callers name recorded tables")
+}
+
+/// A type as it was recorded: `varchar(64)`.
+fn column_type(text: &str) -> ColumnType {
+    let is_unsigned = text.ends_with(" unsigned");
+    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+    let arguments = rest.split_once(')').map_or("", |(inside, _)| inside);
+    let mut numbers = arguments.split(',').filter_map(|n| n.parse::<u32>().ok());
+    let (first, second) = (numbers.next(), numbers.next().unwrap_or(0));
+    let text_type = |kind| ColumnType::string(kind, first.unwrap_or(0), Collation::UTF8MB3_GENERAL_CI);
+    match name {
+        "tinyint" => ColumnType::int(TypeKind::TinyInt, first, is_unsigned),
+        "int" => ColumnType::int(TypeKind::Int, first, is_unsigned),
+        "bigint" => ColumnType::int(TypeKind::BigInt, first, is_unsigned),
+        "decimal" => ColumnType::decimal(first.unwrap_or(10) as u8, second as u8),
+        "datetime" => ColumnType::temporal(TypeKind::DateTime, first.unwrap_or(0) as u8),
+        "blob" => ColumnType::string(TypeKind::Blob, 0, Collation::BINARY),
+        "longtext" => text_type(TypeKind::LongText),
+        _ => text_type(TypeKind::VarChar),
+    }
+}
+
+impl SchemaTable {
+    /// A row; what is not given is NULL.
+    pub(super) fn row<const N: usize>(&self, cells: [(&str, Value); N]) -> Vec<Value> {
+        let mut row = vec![Value::Null; self.columns.len()];
+        for (name, value) in cells {
+            row[self.place(name)] = value;
+        }
+        row
+    }
+
+    /// Where a column stands.
+    pub(super) fn place(&self, name: &str) -> usize {
+        *self.places.get(name).unwrap_or_else(|| panic!("{}.{name} was recorded", self.name))
+    }
+
+    pub(super) fn column(&self, place: usize) -> &VirtualColumn {
+        &self.columns[place]
+    }
+}
+
+impl VirtualTable for SchemaTable {
+    fn schema(&self) -> &'static str {
+        "information_schema"
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[VirtualColumn] {
+        &self.columns
+    }
+
+    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        (self.rows)(self, ctx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_columns_are_understood() {
+        assert!(TABLES.len() > 20);
+        let tables = table("TABLES");
+        assert_eq!(tables.place("TABLE_NAME"), 2);
+        assert_eq!(tables.column(2).ty.sql_text(), "varchar(64)");
+        assert_eq!(table("PROCESSLIST").columns[8].ty.sql_text(), "decimal(22,3)");
+    }
+}
