@@ -7,7 +7,7 @@ use crate::demo::Demo;
 use crate::disk::Disk;
 use crate::plan::{self, Overrides};
 use crate::run::Run;
-use crate::servers::{Kind, Setup};
+use crate::servers::{Contestant, Setup};
 use crate::workload::{Protocol, Scale};
 
 /// What the user wants.
@@ -26,7 +26,8 @@ cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for t
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
-  --servers=LIST        cohort,mariadb
+  --servers=LIST        cohort,mariadb; options behind colons make a further contestant of a server:
+                        cohort,cohort:early_lock_release=off,mariadb
   --seconds=N           length of each measurement (5; quick 2)
   --warm=N              seconds of load before it (2; quick 0.5)
   --repeats=N           measurements of each case, whose median counts (3; quick 1)
@@ -38,7 +39,6 @@ Options of run:
   --tcp                 clients use TCP on the loopback interface, not a Unix socket
   --dir=PATH            where the servers' throw-away folders go (below /var/tmp)
   --cohortd=PATH        the server program, if not beside this one
-  --cohort-option=TEXT  added to its command line; may be repeated
   --json=FILE           keep the results
   --markdown=FILE       write the tables there, not to the terminal
 
@@ -129,22 +129,16 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let mut overrides = Overrides::default();
     let (mut quick, mut asked) = (false, Protocol::Prepared);
     let (mut length, mut warm, mut repeats) = (None, None, None);
-    let mut kinds = vec![Kind::Cohort, Kind::MariaDb];
+    let mut contestants = None;
     let mut scale = Scale { tables: 4, rows: 25_000 };
     let mut threads = 1;
     let (mut json, mut markdown) = (None, None);
-    let mut setup = Setup {
-        dir: PathBuf::from("/var/tmp"),
-        cohortd: None,
-        defaults: false,
-        tcp: false,
-        cohort_options: Vec::new(),
-    };
+    let mut setup = Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false };
     while let Some(word) = words.next() {
         let name = word.as_str();
         match name {
             "--quick" => quick = true,
-            "--servers" => kinds = words.list(name, Kind::parse)?,
+            "--servers" => contestants = Some(words.list(name, Contestant::parse)?),
             "--seconds" => length = Some(words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?),
             "--warm" => warm = Some(words.read(name, seconds)?),
             "--repeats" => repeats = Some(words.read(name, positive)?),
@@ -157,7 +151,6 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
             "--tcp" => setup.tcp = true,
             "--dir" => setup.dir = words.value(name)?.into(),
             "--cohortd" => setup.cohortd = Some(words.value(name)?.into()),
-            "--cohort-option" => setup.cohort_options.push(words.value(name)?),
             "--json" => json = Some(words.value(name)?.into()),
             "--markdown" => markdown = Some(words.value(name)?.into()),
             "--help" | "-h" => return Ok(Command::Help),
@@ -171,7 +164,10 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     setup.dir.push(format!("cohort-bench-{}", std::process::id()));
     let run = Run {
         agenda,
-        kinds,
+        contestants: match contestants {
+            Some(named) => named,
+            None => ["cohort", "mariadb"].into_iter().filter_map(Contestant::parse).collect(),
+        },
         setup,
         scale,
         threads,

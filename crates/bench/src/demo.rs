@@ -108,7 +108,7 @@ impl Reading {
         let groups = delta("Binlog_group_commits").unwrap_or(0.0);
         // A server without the counter of its own flushes once for each group of the binary log, as far as it tells.
         let flushes = delta("Cohort_log_flushes").unwrap_or(groups);
-        let flush_us = delta("Cohort_log_flush_time_us").map(|us| us / flushes.max(1.0));
+        let flush_us = delta("Cohort_flush_us_total").map(|us| us / groups.max(1.0));
         Interval {
             commits_per_second: commits / (self.at - before.at).as_secs_f64(),
             group_size: commits / groups.max(1.0),

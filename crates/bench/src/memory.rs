@@ -6,15 +6,15 @@ use std::time::Duration;
 use crate::connection::Connection;
 use crate::process;
 use crate::results::{Memory, ServerInfo};
-use crate::servers::{Kind, Server, Setup};
+use crate::servers::{Contestant, Server, Setup};
 
 const CONNECTIONS: usize = 1000;
 /// What a server does after its start, or after so many logins, is over by then.
 const SETTLE: Duration = Duration::from_secs(2);
 
-pub fn measure(kind: Kind, setup: &Setup) -> Result<(Memory, ServerInfo), String> {
-    eprintln!("{}: memory", kind.name());
-    let mut server = Server::start(kind, &Setup { defaults: true, ..setup.clone() })?;
+pub fn measure(contestant: &Contestant, setup: &Setup) -> Result<(Memory, ServerInfo), String> {
+    eprintln!("{}: memory", contestant.label);
+    let mut server = Server::start(contestant, &Setup { defaults: true, ..setup.clone() })?;
     thread::sleep(SETTLE);
     let idle = resident(&mut server)?;
     let mut connections = Vec::with_capacity(CONNECTIONS);
@@ -31,12 +31,12 @@ pub fn measure(kind: Kind, setup: &Setup) -> Result<(Memory, ServerInfo), String
     let connected = resident(&mut server)?;
     let version = server.version.strip_prefix("5.5.5-").unwrap_or(&server.version).to_owned();
     let memory = Memory {
-        server: kind.name().to_owned(),
+        server: contestant.label.clone(),
         idle_bytes: idle,
         connections: CONNECTIONS as u64,
         connected_bytes: connected,
     };
-    Ok((memory, ServerInfo { name: kind.name().to_owned(), version }))
+    Ok((memory, ServerInfo { name: contestant.label.clone(), version }))
 }
 
 fn resident(server: &mut Server) -> Result<u64, String> {

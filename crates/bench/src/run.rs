@@ -17,14 +17,14 @@ use crate::plan::{Agenda, Case};
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
-use crate::servers::{Kind, Server, Setup};
+use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::workload::Scale;
 
 /// What to do.
 pub struct Run {
     pub agenda: Agenda,
-    pub kinds: Vec<Kind>,
+    pub contestants: Vec<Contestant>,
     pub setup: Setup,
     pub scale: Scale,
     pub threads: usize,
@@ -73,16 +73,16 @@ pub fn run(run: &Run) -> Result<Results, String> {
         ..Results::default()
     };
     if run.agenda.memory {
-        for kind in &run.kinds {
-            let (memory, info) = memory::measure(*kind, &run.setup)?;
+        for contestant in &run.contestants {
+            let (memory, info) = memory::measure(contestant, &run.setup)?;
             results.memory.push(memory);
             results.servers.push(info);
         }
     }
     if !run.agenda.cases.is_empty() {
         let mut contenders = Vec::new();
-        for kind in &run.kinds {
-            contenders.push(prepare(*kind, run)?);
+        for contestant in &run.contestants {
+            contenders.push(prepare(contestant, run)?);
         }
         results.servers = contenders.iter().map(Contender::info).collect();
         for (number, case) in run.agenda.cases.iter().enumerate() {
@@ -115,7 +115,7 @@ fn machine(run: &Run) -> Result<Machine, String> {
 impl Contender {
     fn info(&self) -> ServerInfo {
         let version = self.server.version.strip_prefix("5.5.5-").unwrap_or(&self.server.version);
-        ServerInfo { name: self.server.kind.name().to_owned(), version: version.to_owned() }
+        ServerInfo { name: self.server.label.clone(), version: version.to_owned() }
     }
 
     fn complaint(&mut self, error: &str) -> String {
@@ -124,9 +124,9 @@ impl Contender {
 }
 
 /// Starts a server and fills its tables; then it stands still until its turn.
-fn prepare(kind: Kind, run: &Run) -> Result<Contender, String> {
-    eprintln!("{}: starting, filling tables", kind.name());
-    let mut server = Server::start(kind, &run.setup)?;
+fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
+    eprintln!("{}: starting, filling tables", contestant.label);
+    let mut server = Server::start(contestant, &run.setup)?;
     let mut schemas: Vec<_> = run.agenda.cases.iter().map(|case| case.workload.schema).collect();
     schemas.dedup();
     let fill = || -> Result<Connection, ConnectionError> {
@@ -160,7 +160,7 @@ fn measure_case(
         }
         for index in order {
             let contender = &mut contenders[index];
-            let name = contender.server.kind.name();
+            let name = contender.server.label.clone();
             let label = format!("{title}: {name} {}/{}", repeat + 1, run.repeats);
             contender.server.resume();
             contender.server.flushes.set_delay(case.disk.flush);

@@ -29,20 +29,27 @@ pub enum Kind {
     MariaDb,
 }
 
-impl Kind {
-    pub fn parse(text: &str) -> Option<Kind> {
-        match text {
-            "cohort" => Some(Kind::Cohort),
-            "mariadb" => Some(Kind::MariaDb),
-            _ => None,
-        }
-    }
+/// A server as it takes part in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contestant {
+    pub kind: Kind,
+    /// As it is shown: `cohort`, or `cohort:early_lock_release=off`.
+    pub label: String,
+    /// Added to the command line.
+    options: Vec<String>,
+}
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Cohort => "cohort",
-            Kind::MariaDb => "mariadb",
-        }
+impl Contestant {
+    /// `cohort` or `mariadb`, then options behind colons.
+    pub fn parse(text: &str) -> Option<Contestant> {
+        let mut parts = text.split(':');
+        let kind = match parts.next()? {
+            "cohort" => Kind::Cohort,
+            "mariadb" => Kind::MariaDb,
+            _ => return None,
+        };
+        let options = parts.map(|option| format!("--{option}")).collect();
+        Some(Contestant { kind, label: text.to_owned(), options })
     }
 }
 
@@ -57,13 +64,11 @@ pub struct Setup {
     pub defaults: bool,
     /// Clients use TCP on the loopback interface, not a Unix socket.
     pub tcp: bool,
-    /// Options added to the command line of Cohort.
-    pub cohort_options: Vec<String>,
 }
 
 /// A running server.
 pub struct Server {
-    pub kind: Kind,
+    pub label: String,
     pub address: Address,
     pub version: String,
     pub flushes: Flushes,
@@ -74,17 +79,20 @@ pub struct Server {
 
 impl Server {
     /// Starts a server on a new data directory and waits until it answers.
-    pub fn start(kind: Kind, setup: &Setup) -> Result<Server, String> {
-        let dir = setup.dir.join(kind.name());
+    pub fn start(contestant: &Contestant, setup: &Setup) -> Result<Server, String> {
+        let label = contestant.label.clone();
+        let folder: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let dir = setup.dir.join(folder);
         fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let flushes = Flushes::new(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let log = dir.join("server.log");
         let port = free_port().map_err(|error| format!("no free port: {error}"))?;
         let socket = dir.join("s");
-        let mut command = match kind {
+        let mut command = match contestant.kind {
             Kind::Cohort => cohort_command(setup, &dir)?,
             Kind::MariaDb => mariadb_command(setup, &dir, &log)?,
         };
+        command.args(&contestant.options);
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
         let out = File::create(&log).and_then(|out| Ok((out.try_clone()?, out)));
@@ -98,10 +106,10 @@ impl Server {
                 Ok(())
             });
         }
-        let child = command.spawn().map_err(|error| format!("{} does not start: {error}", kind.name()))?;
+        let child = command.spawn().map_err(|error| format!("{label} does not start: {error}"))?;
         let address =
             if setup.tcp { Address::Tcp((Ipv4Addr::LOCALHOST, port).into()) } else { Address::Unix(socket) };
-        let mut server = Server { kind, address, version: String::new(), flushes, child, dir, log };
+        let mut server = Server { label, address, version: String::new(), flushes, child, dir, log };
         server.version = server.await_answer()?;
         Ok(server)
     }
@@ -141,8 +149,9 @@ impl Server {
         // The connection ends a moment before the process does.
         std::thread::sleep(Duration::from_millis(200));
         let death = self.death().map(|death| format!(" (the server {death})")).unwrap_or_default();
-        let name = self.kind.name();
-        let kept = std::env::temp_dir().join(format!("cohort-bench-{name}-{}.log", std::process::id()));
+        let name = &self.label;
+        let folder = self.dir.file_name().unwrap_or_default().to_string_lossy();
+        let kept = std::env::temp_dir().join(format!("cohort-bench-{folder}-{}.log", std::process::id()));
         let place = match fs::copy(&self.log, &kept) {
             Ok(_) => format!("its log is kept in {}", kept.display()),
             Err(error) => format!("its log could not be kept: {error}"),
@@ -168,7 +177,7 @@ impl Drop for Server {
         let end = Instant::now() + STOP_TIMEOUT;
         while self.death().is_none() {
             if Instant::now() > end {
-                eprintln!("{}: does not end within {STOP_TIMEOUT:?}, killed", self.kind.name());
+                eprintln!("{}: does not end within {STOP_TIMEOUT:?}, killed", self.label);
                 process::signal(self.pid(), libc::SIGKILL);
                 let _ = self.child.wait();
                 break;
@@ -189,7 +198,6 @@ fn cohort_command(setup: &Setup, dir: &Path) -> Result<Command, String> {
     command.arg("--no-defaults").arg(format!("--datadir={}", dir.join("data").display()));
     command.args(["--server-id=1", "--max-connections=6000"]);
     command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog"]);
-    command.args(&setup.cohort_options);
     Ok(command)
 }
 
@@ -242,4 +250,18 @@ fn find_program(names: &[&str]) -> Result<PathBuf, String> {
 
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contestant_with_options() {
+        let contestant = Contestant::parse("cohort:early_lock_release=off:log-bin=x").expect("a server");
+        assert_eq!(contestant.kind, Kind::Cohort);
+        assert_eq!(contestant.options, ["--early_lock_release=off", "--log-bin=x"]);
+        assert_eq!(Contestant::parse("mariadb").expect("a server").options, Vec::<String>::new());
+        assert_eq!(Contestant::parse("oracle"), None);
+    }
 }
