@@ -95,4 +95,8 @@ golden! {
     select_subquery
     names_and_errors
     variables
+    dml_insert
+    dml_update
+    dml_transaction
+    dml_types
 }

@@ -80,8 +80,9 @@ impl Insert<'_> {
         let plan = self.plan;
         match &plan.rows {
             Rows::Values(rows) => {
-                self.reserve_next = rows.len() as u64;
-                for cells in rows {
+                for (n, cells) in rows.iter().enumerate() {
+                    // No more than can still be needed, for rows that come with values of their own.
+                    self.reserve_next = (rows.len() - n) as u64;
                     self.build(ctx, cells)?;
                     self.put(ctx)?;
                 }
@@ -198,6 +199,10 @@ impl Insert<'_> {
         }
         if let Some((column, _)) = self.writer.table().auto_column {
             self.last_id = positive(&self.row[column]).unwrap_or(0);
+            // A value of the statement's own at or beyond those reserved: generated ones come behind it.
+            if generated.is_none() && self.last_id >= self.reserved.next {
+                self.reserved.left = 0;
+            }
         }
     }
 
@@ -313,8 +318,14 @@ impl Insert<'_> {
         touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
         match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
             Ok(()) => Ok(Some(true)),
-            Err(_) if self.plan.ignore => Ok(Some(false)),
-            Err(other) => Err(self.writer.table().duplicate_error(other.index, &self.existing)),
+            Err(other) => {
+                let error = self.writer.table().duplicate_error(other.index, &self.existing);
+                if !self.plan.ignore {
+                    return Err(error);
+                }
+                ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                Ok(Some(false))
+            }
         }
     }
 

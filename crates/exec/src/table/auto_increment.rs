@@ -77,14 +77,15 @@ impl AutoIncrement {
         let first = series.at_or_above(state.next.unwrap_or(1)).filter(|first| *first <= max)?;
         let step = series.increment.max(1);
         let left = count.max(1).min((max - first) / step + 1);
-        state.next = Some(first.saturating_add((left - 1).saturating_mul(step)).saturating_add(1));
+        state.next = Some(first.saturating_add(left.saturating_mul(step)));
         Some(Reserved { next: first, left })
     }
 
-    /// A row with this value exists.
-    fn pass(&self, value: u64) {
+    /// A row with this value exists: the next one is the session's next behind it.
+    fn pass(&self, value: u64, series: Series) {
         let mut state = self.state.lock();
-        state.next = Some(state.next.unwrap_or(1).max(value.saturating_add(1)));
+        let behind = series.at_or_above(value.saturating_add(1)).unwrap_or(u64::MAX);
+        state.next = Some(state.next.unwrap_or(1).max(behind));
     }
 
     /// Whether the transaction that removes a row of this value must store the counter.
@@ -124,7 +125,7 @@ impl SessionTrx {
     pub(crate) fn pass_auto_increment(&mut self, table: &OpenTable, value: &Value) -> SqlResult<()> {
         let Some(value) = positive(value) else { return Ok(()) };
         self.load_auto_increment(table)?;
-        table.auto_increment.pass(value);
+        table.auto_increment.pass(value, self.series());
         Ok(())
     }
 
@@ -136,7 +137,7 @@ impl SessionTrx {
         }
         self.load_auto_increment(table)?;
         // The counter may just have been read from an index that no longer has the row.
-        table.auto_increment.pass(value);
+        table.auto_increment.pass(value, self.series());
         let counters = &mut self.active_mut().counters;
         if !counters.iter().any(|known| known.table().id == table.table().id) {
             counters.push(table.clone());
@@ -256,7 +257,7 @@ mod tests {
         let counter = AutoIncrement::default();
         let plain = Series { increment: 1, offset: 1 };
         assert_eq!(counter.reserve(plain, 3, 127), Some(Reserved { next: 1, left: 3 }));
-        counter.pass(9);
+        counter.pass(9, plain);
         assert_eq!(counter.reserve(plain, 200, 127), Some(Reserved { next: 10, left: 118 }));
         assert_eq!(counter.reserve(plain, 1, 127), None);
     }
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn only_rows_at_the_end_store_the_counter() {
         let counter = AutoIncrement::default();
-        counter.pass(9);
+        counter.pass(9, Series { increment: 1, offset: 1 });
         assert!(counter.must_persist(1));
         counter.note_persisted(10);
         assert!(!counter.must_persist(9));
