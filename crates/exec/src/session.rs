@@ -50,7 +50,7 @@ impl Session {
     /// A session of an authenticated user. `process` is his entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
-        let trx = SessionTrx::new(db.clone(), info.id, kill.clone());
+        let trx = SessionTrx::new(db.clone(), kill.clone());
         if let Some(schema) = &info.schema {
             check_schema(&db, schema)?;
         }

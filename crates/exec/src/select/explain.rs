@@ -169,7 +169,6 @@ fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
     let unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
     let mut line = Line { rows: rows.or(Some(1)), ..Line::default() };
     line.kind = Some(match &access.spans {
-        Spans::Empty => "NULL",
         Spans::Full if access.index == 0 => "ALL",
         Spans::Full => "index",
         Spans::List(spans) => match spans.as_slice() {
@@ -184,7 +183,7 @@ fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
             _ => "range",
         },
     });
-    if !matches!(access.spans, Spans::Full | Spans::Empty) || access.index != 0 {
+    if !matches!(access.spans, Spans::Full) || access.index != 0 {
         line.keys = Some(index.name.clone());
         line.key = Some(index.name.clone());
     }

@@ -22,8 +22,6 @@ pub struct Access {
 /// The part of the index that is read.
 #[derive(Clone, Debug)]
 pub enum Spans {
-    /// No row can match.
-    Empty,
     /// All of it.
     Full,
     /// One after the other. They may overlap once their keys are computed; no row comes twice.
@@ -39,13 +37,6 @@ pub struct Span {
     /// Bounds of the key part behind them. NULL matches nothing.
     pub lower: Bound<Expr>,
     pub upper: Bound<Expr>,
-}
-
-impl Access {
-    /// The whole table in the order of its clustered index.
-    pub fn full() -> Access {
-        Access { index: 0, spans: Spans::Full, reverse: false }
-    }
 }
 
 /// An access with its keys computed.

@@ -178,11 +178,6 @@ impl TableCursor {
         &self.key
     }
 
-    /// The table.
-    pub(crate) fn table(&self) -> &Arc<OpenTable> {
-        &self.table
-    }
-
     fn first_batch_entries(&self) -> usize {
         let expected = self.options.rows_expected.map_or(BATCH_ENTRIES_FIRST, |rows| {
             usize::try_from(rows).unwrap_or(BATCH_ENTRIES_MAX).saturating_add(1)

@@ -30,7 +30,7 @@ mod write;
 
 pub use access::{Access, KeySpan, KeySpans, Span, Spans};
 pub(crate) use auto_increment::{AutoIncrement, Reserved, positive};
-pub use build::{Progress, build_index, copy_rows};
-pub use cursor::{Columns, CursorOptions, ReadMode, RowFilter, TableCursor, every_row};
+pub use build::{build_index, copy_rows};
+pub use cursor::{Columns, CursorOptions, ReadMode, TableCursor, every_row};
 pub use open_table::{OpenTable, TableRegistry};
-pub(crate) use write::{Duplicate, TableWriter, Written};
+pub(crate) use write::{Duplicate, TableWriter};

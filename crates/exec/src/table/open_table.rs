@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cohort_base::{IndexId, TableId};
 use cohort_binlog::event::TableMap;
-use cohort_catalog::{Column, DefaultValue, IndexKind, OnUpdate, Table};
+use cohort_catalog::{Column, IndexKind, OnUpdate, Table};
 use cohort_engine::Engine;
 use cohort_locks::NameKey;
 use cohort_types::{ErrorCode, KeyPart, RowLayout, SqlError, SqlResult, TypeKind};
@@ -141,12 +141,6 @@ impl OpenTable {
         if let Some(average) = bytes.checked_div(entries) {
             self.entry_bytes.store(average.clamp(1, 1 << 30) as u32, Ordering::Relaxed);
         }
-    }
-
-    /// Whether a column may be left out of an INSERT in strict mode.
-    pub(crate) fn has_default(&self, column: usize) -> bool {
-        let column = &self.table.columns[column];
-        column.nullable || column.auto_increment || column.default != DefaultValue::None
     }
 }
 

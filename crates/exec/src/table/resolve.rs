@@ -36,7 +36,6 @@ impl Access {
     /// Computes the keys. `row` holds the columns of the tables before in a join.
     pub fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
         let spans = match &self.spans {
-            Spans::Empty => Vec::new(),
             Spans::Full => vec![KeySpan::Range(KeyRange::default())],
             Spans::List(list) => {
                 let mut spans = Vec::with_capacity(list.len());

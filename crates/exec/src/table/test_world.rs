@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{ConnectionId, IndexId, ParticipantId, ServerId, TableId};
+use cohort_base::{IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
@@ -94,8 +94,8 @@ pub(crate) fn disk() -> SharedFs {
 }
 
 /// A session's transaction, which logs.
-pub(crate) fn session(db: &Arc<Database>, id: u64) -> SessionTrx {
-    let mut trx = SessionTrx::new(db.clone(), ConnectionId(id), KillFlag::default());
+pub(crate) fn session(db: &Arc<Database>) -> SessionTrx {
+    let mut trx = SessionTrx::new(db.clone(), KillFlag::default());
     trx.settings.binlog.on = true;
     trx.settings.row_lock_wait = std::time::Duration::from_millis(200);
     trx

@@ -19,7 +19,7 @@ const FOR_UPDATE: ReadMode = ReadMode::LockExclusive(WaitPolicy::Wait);
 #[test]
 fn all_indexes_find_the_rows_after_inserts_updates_and_deletes() {
     let db = database(&disk());
-    let mut trx = session(&db, 1);
+    let mut trx = session(&db);
     for values in [row(1, 30, 7), row(2, 20, 0), row(3, 10, 9)] {
         insert(&mut trx, &values).expect("inserts");
     }
@@ -37,7 +37,7 @@ fn all_indexes_find_the_rows_after_inserts_updates_and_deletes() {
 #[test]
 fn a_duplicate_names_its_key_and_leaves_nothing() {
     let db = database(&disk());
-    let mut trx = session(&db, 1);
+    let mut trx = session(&db);
     insert(&mut trx, &row(1, 1, 5)).expect("inserts");
     let error = insert(&mut trx, &row(1, 2, 6)).expect_err("same id");
     assert_eq!(error.message, "Duplicate entry '1' for key 'PRIMARY'");
@@ -52,7 +52,7 @@ fn a_duplicate_names_its_key_and_leaves_nothing() {
 #[test]
 fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     let db = database(&disk());
-    let mut trx = session(&db, 1);
+    let mut trx = session(&db);
     trx.begin(BeginOptions::default()).expect("begins");
     insert(&mut trx, &row(1, 1, 1)).expect("inserts");
     insert(&mut trx, &row(2, 2, 2)).expect("inserts");
@@ -67,7 +67,7 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     assert_eq!(rows(&mut trx, 1, SNAPSHOT).expect("reads"), [row(1, 1, 1), row(2, 2, 2)]);
     let seq = trx.commit().expect("commits").expect("wrote");
     assert_eq!(trx.hold_until(), seq);
-    let mut other = session(&db, 2);
+    let mut other = session(&db);
     db.commit.wait_published(seq).expect("runs");
     assert_eq!(rows(&mut other, 0, SNAPSHOT).expect("reads").len(), 2);
 }
@@ -75,7 +75,7 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
 #[test]
 fn repeatable_read_keeps_its_view_and_locking_reads_see_the_newest_row() {
     let db = database(&disk());
-    let (mut reader, mut writer) = (session(&db, 1), session(&db, 2));
+    let (mut reader, mut writer) = (session(&db), session(&db));
     insert(&mut writer, &row(1, 1, 0)).expect("inserts");
     db.commit.wait_published(writer.hold_until()).expect("runs");
     reader.begin(BeginOptions::default()).expect("begins");
@@ -92,7 +92,7 @@ fn repeatable_read_keeps_its_view_and_locking_reads_see_the_newest_row() {
 #[test]
 fn a_locked_row_is_waited_for_skipped_or_refused() {
     let db = database(&disk());
-    let (mut holder, mut other) = (session(&db, 1), session(&db, 2));
+    let (mut holder, mut other) = (session(&db), session(&db));
     insert(&mut holder, &row(1, 1, 0)).and_then(|()| insert(&mut holder, &row(2, 2, 0))).expect("inserts");
     holder.begin(BeginOptions::default()).expect("begins");
     change(&mut holder, point(1), |_| true, |_| Some(row(1, 5, 0))).expect("updates");
@@ -114,17 +114,17 @@ fn a_locked_row_is_waited_for_skipped_or_refused() {
 #[test]
 fn a_deadlock_rolls_its_victim_back_whole() {
     let db = database(&disk());
-    let mut first = session(&db, 1);
+    let mut first = session(&db);
     insert(&mut first, &row(1, 1, 0)).and_then(|()| insert(&mut first, &row(2, 2, 0))).expect("inserts");
     let set = |trx: &mut crate::trx::SessionTrx, id: i64, k: i64| {
         change(trx, point(id), |_| true, move |_| Some(row(id, k, 0)))
     };
-    let begin = |id| {
-        let mut trx = session(&db, id);
+    let begin = || {
+        let mut trx = session(&db);
         trx.settings.row_lock_wait = Duration::from_secs(20);
         trx.begin(BeginOptions::default()).map(|()| trx)
     };
-    let (mut a, mut b) = (begin(2).expect("begins"), begin(3).expect("begins"));
+    let (mut a, mut b) = (begin().expect("begins"), begin().expect("begins"));
     set(&mut a, 1, 10).and_then(|_| set(&mut b, 2, 10)).expect("nobody else has them");
     let outcomes = thread::scope(|scope| {
         let a = scope.spawn(|| {
@@ -153,7 +153,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
     let disk = disk();
     let next = |remove: Option<i64>| {
         let db = database(&disk);
-        let mut trx = session(&db, 1);
+        let mut trx = session(&db);
         if let Some(id) = remove {
             change(&mut trx, point(id), |_| true, |_| None).expect("deletes");
         }
@@ -168,7 +168,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
     };
     {
         let db = database(&disk);
-        let mut trx = session(&db, 1);
+        let mut trx = session(&db);
         (1..=5).try_for_each(|id| insert(&mut trx, &row(id, 0, 0))).expect("inserts");
         db.commit.wait_published(trx.hold_until()).expect("runs");
         db.commit.close().expect("closes");
@@ -183,7 +183,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
 fn what_is_logged_is_what_was_changed() {
     let disk = disk();
     let db = database(&disk);
-    let mut trx = session(&db, 1);
+    let mut trx = session(&db);
     insert(&mut trx, &row(1, 1, 1)).expect("inserts");
     trx.begin(BeginOptions::default()).expect("begins");
     trx.annotate(b"UPDATE t SET k = 2");

@@ -47,4 +47,4 @@ pub(crate) use engines::engine_error;
 pub(crate) use locking::RowLock;
 pub use locking::WaitPolicy;
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
-pub use settings::{AccessMode, BinlogSettings, Isolation, RowImage, TrxSettings};
+pub use settings::{AccessMode, Isolation, RowImage};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{CommitSeq, ConnectionId, TrxId};
+use cohort_base::{CommitSeq, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir, TrxCache};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
@@ -40,7 +40,6 @@ pub struct BinlogCache {
 /// A session's transaction: the running one, or what the next one needs.
 pub struct SessionTrx {
     pub(crate) db: Arc<Database>,
-    pub(crate) connection: ConnectionId,
     pub(crate) kill: KillFlag,
     /// What SET says.
     pub settings: TrxSettings,
@@ -73,10 +72,9 @@ pub struct BeginOptions {
 
 impl SessionTrx {
     /// No transaction yet.
-    pub fn new(db: Arc<Database>, connection: ConnectionId, kill: KillFlag) -> SessionTrx {
+    pub fn new(db: Arc<Database>, kill: KillFlag) -> SessionTrx {
         SessionTrx {
             db,
-            connection,
             kill,
             settings: TrxSettings::default(),
             active: None,
