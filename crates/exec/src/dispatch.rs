@@ -510,32 +510,35 @@ fn execute(
         }
         Planned::Insert(plan) => {
             let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
-            if source == Some(Freshness::Stale) || lock_for_write(plan.table(), ctx)? == Freshness::Stale {
+            if source == Some(Freshness::Stale) || lock_for_write(plan.table(), "INSERT", ctx)? == Freshness::Stale {
                 return Ok(Executed::Stale);
             }
             plan.run(ctx).map(Executed::Changed)
         }
-        Planned::Update(plan) => match lock_for_write(plan.table(), ctx)? {
+        Planned::Update(plan) => match lock_for_write(plan.table(), "UPDATE", ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
-        Planned::Delete(plan) => match lock_for_write(plan.table(), ctx)? {
+        Planned::Delete(plan) => match lock_for_write(plan.table(), "DELETE", ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
     }
 }
 
-/// Metadata locks of a data change.
+/// Metadata locks and privileges of a data change.
 fn lock_for_write(
     table: &Arc<cohort_catalog::Table>,
+    privilege: &str,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
     ctx.trx.check_writable()?;
     let open = ctx.trx.open_table(table)?;
     ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
     ctx.trx.lock_name(&open.table_key, MetadataMode::SharedWrite)?;
-    let current = is_current(&ctx.db.catalog.read(), table);
+    let catalog = ctx.db.catalog.read();
+    crate::ddl::check_access(ctx.session, &catalog, privilege, table)?;
+    let current = is_current(&catalog, table);
     Ok(if current { Freshness::Fresh } else { Freshness::Stale })
 }
 

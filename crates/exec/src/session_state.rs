@@ -47,6 +47,8 @@ pub struct SessionState {
     /// SET timestamp, in microseconds.
     pub(crate) clock_override: Option<i64>,
     pub(crate) last: LastCounts,
+    /// Version of the catalog in which the account was last seen to have all privileges.
+    pub(crate) all_privileges_at: Cell<u64>,
     pub(crate) kill: KillFlag,
 }
 
@@ -70,6 +72,7 @@ impl SessionState {
             plan_key: 0,
             clock_override: None,
             last: LastCounts::default(),
+            all_privileges_at: Cell::new(u64::MAX),
             kill,
         };
         state.adopt_client_charset();

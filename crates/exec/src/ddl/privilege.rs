@@ -2,7 +2,7 @@
 //!
 //! Privileges are kept per account, for everything and per schema (whose name may be a pattern with `%` and `_`).
 
-use cohort_catalog::Account;
+use cohort_catalog::{Account, Catalog, Table, TableName};
 use cohort_sql::ast::{Show, Statement};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult};
 
@@ -61,6 +61,30 @@ pub(crate) fn check_privilege(
         (Some(schema), None) => SqlError::database_access_denied(user, host, schema),
         _ => SqlError::privilege_needed(privilege),
     })
+}
+
+/// Checks what a query or data change does to a table: `SELECT`, `INSERT`, `UPDATE`, `DELETE`; error 1142. Every
+/// statement comes here: an account that may do all is remembered.
+pub(crate) fn check_access(
+    session: &SessionState,
+    catalog: &Catalog,
+    privilege: &str,
+    table: &Table,
+) -> SqlResult<()> {
+    if session.all_privileges_at.get() == catalog.version {
+        return Ok(());
+    }
+    let (user, host) = &session.info.account;
+    let account = catalog.accounts.iter().find(|a| a.user == *user && a.host == *host);
+    let TableName { schema, table } = &table.name;
+    match account {
+        Some(account) if account.privileges.iter().any(|p| p == "ALL PRIVILEGES") => {
+            session.all_privileges_at.set(catalog.version);
+            Ok(())
+        }
+        Some(account) if has(account, privilege, Some(schema)) => Ok(()),
+        _ => Err(SqlError::table_access_denied(privilege, user, host, schema, table)),
+    }
 }
 
 /// Checks a statement that is neither a query nor a data change.

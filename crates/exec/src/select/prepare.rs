@@ -9,6 +9,7 @@ use cohort_catalog::{Catalog, Table};
 use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
+use crate::ddl::check_access;
 use crate::plan::{PlanBody, QueryPlan, Source};
 use crate::statement::StatementContext;
 
@@ -32,6 +33,7 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
         ctx.trx.lock_name(&open.table_key, MetadataMode::SharedRead)?;
     }
     let catalog = ctx.db.catalog.read();
+    tables.iter().try_for_each(|table| check_access(ctx.session, &catalog, "SELECT", table))?;
     Ok(if tables.iter().all(|t| is_current(&catalog, t)) { Freshness::Fresh } else { Freshness::Stale })
 }
 
