@@ -9,11 +9,16 @@
 //! A checkpoint writes all newest versions into `reference.checkpoint`:
 //!
 //! ```text
-//! 0   8  magic "COHREF01"
+//! 0   8  magic "COHREF02"
 //! 8   8  LSN of the checkpoint
-//! 16  n  redo bytes (see below)
+//! 16  8  number of the first bulk load that is not in it
+//! 24  n  redo bytes (see below)
 //! ..  4  CRC-32C of all before
 //! ```
+//!
+//! A bulk load is in no commit record: until the next checkpoint it lies in a file `load.NUMBER` (redo bytes, CRC-32C),
+//! durable before the load is finished. A file that does not pass its checksum was cut off by a crash: nobody refers to
+//! what it was to hold.
 //!
 //! Redo, the same in commit records: per write `u32 length of full key | full key | u8 1 put, 0 delete | u32 length of
 //! value | value`.
@@ -24,7 +29,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
@@ -38,7 +43,7 @@ use crate::traits::{
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
-const MAGIC: &[u8; 8] = b"COHREF01";
+const MAGIC: &[u8; 8] = b"COHREF02";
 const FILE: &str = "reference.checkpoint";
 
 type Versions = Vec<(CommitSeq, Option<Arc<[u8]>>)>;
@@ -48,6 +53,8 @@ struct Store {
     keys: BTreeMap<Vec<u8>, Versions>,
     applied: CommitSeq,
     unflushed_bytes: u64,
+    /// Number of the next bulk load.
+    next_load: u64,
 }
 
 struct Shared {
@@ -76,12 +83,13 @@ impl ReferenceEngine {
             let file = fs.open(&path, OpenMode::Read).map_err(EngineError::Io)?;
             let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
             file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
-            let (lsn, redo) = decode_checkpoint(&bytes)
+            let checkpoint = decode_checkpoint(&bytes)
                 .ok_or_else(|| EngineError::Corrupt(format!("{} fails its checksum", path.display())))?;
-            store.apply(CommitSeq(0), redo, CommitSeq(0))?;
+            store.apply(CommitSeq(0), checkpoint.redo, CommitSeq(0))?;
             store.unflushed_bytes = 0;
-            durable = lsn;
+            (durable, store.next_load) = (checkpoint.lsn, checkpoint.next_load);
         }
+        read_loads(&fs, &dir, &mut store)?;
         let shared = Shared {
             id,
             fs,
@@ -94,7 +102,40 @@ impl ReferenceEngine {
     }
 }
 
-fn decode_checkpoint(bytes: &[u8]) -> Option<(Lsn, &[u8])> {
+/// Bulk loads since the checkpoint.
+fn read_loads(fs: &SharedFs, dir: &Path, store: &mut Store) -> Result<(), EngineError> {
+    for number in load_numbers(fs, dir)? {
+        let file = fs.open(&load_path(dir, number), OpenMode::Read).map_err(EngineError::Io)?;
+        let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
+        file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+        let body = bytes.split_last_chunk::<4>().filter(|(b, crc)| crc32c::crc32c(b).to_le_bytes() == **crc);
+        if let (Some((redo, _)), true) = (body, number >= store.next_load) {
+            store.apply(CommitSeq(0), redo, CommitSeq(0))?;
+        }
+        store.next_load = store.next_load.max(number + 1);
+    }
+    Ok(())
+}
+
+fn load_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("load.{number:06}"))
+}
+
+fn load_numbers(fs: &SharedFs, dir: &Path) -> Result<Vec<u64>, EngineError> {
+    let paths = fs.list(dir).map_err(EngineError::Io)?;
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("load.")?.parse().ok();
+    let mut numbers: Vec<u64> = paths.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+struct Decoded<'b> {
+    lsn: Lsn,
+    next_load: u64,
+    redo: &'b [u8],
+}
+
+fn decode_checkpoint(bytes: &[u8]) -> Option<Decoded<'_>> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
         return None;
@@ -103,7 +144,7 @@ fn decode_checkpoint(bytes: &[u8]) -> Option<(Lsn, &[u8])> {
     if r.bytes(MAGIC.len()).ok()? != MAGIC {
         return None;
     }
-    Some((Lsn(r.u64().ok()?), r.rest()))
+    Some(Decoded { lsn: Lsn(r.u64().ok()?), next_load: r.u64().ok()?, redo: r.rest() })
 }
 
 fn put_write(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
@@ -197,6 +238,7 @@ impl Participant for ReferenceEngine {
         let mut store = self.shared.store.write();
         let mut bytes = MAGIC.to_vec();
         bytes.put_u64(lsn.0);
+        bytes.put_u64(store.next_load);
         for (key, versions) in &store.keys {
             if let Some(value) = visible(versions, CommitSeq(u64::MAX)) {
                 put_write(&mut bytes, key, Some(value));
@@ -205,7 +247,8 @@ impl Participant for ReferenceEngine {
         let crc = crc32c::crc32c(&bytes);
         bytes.put_u32(crc);
         store.unflushed_bytes = 0;
-        Ok(Box::new(Checkpoint { shared: self.shared.clone(), lsn, bytes }))
+        let next_load = store.next_load;
+        Ok(Box::new(Checkpoint { shared: self.shared.clone(), lsn, next_load, bytes }))
     }
 
     fn durable_lsn(&self) -> Lsn {
@@ -226,6 +269,7 @@ impl Participant for ReferenceEngine {
 struct Checkpoint {
     shared: Arc<Shared>,
     lsn: Lsn,
+    next_load: u64,
     bytes: Vec<u8>,
 }
 
@@ -243,6 +287,10 @@ impl CheckpointTask for Checkpoint {
         };
         write().map_err(EngineError::Io)?;
         *self.shared.durable.lock() = self.lsn;
+        for number in load_numbers(fs, dir)?.into_iter().filter(|number| *number < self.next_load) {
+            // A file that stays is passed over at the next start.
+            let _ = fs.remove(&load_path(dir, number));
+        }
         Ok(())
     }
 }
@@ -316,11 +364,25 @@ impl BulkLoad for Load {
         Ok(())
     }
 
-    /// Durable only with the next checkpoint; the caller of a bulk load checkpoints before it publishes the index.
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
-        let mut store = self.shared.store.write();
-        let seq = store.applied;
-        store.apply(seq, &self.redo, seq)
+        let number = {
+            let mut store = self.shared.store.write();
+            let seq = store.applied;
+            store.apply(seq, &self.redo, seq)?;
+            store.next_load += 1;
+            store.next_load - 1
+        };
+        let (fs, dir) = (&self.shared.fs, &self.shared.dir);
+        let crc = crc32c::crc32c(&self.redo);
+        let mut bytes = self.redo;
+        bytes.put_u32(crc);
+        let write = || {
+            let file = fs.open(&load_path(dir, number), OpenMode::CreateNew)?;
+            file.write_at(&bytes, 0)?;
+            file.sync_data()?;
+            fs.sync_dir(dir)
+        };
+        write().map_err(EngineError::Io)
     }
 }
 

@@ -120,7 +120,12 @@ fn a_crash_at_every_operation_leaves_whole_statements() {
             break;
         }
         crashes += 1;
-        check_recovery(memory.crash_clone(at), acknowledged, &states, &format!("operation {at}, power failure"));
+        check_recovery(
+            memory.crash_clone(at),
+            acknowledged,
+            &states,
+            &format!("operation {at}, power failure"),
+        );
         check_recovery(memory.kill_clone(), acknowledged, &states, &format!("operation {at}, kill"));
     }
     assert!(crashes > 50, "only {crashes} operations");
