@@ -36,7 +36,7 @@ impl SqlBackend {
             globals: Arc::clone(globals),
             status: Arc::clone(status),
             binlog_cache: BinlogCache { options: storage.cache, spill },
-            virtual_tables: cohort_exec::information_schema(),
+            virtual_tables: cohort_exec::VirtualTables::default(),
         });
         *db.facts.write() = Some(Arc::new(Facts { commit, globals: Arc::clone(globals) }));
         SqlBackend { db }
