@@ -10,18 +10,26 @@ use crate::run::Run;
 use crate::servers::{Contestant, Setup};
 use crate::workload::{Protocol, Scale};
 
+/// Where the tables go.
+#[derive(Default)]
+pub struct Pages {
+    /// Else to the terminal.
+    pub markdown: Option<PathBuf>,
+    pub html: Option<PathBuf>,
+}
+
 /// What the user wants.
 pub enum Command {
     Help,
     Demo(Demo),
-    Run { run: Box<Run>, json: Option<PathBuf>, markdown: Option<PathBuf> },
-    Report { json: PathBuf, markdown: Option<PathBuf> },
+    Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
+    Report { json: PathBuf, pages: Pages },
 }
 
 pub fn help() -> String {
     format!(
         "cohort-bench run [TABLE|WORKLOAD...] [OPTION...]   measure servers side by side
-cohort-bench report FILE [--markdown=FILE]         the tables of results kept by --json
+cohort-bench report FILE [--markdown=F] [--html=F] the tables of results kept by --json
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
 
 Options of run:
@@ -41,6 +49,7 @@ Options of run:
   --cohortd=PATH        the server program, if not beside this one
   --json=FILE           keep the results
   --markdown=FILE       write the tables there, not to the terminal
+  --html=FILE           write a page with tables and charts
 
 {}",
         plan::listing()
@@ -132,7 +141,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let mut contestants = None;
     let mut scale = Scale { tables: 4, rows: 25_000 };
     let mut threads = 1;
-    let (mut json, mut markdown) = (None, None);
+    let (mut json, mut pages) = (None, Pages::default());
     let mut setup = Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false };
     while let Some(word) = words.next() {
         let name = word.as_str();
@@ -152,7 +161,8 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
             "--dir" => setup.dir = words.value(name)?.into(),
             "--cohortd" => setup.cohortd = Some(words.value(name)?.into()),
             "--json" => json = Some(words.value(name)?.into()),
-            "--markdown" => markdown = Some(words.value(name)?.into()),
+            "--markdown" => pages.markdown = Some(words.value(name)?.into()),
+            "--html" => pages.html = Some(words.value(name)?.into()),
             "--help" | "-h" => return Ok(Command::Help),
             _ if name.starts_with("--") => return Err(format!("unknown option '{name}'")),
             _ => names.push(word.clone()),
@@ -175,7 +185,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         measure: length.unwrap_or(usual(5.0, 2.0)),
         repeats: repeats.unwrap_or(if quick { 1 } else { 3 }),
     };
-    Ok(Command::Run { run: Box::new(run), json, markdown })
+    Ok(Command::Run { run: Box::new(run), json, pages })
 }
 
 fn parse_demo(mut words: Words) -> Result<Command, String> {
@@ -194,16 +204,17 @@ fn parse_demo(mut words: Words) -> Result<Command, String> {
 }
 
 fn parse_report(mut words: Words) -> Result<Command, String> {
-    let (mut json, mut markdown) = (None, None);
+    let (mut json, mut pages) = (None, Pages::default());
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--markdown" => markdown = Some(words.value("--markdown")?.into()),
+            "--markdown" => pages.markdown = Some(words.value("--markdown")?.into()),
+            "--html" => pages.html = Some(words.value("--html")?.into()),
             other if other.starts_with("--") => return Err(format!("unknown option '{other}' of report")),
             _ => json = Some(word.clone().into()),
         }
         words.finish(&word)?;
     }
-    Ok(Command::Report { json: json.ok_or("report needs the file that --json wrote")?, markdown })
+    Ok(Command::Report { json: json.ok_or("report needs the file that --json wrote")?, pages })
 }
 
 #[cfg(test)]

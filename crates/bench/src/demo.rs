@@ -87,7 +87,8 @@ struct Reading {
 struct Interval {
     commits_per_second: f64,
     group_size: f64,
-    flushes_per_commit: f64,
+    /// Absent if the server does not count its flushes.
+    flushes_per_commit: Option<f64>,
     flush_us: Option<f64>,
 }
 
@@ -106,19 +107,22 @@ impl Reading {
         let delta = |name: &str| Some(self.get(name)? - before.get(name)?);
         let commits = delta("Binlog_commits").unwrap_or(0.0);
         let groups = delta("Binlog_group_commits").unwrap_or(0.0);
-        // A server without the counter of its own flushes once for each group of the binary log, as far as it tells.
-        let flushes = delta("Cohort_log_flushes").unwrap_or(groups);
+        let flushes = delta("Cohort_log_syncs");
         let flush_us = delta("Cohort_flush_us_total").map(|us| us / groups.max(1.0));
         Interval {
             commits_per_second: commits / (self.at - before.at).as_secs_f64(),
             group_size: commits / groups.max(1.0),
-            flushes_per_commit: flushes / commits.max(1.0),
+            flushes_per_commit: flushes.map(|flushes| flushes / commits.max(1.0)),
             flush_us,
         }
     }
 }
 
 impl Interval {
+    fn flushes_text(&self) -> String {
+        self.flushes_per_commit.map_or("-".to_owned(), |flushes| format!("{flushes:.3}"))
+    }
+
     fn flush_text(&self) -> String {
         self.flush_us.map_or("-".to_owned(), |us| format!("{us:.0} us"))
     }
@@ -175,10 +179,10 @@ fn first_at(readings: &[Reading]) -> Instant {
 
 fn live(interval: &Interval, seconds: f64) {
     println!(
-        "{seconds:5.1} s  {:8.0} commits/s   group {:5.1}   {:.3} flushes per commit   flush {}",
+        "{seconds:5.1} s  {:8.0} commits/s   group {:5.1}   {} flushes per commit   flush {}",
         interval.commits_per_second,
         interval.group_size,
-        interval.flushes_per_commit,
+        interval.flushes_text(),
         interval.flush_text()
     );
 }
@@ -190,7 +194,7 @@ fn table(interval: &Interval, outcome: &driver::Outcome) {
         ("commits", format!("{}", outcome.latencies.total() * DEMO.steps.len() as u64)),
         ("commits/s", format!("{:.0}", interval.commits_per_second)),
         ("average group", format!("{:.1} commits", interval.group_size)),
-        ("flushes per commit", format!("{:.3}", interval.flushes_per_commit)),
+        ("flushes per commit", interval.flushes_text()),
         ("average flush", interval.flush_text()),
         ("latency of a commit, median", format!("{:.2} ms", ms(0.5))),
         ("latency of a commit, 99 of 100", format!("{:.2} ms", ms(0.99))),
@@ -238,12 +242,12 @@ mod tests {
         let before = reading(start, &[("Binlog_commits", 10.0), ("Binlog_group_commits", 2.0)]);
         let after = reading(
             start + Duration::from_secs(2),
-            &[("Binlog_commits", 1010.0), ("Binlog_group_commits", 52.0)],
+            &[("Binlog_commits", 1010.0), ("Binlog_group_commits", 52.0), ("Cohort_log_syncs", 99.0)],
         );
         let interval = after.since(&before);
         assert_eq!(interval.commits_per_second, 500.0);
         assert_eq!(interval.group_size, 20.0);
-        assert_eq!(interval.flushes_per_commit, 0.05);
+        assert_eq!(interval.flushes_per_commit, None, "not known before");
         assert_eq!(interval.flush_us, None);
     }
 }

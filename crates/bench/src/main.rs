@@ -10,6 +10,7 @@ mod driver;
 mod epoll;
 mod flushes;
 mod histogram;
+mod html;
 mod interrupt;
 mod memory;
 mod plan;
@@ -28,7 +29,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Command, Pages};
 use results::Results;
 
 fn main() -> ExitCode {
@@ -51,28 +52,31 @@ fn obey(command: Command) -> Result<(), String> {
             interrupt::catch();
             demo::run(&demo)
         }
-        Command::Run { run, json, markdown } => {
+        Command::Run { run, json, pages } => {
             interrupt::catch();
             process::raise_open_files();
             let results = run::run(&run)?;
             if let Some(path) = json {
                 write(&path, &format!("{:#}\n", results.to_json()))?;
             }
-            show(&results, markdown.as_deref())
+            show(&results, &pages)
         }
-        Command::Report { json, markdown } => {
+        Command::Report { json, pages } => {
             let text = fs::read_to_string(&json).map_err(|error| format!("{}: {error}", json.display()))?;
             let value = serde_json::from_str(&text).ok();
             let results = value.as_ref().and_then(Results::from_json);
             let results = results.ok_or_else(|| format!("{}: not results of a run", json.display()))?;
-            show(&results, markdown.as_deref())
+            show(&results, &pages)
         }
     }
 }
 
-fn show(results: &Results, markdown: Option<&Path>) -> Result<(), String> {
+fn show(results: &Results, pages: &Pages) -> Result<(), String> {
+    if let Some(path) = &pages.html {
+        write(path, &html::page(results))?;
+    }
     let text = report::markdown(results);
-    match markdown {
+    match &pages.markdown {
         Some(path) => write(path, &text),
         None => {
             print!("{text}");

@@ -2,38 +2,59 @@
 
 use std::fmt::Write;
 
-use crate::results::{CaseResult, Results};
+use crate::results::{CaseResult, Memory, Results};
 use crate::sample::{Sample, Spread};
 
 /// The base of ratios, and what is compared with it.
 const BASE: &str = "mariadb";
 const SUBJECT: &str = "cohort";
 
-/// One table for each disk, one line for each case.
+/// A table, in any form.
+pub struct Table {
+    pub title: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// All tables, behind a line about the run.
 pub fn markdown(results: &Results) -> String {
-    let mut out = String::new();
-    heading(results, &mut out);
+    let mut out = format!("{}\n", heading(results));
+    for table in tables(results) {
+        writeln!(out, "\n### {}\n\n| {} |", table.title, table.head.join(" | ")).expect("a string");
+        writeln!(out, "|---|{}", "---:|".repeat(table.head.len() - 1)).expect("a string");
+        for row in &table.rows {
+            writeln!(out, "| {} |", row.join(" | ")).expect("a string");
+        }
+    }
+    out
+}
+
+/// One table for each disk with one line for each case; then memory.
+pub fn tables(results: &Results) -> Vec<Table> {
+    let mut tables: Vec<Table> = disks(results).into_iter().map(|disk| cases(results, disk)).collect();
+    if !results.memory.is_empty() {
+        tables.push(memory(results));
+    }
+    tables
+}
+
+/// The disks of a run in the order of its cases.
+pub fn disks(results: &Results) -> Vec<&str> {
     let mut disks: Vec<&str> = Vec::new();
     for case in &results.cases {
         if !disks.contains(&case.disk.as_str()) {
             disks.push(&case.disk);
         }
     }
-    for disk in disks {
-        writeln!(out, "\n### {}\n", disk_title(disk)).expect("a string");
-        let cases: Vec<&CaseResult> = results.cases.iter().filter(|case| case.disk == disk).collect();
-        table(results, &cases, &mut out);
-    }
-    memory(results, &mut out);
-    out
+    disks
 }
 
-fn heading(results: &Results, out: &mut String) {
+/// What was measured, on what, and how.
+pub fn heading(results: &Results) -> String {
     let (machine, settings) = (&results.machine, &results.settings);
     let servers: Vec<String> =
         results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
-    writeln!(
-        out,
+    format!(
         "{}. {} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
          {} s each after {} s of warming up; {} tables of {} rows; clients over {}.",
         servers.join(", "),
@@ -47,10 +68,9 @@ fn heading(results: &Results, out: &mut String) {
         settings.rows,
         settings.transport,
     )
-    .expect("a string");
 }
 
-fn disk_title(disk: &str) -> String {
+pub fn disk_title(disk: &str) -> String {
     match disk {
         "real" => "The disk as it is".to_owned(),
         "ssd" => "Flushes of 1.4 ms, one at a time".to_owned(),
@@ -59,7 +79,7 @@ fn disk_title(disk: &str) -> String {
     }
 }
 
-fn table(results: &Results, cases: &[&CaseResult], out: &mut String) {
+fn cases(results: &Results, disk: &str) -> Table {
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
     let has_ratio = names.contains(&BASE) && names.contains(&SUBJECT);
     let columns = ["/s", " p50 / p99 ms", " group", " flushes per group", " CPU us"];
@@ -70,9 +90,7 @@ fn table(results: &Results, cases: &[&CaseResult], out: &mut String) {
             head.push("ratio".into());
         }
     }
-    writeln!(out, "| {} |", head.join(" | ")).expect("a string");
-    writeln!(out, "|---|{}", "---:|".repeat(head.len() - 1)).expect("a string");
-    for case in cases {
+    let row = |case: &CaseResult| {
         let mut cells = vec![workload_name(case), case.clients.to_string()];
         for (index, column) in [rate, latency, group, flushes, processor].iter().enumerate() {
             cells.extend(case.samples.iter().map(|samples| column(samples)));
@@ -80,8 +98,10 @@ fn table(results: &Results, cases: &[&CaseResult], out: &mut String) {
                 cells.push(ratio(&names, case).map_or("-".into(), |ratio| format!("**{ratio:.2}**")));
             }
         }
-        writeln!(out, "| {} |", cells.join(" | ")).expect("a string");
-    }
+        cells
+    };
+    let rows = results.cases.iter().filter(|case| case.disk == disk).map(row).collect();
+    Table { title: disk_title(disk), head, rows }
 }
 
 fn workload_name(case: &CaseResult) -> String {
@@ -135,25 +155,21 @@ fn short(number: f64) -> String {
     }
 }
 
-fn memory(results: &Results, out: &mut String) {
-    if results.memory.is_empty() {
-        return;
-    }
+fn memory(results: &Results) -> Table {
     let mib = |bytes: u64| bytes as f64 / 1048576.0;
-    out.push_str("\n### Resident memory with default sizes, MiB\n\n");
-    out.push_str("| server | idle | with idle connections | more |\n|---|---:|---:|---:|\n");
-    for memory in &results.memory {
+    let row = |memory: &Memory| {
         let more = mib(memory.connected_bytes.saturating_sub(memory.idle_bytes));
-        writeln!(
-            out,
-            "| {} | {:.0} | {} ({} connections) | {:.0} |",
-            memory.server,
-            mib(memory.idle_bytes),
-            mib(memory.connected_bytes).round(),
-            memory.connections,
-            more
-        )
-        .expect("a string");
+        vec![
+            memory.server.clone(),
+            format!("{:.0}", mib(memory.idle_bytes)),
+            format!("{:.0} ({} connections)", mib(memory.connected_bytes), memory.connections),
+            format!("{more:.0}"),
+        ]
+    };
+    Table {
+        title: "Resident memory with default sizes, MiB".to_owned(),
+        head: ["server", "idle", "with idle connections", "more"].map(str::to_owned).to_vec(),
+        rows: results.memory.iter().map(row).collect(),
     }
 }
 
