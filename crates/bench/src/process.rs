@@ -12,10 +12,26 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
 /// Processor time used so far, in seconds.
 pub fn processor_seconds(pid: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let ticks = ticks_of(&stat)?;
+    Some(ticks_of(&stat)? as f64 / ticks_per_second())
+}
+
+/// Processor time that all programs together have used since the machine's start, in seconds.
+pub fn machine_seconds() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    Some(busy_ticks_of(&stat)? as f64 / ticks_per_second())
+}
+
+fn ticks_per_second() -> f64 {
     // SAFETY: no pointers.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    Some(ticks as f64 / per_second as f64)
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
+}
+
+/// User, nice, system, interrupts and stolen time out of `/proc/stat`; idle time and waiting for disks left out.
+fn busy_ticks_of(stat: &str) -> Option<u64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();
+    let idle = fields.get(3)? + fields.get(4)?;
+    Some(fields.iter().sum::<u64>() - idle)
 }
 
 /// User and system time out of `/proc/PID/stat`; the program's name, in parentheses, may hold anything.
@@ -53,6 +69,12 @@ mod tests {
     fn a_name_with_parentheses_and_spaces() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
         assert_eq!(ticks_of(stat), Some(42));
+    }
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        assert_eq!(busy_ticks_of("cpu  1 2 3 100 200 4 5 6 7 8\ncpu0 9\n"), Some(21));
+        assert!(machine_seconds().expect("Linux") > 0.0);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn heading(results: &Results) -> String {
         results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
     format!(
         "{}. {} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
-         {} s each after {} s of warming up; {} tables of {} rows; clients over {}.",
+         {} s each after {} s of warming up; {} tables of {} rows; clients over {}.{}",
         servers.join(", "),
         machine.processors,
         machine.kernel,
@@ -67,7 +67,20 @@ pub fn heading(results: &Results) -> String {
         settings.tables,
         settings.rows,
         settings.transport,
+        noise(results),
     )
+}
+
+/// Other programs take from both servers, but not evenly: their share says how far the figures can be trusted.
+fn noise(results: &Results) -> String {
+    let samples: Vec<Sample> = results.cases.iter().flat_map(|case| case.samples.concat()).collect();
+    Spread::of(&samples, |s| s.others_share).map_or_else(String::new, |share| {
+        format!(
+            " Other programs used {:.0} % of the processors meanwhile (median; at most {:.0} %).",
+            share.median * 100.0,
+            share.high * 100.0
+        )
+    })
 }
 
 pub fn disk_title(disk: &str) -> String {

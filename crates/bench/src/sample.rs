@@ -14,6 +14,10 @@ pub struct Counters {
     groups: u64,
     flushes: FlushCounts,
     processor_seconds: f64,
+    /// Of this program.
+    load_seconds: f64,
+    /// Of all programs of the machine.
+    machine_seconds: f64,
 }
 
 impl Counters {
@@ -28,6 +32,8 @@ impl Counters {
             groups: value("Binlog_group_commits"),
             flushes: server.flushes.counts(),
             processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
+            load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
+            machine_seconds: process::machine_seconds().unwrap_or(0.0),
         })
     }
 }
@@ -49,6 +55,8 @@ pub struct Sample {
     pub flush_us: Option<f64>,
     /// Processor time of the server by transaction.
     pub processor_us: Option<f64>,
+    /// Share of the processors (0..=1) that neither the server nor the load used: noise.
+    pub others_share: Option<f64>,
 }
 
 impl Sample {
@@ -59,6 +67,9 @@ impl Sample {
         let flushes = (after.flushes.flushes - before.flushes.flushes) as f64;
         let flush_ns = (after.flushes.nanoseconds - before.flushes.nanoseconds) as f64;
         let processor = after.processor_seconds - before.processor_seconds;
+        let load = after.load_seconds - before.load_seconds;
+        let others = (after.machine_seconds - before.machine_seconds - processor - load).max(0.0);
+        let processors = std::thread::available_parallelism().map_or(0.0, |n| n.get() as f64);
         let ratio = |of: f64, by: f64| (by > 0.0).then(|| of / by);
         Sample {
             per_second: transactions / outcome.seconds,
@@ -71,6 +82,7 @@ impl Sample {
             flushes_per_group: ratio(flushes, groups),
             flush_us: ratio(flush_ns / 1000.0, flushes),
             processor_us: ratio(processor * 1e6, transactions),
+            others_share: ratio(others, processors * outcome.seconds),
         }
     }
 
@@ -86,6 +98,7 @@ impl Sample {
             "flushes_per_group": self.flushes_per_group,
             "flush_us": self.flush_us,
             "processor_us": self.processor_us,
+            "others_share": self.others_share,
         })
     }
 
@@ -102,6 +115,7 @@ impl Sample {
             flushes_per_group: number("flushes_per_group"),
             flush_us: number("flush_us"),
             processor_us: number("processor_us"),
+            others_share: number("others_share"),
         })
     }
 }
