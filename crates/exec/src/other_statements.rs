@@ -6,7 +6,7 @@ use cohort_expr::Expr;
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::ddl;
@@ -53,7 +53,12 @@ impl Session {
                 self.with_context(job, |ctx| run_binlog_statement(ctx, &bytes))?;
             }
             // No table is locked: other sessions go on. Dumps, which only want to be quick, load unchanged.
-            Statement::LockTables(_) | Statement::UnlockTables => self.trx.commit_implicitly()?,
+            Statement::LockTables(_) => {
+                self.trx.commit_implicitly()?;
+                let error = SqlError::new(ErrorCode::NotSupportedYet, "LOCK TABLES locks nothing yet");
+                self.diagnostics.push(Warning { level: Level::Note, error });
+            }
+            Statement::UnlockTables => self.trx.commit_implicitly()?,
             other => return self.run_elsewhere(other, job, sink),
         }
         self.state.env.row_count = 0;

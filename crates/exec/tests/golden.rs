@@ -78,6 +78,14 @@ fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
+/// For a search with random scripts: GOLDEN_SCRIPT is the path of a script without its ending.
+#[test]
+fn script_of_the_environment() {
+    if let Some(path) = std::env::var_os("GOLDEN_SCRIPT") {
+        check(path.to_str().expect("a path in UTF-8"));
+    }
+}
+
 macro_rules! golden {
     ($($name:ident)*) => {
         $(#[test]
@@ -88,6 +96,8 @@ macro_rules! golden {
 }
 
 golden! {
+    plan_reuse
+    select_random
     select_one_table
     select_group
     select_join

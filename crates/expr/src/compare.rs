@@ -160,6 +160,8 @@ pub(crate) fn compare_same(a: &Value, b: &Value, collation: Collation) -> Orderi
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
         (Value::Str(x), Value::Str(y)) => collation.compare(&x.bytes, &y.bytes),
+        (Value::Enum { index: x, .. }, Value::Enum { index: y, .. }) => x.cmp(y),
+        (Value::Set { bits: x, .. }, Value::Set { bits: y, .. }) => x.cmp(y),
         _ if a.class() == b.class() || a.is_null() || b.is_null() => a.compare(b),
         _ => compare_mixed(a, b),
     }

@@ -30,7 +30,6 @@ pub enum Clause {
     /// ON DUPLICATE KEY UPDATE.
     Update,
     Set,
-    Returning,
 }
 
 impl Clause {
@@ -47,7 +46,6 @@ impl Clause {
             Clause::Values => "VALUES",
             Clause::Update => "UPDATE",
             Clause::Set => "SET",
-            Clause::Returning => "RETURNING",
         }
     }
 }

@@ -92,8 +92,7 @@ pub(crate) fn limit_value(expr: &Expr, ctx: &StatementContext<'_>) -> SqlResult<
 /// How many rows there were.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowCounts {
-    pub sent: u64,
-    /// Without the limit, when SQL_CALC_FOUND_ROWS asked for it; else as sent.
+    /// Rows sent; without the limit when SQL_CALC_FOUND_ROWS asked for it.
     pub found: u64,
 }
 

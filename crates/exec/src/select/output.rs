@@ -62,7 +62,7 @@ impl<'p> Output<'p> {
             }
         }
         let Window { passed, sent, .. } = self.window;
-        Ok(RowCounts { sent, found: if self.select.count_all { passed } else { sent } })
+        Ok(RowCounts { found: if self.select.count_all { passed } else { sent } })
     }
 
     /// Counts a row in its final order against the limit and sends it.
@@ -247,7 +247,7 @@ pub(super) fn run_sorted(
             }
         }
     }
-    Ok(RowCounts { sent: window.sent, found: window.sent })
+    Ok(RowCounts { found: window.sent })
 }
 
 fn run_body(plan: &QueryPlan, ctx: &mut StatementContext<'_>, sink: &mut dyn RowSink) -> SqlResult<()> {

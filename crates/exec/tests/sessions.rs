@@ -1,0 +1,169 @@
+//! Sessions beside each other, and what the golden scripts cannot show: flags, the binary protocol's calls, KILL.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_exec::{Database, Session};
+use cohort_locks::KillLevel;
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_types::{ErrorCode, SqlError, Value};
+use support::{TextSink, run};
+
+fn two_sessions() -> (Arc<Database>, Session, Session) {
+    let db = support::database();
+    let (mut a, b) = (support::session(&db, 1), support::session(&db, 2));
+    run(&mut a, "create table t (id int not null primary key, k int)");
+    assert_eq!(run(&mut a, "insert into t values (1,10),(2,20),(3,30)"), "");
+    (db, a, b)
+}
+
+#[test]
+fn repeatable_read_keeps_its_view_and_read_committed_does_not() {
+    let (_db, mut a, mut b) = two_sessions();
+    run(&mut a, "begin");
+    assert_eq!(run(&mut a, "select k from t where id = 1"), "k\n10\n");
+    run(&mut b, "update t set k = 11 where id = 1");
+    assert_eq!(run(&mut a, "select k from t where id = 1"), "k\n10\n");
+    assert_eq!(
+        run(&mut a, "select k from t where id = 1 for update"),
+        "k\n11\n",
+        "locking reads see the newest"
+    );
+    run(&mut a, "commit");
+    assert_eq!(run(&mut a, "select k from t where id = 1"), "k\n11\n");
+    run(&mut a, "set session transaction isolation level read committed");
+    run(&mut a, "begin");
+    assert_eq!(run(&mut a, "select k from t where id = 1"), "k\n11\n");
+    run(&mut b, "update t set k = 12 where id = 1");
+    assert_eq!(run(&mut a, "select k from t where id = 1"), "k\n12\n");
+    run(&mut a, "commit");
+}
+
+#[test]
+fn locked_rows_are_refused_or_skipped() {
+    let (_db, mut a, mut b) = two_sessions();
+    run(&mut a, "begin");
+    assert_eq!(run(&mut a, "select k from t where id = 2 for update"), "k\n20\n");
+    let busy = "ERROR 1205 (HY000): Lock wait timeout exceeded; try restarting transaction\n";
+    assert_eq!(run(&mut b, "select k from t where id = 2 for update nowait"), busy);
+    assert_eq!(run(&mut b, "select id from t for update skip locked"), "id\n1\n3\n");
+    assert_eq!(run(&mut b, "select k from t where id = 2"), "k\n20\n", "plain reads do not wait");
+    run(&mut a, "rollback");
+    assert_eq!(run(&mut b, "select k from t where id = 2 for update nowait"), "k\n20\n");
+}
+
+/// Keeps what each result told.
+#[derive(Default)]
+struct FlagSink {
+    results: Vec<StatusFlags>,
+    errors: Vec<SqlError>,
+}
+
+impl ResultSink for FlagSink {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, status: StatusFlags, _: u16) {
+        self.results.push(status);
+    }
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        self.results.push(ok.status);
+    }
+    fn error(&mut self, error: &SqlError) {
+        self.errors.push(error.clone());
+    }
+    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn several_statements_run_until_one_fails() {
+    let (_db, mut a, _) = two_sessions();
+    let mut sink = FlagSink::default();
+    a.query(b"select 1; select 2", &mut sink);
+    assert_eq!(sink.errors[0].code, ErrorCode::Parse, "not asked for");
+    a.set_multi_statements(true);
+    let mut sink = FlagSink::default();
+    a.query(b"begin; select 1; select nope from t; select 2;", &mut sink);
+    assert_eq!(sink.results.len(), 2);
+    assert!(sink.results.iter().all(|s| s.has(StatusFlags::MORE_RESULTS) && s.has(StatusFlags::IN_TRANS)));
+    assert_eq!(sink.errors[0].code, ErrorCode::BadField);
+    let mut sink = FlagSink::default();
+    a.query(b"rollback; select ';' ;", &mut sink);
+    let more: Vec<bool> = sink.results.iter().map(|s| s.has(StatusFlags::MORE_RESULTS)).collect();
+    assert_eq!((more, sink.errors.len()), (vec![true, false], 0));
+    assert!(!a.is_in_transaction());
+}
+
+#[test]
+fn prepared_statements_take_values_of_any_kind() {
+    let (_db, mut a, _) = two_sessions();
+    let info = a.prepare(b"select k, id from t where id = ? or k > ?").expect("prepares");
+    let names: Vec<&str> = info.columns.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!((info.params.len(), names), (2, vec!["k", "id"]));
+    let mut execute = |params: &[Value]| {
+        let mut sink = TextSink::default();
+        a.execute(info.id, params, &mut sink);
+        sink.text
+    };
+    assert_eq!(execute(&[Value::Int(1), Value::Int(25)]), "k\tid\n10\t1\n30\t3\n");
+    assert_eq!(execute(&[Value::text("2"), Value::Null]), "k\tid\n20\t2\n");
+    assert_eq!(execute(&[Value::Double(2.5), Value::Int(100)]), "");
+    assert_eq!(execute(&[Value::Int(1)]), "ERROR 1210 (HY000): Incorrect arguments to EXECUTE\n");
+    a.close_statement(info.id);
+    let mut sink = TextSink::default();
+    a.execute(info.id, &[], &mut sink);
+    assert_eq!(sink.error.map(|e| e.code), Some(ErrorCode::UnknownStmtHandler));
+    let error = a.prepare(b"select nope from t").expect_err("unknown column");
+    assert_eq!(error.code, ErrorCode::BadField);
+}
+
+#[test]
+fn kill_ends_a_statement_and_the_next_one_runs() {
+    let (db, mut a, _) = two_sessions();
+    let killer = std::thread::spawn(move || {
+        let process = db.processes.get(cohort_base::ConnectionId(1)).expect("connected");
+        // Until the statement has begun there is nothing that the kill would hit.
+        for _ in 0..200 {
+            if process.snapshot().info.is_some_and(|text| text.contains("big")) {
+                std::thread::sleep(Duration::from_millis(20));
+                process.kill(KillLevel::Query);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let rows: Vec<String> = (4..600).map(|n| format!("({n},{n})")).collect();
+    run(&mut a, &format!("insert into t values {}", rows.join(",")));
+    let text = run(&mut a, "select count(*) big from t a, t b, t c, t d where a.k + b.k + c.k + d.k < 0");
+    assert_eq!(text, "ERROR 1317 (70100): Query execution was interrupted\n");
+    killer.join().expect("ran");
+    assert_eq!(run(&mut a, "select 1"), "1\n1\n");
+    assert!(!a.is_killed());
+}
+
+#[test]
+fn a_table_that_changes_is_planned_again() {
+    let (db, mut a, _) = two_sessions();
+    let all = "select * from t where id = 1";
+    assert_eq!(run(&mut a, all), "id\tk\n1\t10\n");
+    let info = a.prepare(b"select * from t where id = 1").expect("prepares");
+    let mut catalog = cohort_catalog::Catalog::clone(&db.catalog());
+    let mut schema = cohort_catalog::Schema::clone(&catalog.schemas["d"]);
+    let mut table = cohort_catalog::Table::clone(&schema.tables["t"]);
+    let mut added = table.columns[1].clone();
+    added.name = "added".to_owned();
+    added.value_in_old_rows = Value::Int(7);
+    table.columns.push(added);
+    schema.tables.insert("t".to_owned(), Arc::new(table));
+    catalog.schemas.insert("d".to_owned(), Arc::new(schema));
+    catalog.version += 1;
+    *db.catalog.write() = Arc::new(catalog);
+    assert_eq!(run(&mut a, all), "id\tk\tadded\n1\t10\t7\n");
+    let mut sink = TextSink::default();
+    a.execute(info.id, &[], &mut sink);
+    assert_eq!(sink.text, "id\tk\tadded\n1\t10\t7\n");
+}
