@@ -7,7 +7,7 @@ use cohort_base::{IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
-    Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
 };
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
@@ -85,6 +85,14 @@ fn catalog() -> Catalog {
         tables: [table, people(), bare()].map(|t| (t.name.table.clone(), t)).into(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
+    catalog.accounts.push(Account {
+        user: "root".to_owned(),
+        host: "localhost".to_owned(),
+        plugin: "mysql_native_password".to_owned(),
+        auth: Vec::new(),
+        privileges: vec!["ALL PRIVILEGES".to_owned()],
+        schema_privileges: Default::default(),
+    });
     catalog
 }
 
