@@ -79,6 +79,8 @@ pub(crate) struct Shared {
     /// Connections that are owned and want a worker.
     ready: Mutex<VecDeque<Arc<Connection>>>,
     ready_event: EventFd,
+    /// A worker looks for events without sleeping; one at a time may.
+    spinning: AtomicBool,
     connections: RwLock<Slots>,
     last_id: AtomicU64,
     /// COM_SHUTDOWN, SHUTDOWN or a signal.
@@ -201,20 +203,43 @@ impl Shared {
     fn work(&self) {
         self.status.count(Counter::ThreadsCreated);
         let mut scratch = vec![0; READ_BYTES];
+        let mut served = false;
         while self.workers.stay() && !self.stopping.load(Ordering::Acquire) {
             let waiting = self.ready.lock().pop_front();
             let connection = match waiting {
                 Some(connection) => Some(connection),
-                None => match self.epoll.wait(None) {
+                None => match self.next_event(served) {
                     Ok(Some(TOKEN_STOP)) => return,
                     Ok(Some(TOKEN_READY)) | Ok(None) => None,
                     Ok(Some(token)) => self.find(token).filter(|connection| connection.take()),
                     Err(error) => return self.log.error(format_args!("Cannot wait for events: {error}")),
                 },
             };
+            served = connection.is_some();
             if let Some(connection) = connection {
                 self.serve(&connection, &mut scratch);
             }
+        }
+    }
+
+    /// Waits for an event. A worker that has just served looks for a while before it sleeps: the client that got its
+    /// answer often comes back sooner than a sleeping thread wakes.
+    fn next_event(&self, served: bool) -> io::Result<Option<u64>> {
+        let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
+        if !served || spin_us == 0 || self.spinning.swap(true, Ordering::Acquire) {
+            return self.epoll.wait(None);
+        }
+        let end_ns = self.clock.monotonic_ns() + spin_us * 1000;
+        let mut found = self.epoll.wait(Some(Duration::ZERO));
+        while let Ok(None) = found
+            && self.clock.monotonic_ns() < end_ns
+        {
+            found = self.epoll.wait(Some(Duration::ZERO));
+        }
+        self.spinning.store(false, Ordering::Release);
+        match found {
+            Ok(None) => self.epoll.wait(None),
+            found => found,
         }
     }
 
@@ -266,6 +291,7 @@ impl Server {
             started_ms,
             ready: Mutex::default(),
             ready_event,
+            spinning: AtomicBool::new(false),
             connections: RwLock::default(),
             last_id: AtomicU64::new(0),
             stop_requested: Mutex::new(false),
