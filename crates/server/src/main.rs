@@ -110,6 +110,11 @@ fn serve(
     }));
     let accounts = Arc::new(CatalogAccounts(Arc::clone(&storage.catalog)));
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status));
+    match backend.drop_orphans() {
+        Ok(0) => {}
+        Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left behind were freed")),
+        Err(error) => return Err(refuse(&format!("Can't free what a crash left behind: {error}"))),
+    }
     let server = Server::start(
         ServerOptions {
             globals: Arc::clone(globals),
@@ -139,7 +144,7 @@ fn serve(
         globals.uint(VarId::Port)
     ));
 
-    expire_binlog_now_and_then(globals, &commit, log, world);
+    expire_binlog_now_and_then(&backend, log);
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     backend.kill_all();
@@ -259,22 +264,14 @@ fn warn_of_risks(globals: &Globals, log: &ErrorLog) {
 }
 
 /// Removes old binary log files, now and then, while the server runs.
-fn expire_binlog_now_and_then(
-    globals: &Arc<Globals>,
-    commit: &Arc<Coordinator>,
-    log: &ErrorLog,
-    world: &World,
-) {
-    let (globals, commit, own_log) = (Arc::clone(globals), Arc::downgrade(commit), log.clone());
-    let clock = world.clock.clone();
+fn expire_binlog_now_and_then(backend: &Arc<SqlBackend>, log: &ErrorLog) {
+    let (backend, own_log) = (Arc::downgrade(backend), log.clone());
     let run = move || {
-        while let Some(commit) = commit.upgrade() {
-            match storage::expire_binlog(&commit, &globals, &*clock) {
-                Ok(0) => {}
-                Ok(files) => own_log.note(format_args!("{files} old binary log files were removed")),
-                Err(error) => own_log.warning(format_args!("Old binary log files stay: {error}")),
+        while let Some(backend) = backend.upgrade() {
+            if let Err(error) = backend.expire_binlog() {
+                own_log.warning(format_args!("Old binary log files stay: {}", error.message));
             }
-            drop(commit);
+            drop(backend);
             std::thread::sleep(EXPIRE_EVERY);
         }
     };

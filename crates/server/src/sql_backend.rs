@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
+use cohort_engine::EngineError;
 use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ServerFacts};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
@@ -36,10 +37,24 @@ impl SqlBackend {
             globals: Arc::clone(globals),
             status: Arc::clone(status),
             binlog_cache: BinlogCache { options: storage.cache, spill },
-            virtual_tables: cohort_exec::VirtualTables::default(),
+            virtual_tables: cohort_exec::information_schema(),
         });
         *db.facts.write() = Some(Arc::new(Facts { commit, globals: Arc::clone(globals) }));
         SqlBackend { db }
+    }
+
+    /// Frees what a crash left behind; before the first session. Answers how much that was.
+    pub fn drop_orphans(&self) -> Result<usize, EngineError> {
+        cohort_exec::drop_orphans(&self.db)
+    }
+
+    /// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old.
+    pub fn expire_binlog(&self) -> Result<(), SqlError> {
+        let keep_s = match self.db.globals.uint(VarId::BinlogExpireLogsSeconds) {
+            0 => (self.db.globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
+            seconds => seconds,
+        };
+        cohort_exec::expire_binary_logs(&self.db, keep_s)
     }
 
     /// Ends all running statements: the server stops.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
-use cohort_binlog::{BinlogFiles, BinlogName, CacheOptions};
+use cohort_binlog::{BinlogName, CacheOptions};
 use cohort_catalog::{Catalog, CatalogStore};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
@@ -16,15 +16,15 @@ use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
-use cohort_vfs::{Clock, World};
+use cohort_vfs::World;
 use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
 use crate::pool::Workers;
 
 /// Numbers of the participants in commit records. Final: they are on disk.
-const CATALOG: ParticipantId = ParticipantId(1);
-const ROCKSDB: ParticipantId = ParticipantId(2);
+const CATALOG: ParticipantId = ParticipantId(0);
+const ROCKSDB: ParticipantId = ParticipantId(1);
 
 /// Free space of the file system below which writes are refused.
 const FREE_BYTES_MIN: u64 = 64 << 20;
@@ -171,30 +171,6 @@ pub fn pace_options(globals: &Globals) -> PaceOptions {
         is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
         wait_count: globals.uint(VarId::BinlogCommitWaitCount) as usize,
         wait_us: globals.uint(VarId::BinlogCommitWaitUsec),
-    }
-}
-
-/// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how many.
-pub fn expire_binlog(commit: &Coordinator, globals: &Globals, clock: &dyn Clock) -> Result<usize, String> {
-    let keep_s = match globals.uint(VarId::BinlogExpireLogsSeconds) {
-        0 => (globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
-        seconds => seconds,
-    };
-    let now_s = clock.wall_us() / 1_000_000;
-    if keep_s == 0 || keep_s >= now_s {
-        return Ok(0);
-    }
-    let before = (now_s - keep_s) as u32;
-    // After a checkpoint recovery needs nothing behind what is synced (I7).
-    commit.checkpoint().map_err(|e| e.to_string())?;
-    let purge = |files: &mut BinlogFiles| match files.synced() {
-        Some(synced) => files.purge_before(before, synced.file),
-        None => Ok(Vec::new()),
-    };
-    match commit.with_binlog_files(purge) {
-        None => Ok(0),
-        Some(Ok(Ok(gone))) => Ok(gone.len()),
-        Some(Ok(Err(error)) | Err(error)) => Err(error.to_string()),
     }
 }
 
