@@ -34,7 +34,7 @@ pub use column_meta::{ColumnFlags, ColumnMeta, TypeCode};
 pub use command::{BinlogDump, Command, RegisterReplica};
 pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
-pub use params::{ParamError, ParamText, StatementParams};
+pub use params::{ParamText, StatementParams};
 pub use result_writer::{
     Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };

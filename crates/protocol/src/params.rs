@@ -8,7 +8,7 @@
 //! ```
 
 use cohort_base::{Reader, Truncated};
-use cohort_types::{Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, Str, Time, Value};
+use cohort_types::{Charset, Collation, Date, DateTime, Decimal, Str, Time, Value};
 
 use crate::Malformed;
 use crate::column_meta::TypeCode;
@@ -20,27 +20,6 @@ pub struct ParamText {
     pub charset: Charset,
     /// collation_connection: what they compare by.
     pub collation: Collation,
-}
-
-/// Why parameters could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ParamError {
-    /// The packet is broken, or no types were ever sent.
-    Malformed,
-    /// A string is not in the client's character set, or long data was too long.
-    Sql(SqlError),
-}
-
-impl From<Truncated> for ParamError {
-    fn from(_: Truncated) -> ParamError {
-        ParamError::Malformed
-    }
-}
-
-impl From<Malformed> for ParamError {
-    fn from(_: Malformed) -> ParamError {
-        ParamError::Malformed
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +70,7 @@ impl StatementParams {
     }
 
     /// Reads the values of an execution; long data is used up.
-    pub fn decode(&mut self, payload: &[u8], text: ParamText) -> Result<Vec<Value>, ParamError> {
+    pub fn decode(&mut self, payload: &[u8], text: ParamText) -> Result<Vec<Value>, Malformed> {
         let mut long_data = std::mem::take(&mut self.long_data);
         if self.count == 0 {
             return Ok(Vec::new());
@@ -102,13 +81,13 @@ impl StatementParams {
             self.read_types(&mut r)?;
         }
         if self.types.len() != self.count {
-            return Err(ParamError::Malformed);
+            return Err(Malformed);
         }
         let mut values = Vec::with_capacity(self.count);
         for (n, param_type) in self.types.iter().enumerate() {
             let long = long_data.get_mut(n).and_then(Option::take);
             values.push(match long {
-                Some(bytes) => string(&bytes, param_type.code, text)?,
+                Some(bytes) => string(&bytes, param_type.code, text),
                 None if nulls[n / 8] >> (n % 8) & 1 == 1 => Value::Null,
                 None => value(&mut r, *param_type, text)?,
             });
@@ -116,10 +95,10 @@ impl StatementParams {
         Ok(values)
     }
 
-    fn read_types(&mut self, r: &mut Reader<'_>) -> Result<(), ParamError> {
+    fn read_types(&mut self, r: &mut Reader<'_>) -> Result<(), Malformed> {
         self.types.clear();
         for _ in 0..self.count {
-            let code = TypeCode::from_byte(r.u8()?).ok_or(ParamError::Malformed);
+            let code = TypeCode::from_byte(r.u8()?).ok_or(Malformed);
             let unsigned = r.u8()? & 0x80 != 0;
             match code {
                 Ok(code) => self.types.push(ParamType { code, unsigned }),
@@ -133,7 +112,7 @@ impl StatementParams {
     }
 }
 
-fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value, ParamError> {
+fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value, Malformed> {
     use TypeCode::*;
     let signed = |v: i64, unsigned_v: u64| match param.unsigned {
         true => Value::UInt(unsigned_v),
@@ -163,39 +142,35 @@ fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value,
         Time => time(r)?,
         Decimal | NewDecimal => Value::Decimal(self::Decimal::parse(r.lenenc_bytes()?).0),
         VarChar | Bit | Enum | Set | TinyBlob | MediumBlob | LongBlob | Blob | VarString | String
-        | Geometry => string(r.lenenc_bytes()?, param.code, text)?,
+        | Geometry => string(r.lenenc_bytes()?, param.code, text),
     })
 }
 
-fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Result<Value, ParamError> {
+/// Text, or the bytes as they are: for binary types, and when they are no text in the client's character set. Drivers
+/// send byte strings as VAR_STRING too; a character column refuses them later, with its name in the error.
+fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Value {
     use TypeCode::*;
-    if matches!(code, TinyBlob | MediumBlob | LongBlob | Blob | Bit | Geometry)
-        || text.charset == Charset::Binary
-    {
-        return Ok(Value::binary(bytes));
+    if matches!(code, TinyBlob | MediumBlob | LongBlob | Blob | Bit | Geometry) {
+        return Value::binary(bytes);
     }
-    let utf8 = match text.charset {
+    match text.charset {
+        Charset::Binary => Value::binary(bytes),
         Charset::Utf8mb4 | Charset::Utf8mb3 => match std::str::from_utf8(bytes) {
-            Ok(_) => bytes.to_vec(),
-            Err(error) => return Err(bad_text(bytes, error.valid_up_to(), text.charset)),
+            Ok(_) => Value::Str(Str { bytes: bytes.to_vec(), collation: text.collation }),
+            Err(_) => Value::binary(bytes),
         },
         other => {
-            let mut out = Vec::with_capacity(bytes.len());
-            other.decode(bytes, &mut out).map_err(|at| bad_text(bytes, at, other))?;
-            out
+            let mut utf8 = Vec::with_capacity(bytes.len());
+            match other.decode(bytes, &mut utf8) {
+                Ok(()) => Value::Str(Str { bytes: utf8, collation: text.collation }),
+                Err(_) => Value::binary(bytes),
+            }
         }
-    };
-    Ok(Value::Str(Str { bytes: utf8, collation: text.collation }))
-}
-
-fn bad_text(bytes: &[u8], at: usize, charset: Charset) -> ParamError {
-    let shown: String = bytes.iter().skip(at).take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-    let message = format!("Invalid {} character string: '{shown}'", charset.name());
-    ParamError::Sql(SqlError::new(ErrorCode::InvalidCharacterString, message))
+    }
 }
 
 /// u8 length (0, 4, 7 or 11), u16 year, month, day, hour, minute, second, u32 microseconds.
-fn datetime(r: &mut Reader<'_>, code: TypeCode) -> Result<Value, ParamError> {
+fn datetime(r: &mut Reader<'_>, code: TypeCode) -> Result<Value, Malformed> {
     let length = usize::from(r.u8()?);
     let mut r = Reader::new(r.bytes(length)?);
     let mut v = DateTime::default();
@@ -226,7 +201,7 @@ fn datetime(r: &mut Reader<'_>, code: TypeCode) -> Result<Value, ParamError> {
 }
 
 /// u8 length (0, 8 or 12), u8 negative, u32 days, hour, minute, second, u32 microseconds.
-fn time(r: &mut Reader<'_>) -> Result<Value, ParamError> {
+fn time(r: &mut Reader<'_>) -> Result<Value, Malformed> {
     let length = usize::from(r.u8()?);
     let mut r = Reader::new(r.bytes(length)?);
     if length < 8 {
@@ -262,7 +237,7 @@ mod tests {
         let second = b"\x1b\x00\x01x";
         let got = params.decode(second, TEXT).expect("types are known");
         assert_eq!(got, [Value::Null, Value::Null, Value::text("x"), Value::Null, Value::Null]);
-        assert_eq!(params.decode(b"\x1b", TEXT), Err(ParamError::Malformed));
+        assert_eq!(params.decode(b"\x1b", TEXT), Err(Malformed));
     }
 
     #[test]
@@ -272,7 +247,7 @@ mod tests {
         assert!(!params.add_long_data(0, b"e", 4) && !params.add_long_data(1, b"e", 4));
         let got = params.decode(b"\x00\x01\xfc\x00", TEXT).expect("well-formed");
         assert_eq!(got, [Value::binary(*b"abcd")]);
-        assert_eq!(params.decode(b"\x00\x00", TEXT), Err(ParamError::Malformed), "the pieces are gone");
+        assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "the pieces are gone");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cohort_config::Counter;
 use cohort_protocol::{
-    Capabilities, ChangeUser, Command, OkInfo, Packet, ParamError, PreparedReply, ResultEncoding, ResultSink,
+    Capabilities, ChangeUser, Command, OkInfo, Packet, PreparedReply, ResultEncoding, ResultSink,
     ResultWriter, RowFormat, StatementParams, write_error,
 };
 use cohort_types::{ErrorCode, SqlError};
@@ -240,11 +240,10 @@ fn execute(
     };
     match params.decode(rest, session.settings().params) {
         Ok(values) => session.execute(id, values, writer),
-        Err(ParamError::Malformed) => {
+        Err(_) => {
             let text = "Incorrect arguments to mysqld_stmt_execute";
             writer.error(&SqlError::new(ErrorCode::WrongArguments, text));
         }
-        Err(ParamError::Sql(error)) => writer.error(&error),
     }
 }
 

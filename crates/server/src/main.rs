@@ -268,8 +268,10 @@ fn expire_binlog_now_and_then(backend: &Arc<SqlBackend>, log: &ErrorLog) {
     let (backend, own_log) = (Arc::downgrade(backend), log.clone());
     let run = move || {
         while let Some(backend) = backend.upgrade() {
-            if let Err(error) = backend.expire_binlog() {
-                own_log.warning(format_args!("Old binary log files stay: {}", error.message));
+            match backend.expire_binlog() {
+                Ok(0) => {}
+                Ok(files) => own_log.note(format_args!("{files} old binary log files were removed")),
+                Err(error) => own_log.warning(format_args!("Old binary log files stay: {error}")),
             }
             drop(backend);
             std::thread::sleep(EXPIRE_EVERY);

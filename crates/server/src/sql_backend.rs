@@ -48,13 +48,10 @@ impl SqlBackend {
         cohort_exec::drop_orphans(&self.db)
     }
 
-    /// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old.
-    pub fn expire_binlog(&self) -> Result<(), SqlError> {
-        let keep_s = match self.db.globals.uint(VarId::BinlogExpireLogsSeconds) {
-            0 => (self.db.globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
-            seconds => seconds,
-        };
-        cohort_exec::expire_binary_logs(&self.db, keep_s)
+    /// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how
+    /// many.
+    pub fn expire_binlog(&self) -> Result<usize, String> {
+        storage::expire_binlog(&self.db.commit, &self.db.globals, &*self.db.clock)
     }
 
     /// Ends all running statements: the server stops.

@@ -16,7 +16,7 @@ use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
-use cohort_vfs::World;
+use cohort_vfs::{Clock, World};
 use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
@@ -171,6 +171,28 @@ pub fn pace_options(globals: &Globals) -> PaceOptions {
         is_adaptive: globals.flag(VarId::AdaptiveFlushGroups),
         wait_count: globals.uint(VarId::BinlogCommitWaitCount) as usize,
         wait_us: globals.uint(VarId::BinlogCommitWaitUsec),
+    }
+}
+
+/// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how many.
+pub fn expire_binlog(commit: &Coordinator, globals: &Globals, clock: &dyn Clock) -> Result<usize, String> {
+    let keep_s = match globals.uint(VarId::BinlogExpireLogsSeconds) {
+        0 => (globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
+        seconds => seconds,
+    };
+    let now_s = clock.wall_us() / 1_000_000;
+    let has_old = commit.with_binlog_files(|files| files.numbers().len() > 1);
+    if keep_s == 0 || keep_s >= now_s || !matches!(has_old, Some(Ok(true))) {
+        return Ok(0);
+    }
+    let Some((position, _)) = commit.binlog_status() else { return Ok(0) };
+    // After a checkpoint recovery starts behind everything in older files (I7).
+    commit.checkpoint().map_err(|e| e.to_string())?;
+    let before = (now_s - keep_s) as u32;
+    match commit.with_binlog_files(|files| files.purge_before(before, position.file)) {
+        None => Ok(0),
+        Some(Ok(Ok(gone))) => Ok(gone.len()),
+        Some(Ok(Err(error)) | Err(error)) => Err(error.to_string()),
     }
 }
 

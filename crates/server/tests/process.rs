@@ -1,0 +1,243 @@
+//! The program `cohortd` as an operator meets it.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+struct Running {
+    child: Child,
+    port: u16,
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cohortd"));
+    command.arg("--no-defaults").args(arguments).stdout(Stdio::null());
+    command
+}
+
+/// Exit code and what it said.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = command(arguments).output().expect("runs");
+    (output.status.code().expect("ended by itself"), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+impl Running {
+    fn start(scratch: &Path, more: &[&str]) -> Running {
+        let port = free_port();
+        let own = [
+            format!("--datadir={}", scratch.join("data").display()),
+            format!("--port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--socket={}", scratch.join("socket").display()),
+            format!("--log-error={}", scratch.join("error.log").display()),
+        ];
+        let child = command(more).args(own).spawn().expect("starts");
+        Running { child, port }
+    }
+
+    fn options(&self) -> mysql::OptsBuilder {
+        let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(self.port);
+        options.user(Some("root")).prefer_socket(false).read_timeout(Some(Duration::from_secs(30)))
+    }
+
+    fn client(&self) -> Conn {
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            match Conn::new(self.options()) {
+                Ok(client) => return client,
+                Err(error) => assert!(Instant::now() < end, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent =
+            Command::new("kill").args([name, &self.child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+
+    fn exit_code(&mut self) -> Option<i32> {
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().expect("asked") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not end");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_cannot_start_says_why_and_touches_nothing() {
+    let scratch = tempfile::tempdir().expect("made");
+    let datadir = scratch.path().join("data");
+    let datadir_option = format!("--datadir={}", datadir.display());
+    let socket = format!("--socket={}", scratch.path().join("socket").display());
+    let (code, said) = refused(&[&datadir_option, "--no-such-option"]);
+    assert_eq!((code, said.trim()), (2, "cohortd: unknown option '--no-such-option'"));
+    assert_eq!(refused(&[&datadir_option, "--max-connections=many"]).0, 9);
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("bound").port();
+    let (code, said) =
+        refused(&[&datadir_option, &socket, &format!("--port={port}"), "--bind-address=127.0.0.1"]);
+    assert!(code == 1 && said.contains(&format!("TCP/IP port {port}")), "{said}");
+    assert!(!datadir.exists());
+
+    let foreign = scratch.path().join("foreign");
+    std::fs::create_dir(&foreign).expect("made");
+    std::fs::write(foreign.join("ibdata1"), "").expect("written");
+    let (code, said) = refused(&[&format!("--datadir={}", foreign.display()), "--skip-networking", &socket]);
+    assert!(code == 1 && said.contains("is not Cohort's"), "{said}");
+    assert_eq!(std::fs::read_dir(&foreign).expect("readable").count(), 1);
+
+    let running = Running::start(scratch.path(), &[]);
+    drop(running.client());
+    let other_socket = format!("--socket={}", scratch.path().join("other").display());
+    let (code, said) = refused(&[&datadir_option, "--skip-networking", &other_socket]);
+    assert!(
+        code == 1 && said.contains(&format!("in use by another server (process {})", running.child.id())),
+        "{said}"
+    );
+}
+
+#[test]
+fn data_survive_a_clean_stop_and_a_kill() {
+    let scratch = tempfile::tempdir().expect("made");
+    let mut running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v VARCHAR(20))").expect("made");
+    client.query_drop("INSERT INTO test.t VALUES (1, 'one')").expect("written");
+    running.signal("-TERM");
+    assert_eq!(running.exit_code(), Some(0));
+
+    let mut running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    client.query_drop("INSERT INTO test.t VALUES (2, 'two')").expect("written");
+    running.signal("-KILL");
+    assert_eq!(running.exit_code(), None);
+
+    let mut running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    let rows: Vec<(i32, String)> = client.query("SELECT id, v FROM test.t ORDER BY id").expect("rows");
+    assert_eq!(rows, [(1, "one".to_owned()), (2, "two".to_owned())]);
+    let files = |client: &mut Conn| client.query_iter("SHOW BINARY LOGS").expect("rows").count();
+    let before = files(&mut client);
+    running.signal("-HUP");
+    let end = Instant::now() + Duration::from_secs(10);
+    while files(&mut client) == before {
+        assert!(Instant::now() < end, "the binary log was not rotated");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(client);
+    running.signal("-TERM");
+    assert_eq!(running.exit_code(), Some(0));
+    let log = std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
+    assert!(log.contains("ready for connections") && log.contains("Shutdown complete"), "{log}");
+    assert!(!scratch.path().join("socket").exists());
+}
+
+#[test]
+fn kill_ends_statements_that_wait_and_connections_that_sleep() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Running::start(scratch.path(), &[]);
+    let mut holder = running.client();
+    holder.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("made");
+    holder.query_drop("INSERT INTO test.t VALUES (1, 1)").expect("written");
+    holder.query_drop("BEGIN").expect("begun");
+    holder.query_drop("UPDATE test.t SET v = 2 WHERE id = 1").expect("locked");
+    for (kill, code) in [("KILL QUERY", 1317), ("KILL", 1927)] {
+        let mut waiter = running.client();
+        let id = waiter.connection_id();
+        let waits = std::thread::spawn(move || waiter.query_drop("UPDATE test.t SET v = 3 WHERE id = 1"));
+        std::thread::sleep(Duration::from_millis(200));
+        holder.query_drop(format!("{kill} {id}")).expect("killed");
+        let error = waits.join().expect("no panic").expect_err("killed").to_string();
+        assert!(error.contains(&code.to_string()), "{kill}: {error}");
+    }
+    let mut sleeper = running.client();
+    holder.query_drop(format!("KILL {}", sleeper.connection_id())).expect("killed");
+    let begun = Instant::now();
+    assert!(sleeper.query_drop("SELECT 1").is_err());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let error = holder.query_drop("KILL 999999").expect_err("nobody").to_string();
+    assert!(error.contains("1094"), "{error}");
+    holder.query_drop("COMMIT").expect("committed");
+}
+
+#[test]
+fn a_client_that_goes_rolls_back_and_gives_its_locks_back() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("made");
+    client.query_drop("INSERT INTO test.t VALUES (1, 1)").expect("written");
+    let mut gone = running.client();
+    gone.query_drop("BEGIN").expect("begun");
+    gone.query_drop("UPDATE test.t SET v = 2 WHERE id = 1").expect("locked");
+    drop(gone);
+    client.query_drop("SET innodb_lock_wait_timeout = 10").expect("set");
+    client.query_drop("UPDATE test.t SET v = v + 10 WHERE id = 1").expect("free");
+    assert_eq!(client.query_first("SELECT v FROM test.t").expect("a row"), Some(11));
+}
+
+#[test]
+fn statements_with_parameters_of_every_type_come_back() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    let columns = "id INT PRIMARY KEY, a TINYINT, b BIGINT UNSIGNED, c DOUBLE, d DECIMAL(10,2), e VARCHAR(20), \
+                   f BLOB, g DATE, h DATETIME(6), i TIME, j YEAR, k BIT(9), l ENUM('x','y'), m FLOAT";
+    client.query_drop(format!("CREATE TABLE test.t ({columns})")).expect("made");
+    let insert = "INSERT INTO test.t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let values: Vec<mysql::Value> = vec![
+        1.into(),
+        (-5).into(),
+        u64::MAX.into(),
+        1.5.into(),
+        "12.34".into(),
+        "grün".into(),
+        vec![0u8, 255].into(),
+        mysql::Value::Date(2026, 1, 2, 0, 0, 0, 0),
+        mysql::Value::Date(2026, 1, 2, 3, 4, 5, 600_000),
+        mysql::Value::Time(true, 1, 2, 3, 4, 0),
+        2026.into(),
+        257.into(),
+        "y".into(),
+        2.5.into(),
+    ];
+    client.exec_drop(insert, values.clone()).expect("written");
+    let row: mysql::Row =
+        client.exec_first("SELECT * FROM test.t WHERE id = ?", (1,)).expect("a row").expect("one");
+    let got = row.unwrap();
+    assert_eq!(got[1], mysql::Value::Int(-5));
+    assert_eq!(got[2], mysql::Value::UInt(u64::MAX));
+    assert_eq!(got[3], mysql::Value::Double(1.5));
+    assert_eq!(got[4], mysql::Value::Bytes(b"12.34".to_vec()));
+    assert_eq!(got[5], mysql::Value::Bytes("grün".into()));
+    assert_eq!(got[6..10], values[6..10]);
+    assert_eq!(got[11], mysql::Value::Bytes(vec![1, 1]));
+    assert_eq!(got[12], mysql::Value::Bytes(b"y".to_vec()));
+    assert_eq!(got[13], mysql::Value::Float(2.5));
+    client.query_drop("SET NAMES latin1").expect("set");
+    let text: Vec<u8> = client.query_first("SELECT e FROM test.t").expect("a row").expect("one");
+    assert_eq!(text, b"gr\xfcn");
+}
