@@ -10,4 +10,4 @@ pub use change::CatalogChange;
 pub use model::{
     Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
 };
-pub use store::CatalogStore;
+pub use store::{CATALOG, CatalogStore};

@@ -29,6 +29,9 @@ use parking_lot::{Mutex, RwLock};
 use crate::change::CatalogChange;
 use crate::model::{Account, Catalog, Schema};
 
+/// The catalog as commit records name it; final, it is on disk.
+pub const CATALOG: ParticipantId = ParticipantId(0);
+
 const MAGIC: &[u8; 8] = b"COHCAT01";
 const FILE: &str = "catalog";
 const FILE_NEW: &str = "catalog.new";

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{BinlogName, CacheOptions};
-use cohort_catalog::{Catalog, CatalogStore};
+use cohort_catalog::{CATALOG, Catalog, CatalogStore};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
 };
@@ -23,7 +23,6 @@ use crate::error_log::ErrorLog;
 use crate::pool::Workers;
 
 /// Numbers of the participants in commit records. Final: they are on disk.
-const CATALOG: ParticipantId = ParticipantId(0);
 const ROCKSDB: ParticipantId = ParticipantId(1);
 
 /// Free space of the file system below which writes are refused.

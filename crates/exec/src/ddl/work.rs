@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cohort_base::{IndexId, ParticipantId, TableId};
+use cohort_base::{IndexId, TableId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
-use cohort_catalog::{Catalog, CatalogChange, Schema, Table};
+use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
@@ -13,9 +13,6 @@ use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::trx::DdlCommit;
-
-/// The catalog as commit records name it.
-pub(super) const CATALOG: ParticipantId = ParticipantId(0);
 
 /// The event does not need `USE db` (header flag SUPPRESS_USE).
 const SUPPRESS_USE: u16 = 0x0008;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId, ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::{Checksum, Event};
-use cohort_catalog::CatalogStore;
+use cohort_catalog::{CATALOG, CatalogStore};
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
@@ -54,7 +54,7 @@ impl Server {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let datadir = PathBuf::from(DATADIR);
         disk.create_dir_all(&datadir).map_err(|e| text(&e))?;
-        let catalog = CatalogStore::open(ParticipantId(0), disk.clone(), &datadir).map_err(|e| text(&e))?;
+        let catalog = CatalogStore::open(CATALOG, disk.clone(), &datadir).map_err(|e| text(&e))?;
         let engine = ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine"))
             .map_err(|e| text(&e))?;
         let (catalog, engine) = (Arc::new(catalog), Arc::new(engine));
