@@ -49,7 +49,7 @@ pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use session::{ConnectionInfo, Session};
 pub use session_state::SessionState;
-pub use show::information_schema;
+pub use show::{expire_binary_logs, information_schema};
 pub use statement::StatementContext;
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};

@@ -26,7 +26,10 @@ impl Session {
     ) -> SqlResult<()> {
         ddl::check_statement(&self.state, statement)?;
         match statement {
-            Statement::Begin(begin) => self.begin(begin)?,
+            Statement::Begin(begin) => {
+                self.has_locked_tables = false;
+                self.begin(begin)?;
+            }
             Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
             Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
             Statement::Savepoint(name) => self.trx.savepoint(name)?,
@@ -57,8 +60,13 @@ impl Session {
                 self.trx.commit_implicitly()?;
                 let error = SqlError::new(ErrorCode::NotSupportedYet, "LOCK TABLES locks nothing yet");
                 self.diagnostics.push(Warning { level: Level::Note, error });
+                self.has_locked_tables = true;
             }
-            Statement::UnlockTables => self.trx.commit_implicitly()?,
+            Statement::UnlockTables => {
+                if std::mem::take(&mut self.has_locked_tables) {
+                    self.trx.commit_implicitly()?;
+                }
+            }
             other => return self.run_elsewhere(other, job, sink),
         }
         self.state.env.row_count = 0;

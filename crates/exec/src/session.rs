@@ -40,6 +40,8 @@ pub struct Session {
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
+    /// LOCK TABLES was the last word about table locks: UNLOCK TABLES ends a transaction only then.
+    pub(crate) has_locked_tables: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
     /// Literals of the running statement; kept for its memory.
@@ -59,6 +61,7 @@ impl Session {
             state: SessionState::new(db, info, kill),
             trx,
             process,
+            has_locked_tables: false,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             literals: Vec::new(),

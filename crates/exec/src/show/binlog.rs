@@ -195,3 +195,18 @@ fn purge_files(
         Some(purged) => purged.and_then(|done| done).map(drop).map_err(|e| binlog_error(&e)),
     }
 }
+
+/// Removes binary log files that were closed more than `age_seconds` ago (`binlog_expire_logs_seconds`; 0: none).
+/// The server calls it now and then.
+pub fn expire_binary_logs(db: &Database, age_seconds: u64) -> SqlResult<()> {
+    let now = db.clock.wall_us() / 1_000_000;
+    if age_seconds == 0 || now <= age_seconds {
+        return Ok(());
+    }
+    let before = u32::try_from(now - age_seconds).unwrap_or(u32::MAX);
+    let has_old = db.commit.with_binlog_files(|files| files.numbers().len() > 1);
+    match has_old {
+        Some(Ok(true)) => purge_files(db, |files, floor| files.purge_before(before, floor)),
+        _ => Ok(()),
+    }
+}
