@@ -152,7 +152,11 @@ impl Materialiser {
             options,
             spill,
         };
-        Materialiser { shared: Arc::new(shared), thread: Mutex::new(None), is_threaded: AtomicBool::new(false) }
+        Materialiser {
+            shared: Arc::new(shared),
+            thread: Mutex::new(None),
+            is_threaded: AtomicBool::new(false),
+        }
     }
 
     /// Hands over hardened chunks, in order. Waits while the queue is full (threaded only).

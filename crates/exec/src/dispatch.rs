@@ -307,7 +307,6 @@ impl Session {
         sink: &mut dyn ResultSink,
         run: impl FnOnce(&mut StatementContext<'_>, &mut dyn ResultSink) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        self.state.env.found_rows = self.state.env.found_rows.max(0);
         let timestamp = (self.state.env.now_micros / 1_000_000) as u32;
         self.trx.statement_begin(timestamp);
         let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
@@ -510,7 +509,9 @@ fn execute(
         }
         Planned::Insert(plan) => {
             let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
-            if source == Some(Freshness::Stale) || lock_for_write(plan.table(), "INSERT", ctx)? == Freshness::Stale {
+            if source == Some(Freshness::Stale)
+                || lock_for_write(plan.table(), "INSERT", ctx)? == Freshness::Stale
+            {
                 return Ok(Executed::Stale);
             }
             plan.run(ctx).map(Executed::Changed)

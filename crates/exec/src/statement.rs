@@ -41,7 +41,7 @@ impl StatementContext<'_> {
         self.trx.check_killed()?;
         let Some(deadline_ns) = self.deadline_ns else { return Ok(()) };
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks % 64 == 0 && self.db.clock.monotonic_ns() > deadline_ns {
+        if self.ticks.is_multiple_of(64) && self.db.clock.monotonic_ns() > deadline_ns {
             return Err(SqlError::new(
                 ErrorCode::StatementTimeout,
                 "Query execution was interrupted (max_statement_time exceeded)",

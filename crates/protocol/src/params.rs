@@ -7,7 +7,7 @@
 //! values of those that are neither NULL nor sent as long data before
 //! ```
 
-use cohort_base::{Reader, Truncated};
+use cohort_base::Reader;
 use cohort_types::{Charset, Collation, Date, DateTime, Decimal, Str, Time, Value};
 
 use crate::Malformed;

@@ -256,5 +256,5 @@ fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
 
 /// Thousandths.
 fn percent(done: u64, total: u64) -> u32 {
-    if total == 0 { 0 } else { (done.saturating_mul(100_000) / total).min(100_000) as u32 }
+    done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32)
 }

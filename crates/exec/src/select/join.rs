@@ -22,6 +22,7 @@ pub(super) trait JoinSink {
 
 /// What a step keeps between visits.
 #[derive(Default)]
+#[allow(clippy::large_enum_variant)] // one per table of a statement
 enum StepState {
     #[default]
     New,

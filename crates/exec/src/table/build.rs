@@ -45,7 +45,7 @@ pub fn build_index(
             open.index_key(index, &scan.row, key, &mut entry)?;
             runs.add(trx, entry, open.index_value(index, key).to_vec())?;
             rows += 1;
-            if rows % PROGRESS_ROWS == 0 {
+            if rows.is_multiple_of(PROGRESS_ROWS) {
                 progress(rows);
             }
         }

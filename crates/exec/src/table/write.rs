@@ -123,9 +123,8 @@ impl Buffers {
         }
         table.log(trx, Change::Insert(row), &mut self.image)?;
         trx.note_changed_row();
-        match table.auto_column {
-            Some((column, _)) => trx.pass_auto_increment(table, &row[column])?,
-            None => {}
+        if let Some((column, _)) = table.auto_column {
+            trx.pass_auto_increment(table, &row[column])?;
         }
         Ok(Ok(()))
     }
@@ -146,17 +145,16 @@ impl Buffers {
             table.primary_key(after, &mut self.key)?;
         }
         let moved = self.key != key;
-        if moved {
-            if let Some(duplicate) = self.claim_key(table, trx)? {
-                return Ok(Err(duplicate));
-            }
+        if moved && let Some(duplicate) = self.claim_key(table, trx)? {
+            return Ok(Err(duplicate));
         }
         for index in 1..table.indexes.len() {
             let touched = moved || table.index_has_any(index, &self.changed);
-            if touched && table.indexes[index].kind == IndexKind::Unique {
-                if let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)? {
-                    return Ok(Err(duplicate));
-                }
+            if touched
+                && table.indexes[index].kind == IndexKind::Unique
+                && let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)?
+            {
+                return Ok(Err(duplicate));
             }
         }
         self.encode_row(table, after)?;
