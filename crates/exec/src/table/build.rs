@@ -37,7 +37,7 @@ pub fn build_index(
     let open = trx.open_table(table)?;
     let mut runs = Runs::new(&open, index);
     let mut scan = RowScan::new(&open);
-    let mut rows = 0;
+    let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
             open.decode(bytes, &Columns::All, &mut scan.some, &mut scan.row)?;
@@ -80,7 +80,7 @@ pub fn copy_rows(
             let mut bytes = Vec::new();
             target.layout.encode(&row, &mut bytes).map_err(|e| target.row_error(e))?;
             runs.add(trx, new_key, bytes)?;
-            if rows % PROGRESS_ROWS == 0 {
+            if rows.is_multiple_of(PROGRESS_ROWS) {
                 progress(rows);
             }
         }
