@@ -41,6 +41,8 @@ Options of run:
   --repeats=N           measurements of each case, whose median counts (3; quick 1)
   --clients=LIST        instead of those of the table
   --disk=LIST           real, ssd (flushes of 1.4 ms), hdd (33 ms), or microseconds per flush
+  --idle=N              connections beside the clients that do nothing (0)
+  --large=MIB           size of the large transaction of table 'large' (256; quick 64)
   --protocol=NAME       prepared (default) or text
   --tables=N --rows=N   size of the data set (4 tables of 25000 rows)
   --threads=N           threads that drive the clients (1)
@@ -140,7 +142,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let (mut length, mut warm, mut repeats) = (None, None, None);
     let mut contestants = None;
     let mut scale = Scale { tables: 4, rows: 25_000 };
-    let mut threads = 1;
+    let (mut threads, mut idle) = (1, 0);
     let (mut json, mut pages) = (None, Pages::default());
     let mut setup = Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false };
     while let Some(word) = words.next() {
@@ -153,6 +155,10 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
             "--repeats" => repeats = Some(words.read(name, positive)?),
             "--clients" => overrides.clients = Some(words.list(name, positive)?),
             "--disk" => overrides.disks = Some(words.list(name, Disk::parse)?),
+            "--large" => {
+                overrides.large_mib = Some(words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?);
+            }
+            "--idle" => idle = words.read(name, |s| s.parse().ok())?,
             "--protocol" => asked = words.read(name, protocol)?,
             "--tables" => scale.tables = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
             "--rows" => scale.rows = words.read(name, |s| s.parse().ok().filter(|n| *n >= 100))?,
@@ -181,6 +187,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         setup,
         scale,
         threads,
+        idle,
         warm: warm.unwrap_or(usual(2.0, 0.5)),
         measure: length.unwrap_or(usual(5.0, 2.0)),
         repeats: repeats.unwrap_or(if quick { 1 } else { 3 }),

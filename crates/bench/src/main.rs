@@ -12,6 +12,7 @@ mod flushes;
 mod histogram;
 mod html;
 mod interrupt;
+mod large;
 mod memory;
 mod plan;
 mod process;

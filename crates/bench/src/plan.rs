@@ -10,6 +10,18 @@ pub struct Case {
     pub clients: usize,
     pub disk: Disk,
     pub protocol: Protocol,
+    /// A transaction of so many MiB commits beside the load.
+    pub large_mib: Option<u32>,
+}
+
+impl Case {
+    /// As tables show it.
+    pub fn name(&self) -> String {
+        match self.large_mib {
+            Some(mib) => format!("{} beside {mib} MiB", self.workload.name),
+            None => self.workload.name.to_owned(),
+        }
+    }
 }
 
 /// What a run is asked for.
@@ -24,6 +36,7 @@ pub struct Agenda {
 pub struct Overrides {
     pub clients: Option<Vec<usize>>,
     pub disks: Option<Vec<Disk>>,
+    pub large_mib: Option<u32>,
 }
 
 struct Block {
@@ -36,6 +49,8 @@ struct Block {
 }
 
 const MEMORY: &str = "memory";
+const LARGE: &str = "large";
+const LARGE_MIB: u32 = 256;
 /// Measured when no table is named.
 const DEFAULT: &[&str] = &["fast", "slow", MEMORY];
 
@@ -94,6 +109,8 @@ pub fn agenda(
     for name in if names.is_empty() { &default } else { names } {
         if name == MEMORY {
             agenda.memory = true;
+        } else if name == LARGE {
+            large(overrides, quick, &mut agenda.cases);
         } else if let Some(block) = BLOCKS.iter().find(|block| block.table == name) {
             add(block, overrides, protocol, quick, &mut agenda.cases);
         } else if let Some(workload) = workload::find(name) {
@@ -106,6 +123,19 @@ pub fn agenda(
         }
     }
     Ok(agenda)
+}
+
+/// Small inserts alone, then with a large transaction that commits beside them.
+fn large(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
+    let slap = workload::find("slap").expect("listed");
+    let clients = overrides.clients.clone().unwrap_or(vec![16]);
+    let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
+    let mib = overrides.large_mib.unwrap_or(if quick { LARGE_MIB / 4 } else { LARGE_MIB });
+    for beside in [None, Some(mib)] {
+        let from = cases.len();
+        add_workload(slap, &clients, &disks, Protocol::Text, cases);
+        cases[from..].iter_mut().for_each(|case| case.large_mib = beside);
+    }
 }
 
 fn single(quick: bool) -> Block {
@@ -143,6 +173,7 @@ fn add_workload(
             clients: *clients,
             disk: *disk,
             protocol,
+            large_mib: None,
         }));
     }
 }
@@ -153,6 +184,7 @@ pub fn listing() -> String {
     for block in BLOCKS {
         out.push_str(&format!("  {:17} {}\n", block.table, block.about));
     }
+    out.push_str("  large             small inserts while a large transaction commits\n");
     out.push_str("  memory            resident memory of an idle server, and with 1,000 idle connections\n");
     out.push_str("\nWorkloads:\n");
     for workload in WORKLOADS {
@@ -180,13 +212,22 @@ mod tests {
 
     #[test]
     fn lists_given_replace_those_of_tables_and_workloads() {
-        let overrides = Overrides { clients: Some(vec![2, 3]), disks: Some(vec![Disk::SSD]) };
+        let overrides =
+            Overrides { clients: Some(vec![2, 3]), disks: Some(vec![Disk::SSD]), large_mib: None };
         let agenda =
             agenda(&names(&["A", "insert", "memory"]), &overrides, Protocol::Prepared, true).expect("named");
         let clients: Vec<usize> = agenda.cases.iter().map(|case| case.clients).collect();
         assert_eq!(clients, [2, 3, 2, 3]);
         assert!(agenda.cases.iter().all(|case| case.disk == Disk::SSD && case.protocol == Protocol::Text));
         assert!(agenda.memory);
+    }
+
+    #[test]
+    fn small_transactions_are_measured_without_and_with_the_large_one() {
+        let overrides = Overrides { large_mib: Some(5), ..Overrides::default() };
+        let agenda = agenda(&names(&["large"]), &overrides, Protocol::Prepared, false).expect("named");
+        let titles: Vec<String> = agenda.cases.iter().map(Case::name).collect();
+        assert_eq!(titles, ["slap", "slap beside 5 MiB"]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub fn disk_title(disk: &str) -> String {
 fn cases(results: &Results, disk: &str) -> Table {
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
     let has_ratio = names.contains(&BASE) && names.contains(&SUBJECT);
-    let columns = ["/s", " p50 / p99 ms", " group", " flushes per group", " CPU us"];
+    let columns = ["/s", " p50 / p99 / max ms", " group", " flushes per group", " CPU us"];
     let mut head: Vec<String> = vec!["workload".into(), "clients".into()];
     for (index, column) in columns.iter().enumerate() {
         head.extend(names.iter().map(|name| format!("{name}{column}")));
@@ -144,7 +144,7 @@ fn latency(samples: &[Sample]) -> String {
     let ms = |figure: fn(&Sample) -> f64| {
         Spread::of(samples, |s| Some(figure(s) / 1000.0)).map_or("-".into(), |s| short(s.median))
     };
-    format!("{} / {}", ms(|s| s.p50_us), ms(|s| s.p99_us))
+    format!("{} / {} / {}", ms(|s| s.p50_us), ms(|s| s.p99_us), ms(|s| s.max_us))
 }
 
 fn group(samples: &[Sample]) -> String {

@@ -12,6 +12,7 @@ use crate::connection::{Connection, ConnectionError};
 use crate::disk;
 use crate::driver::{self, Load, Moment};
 use crate::interrupt;
+use crate::large::Large;
 use crate::memory;
 use crate::plan::{Agenda, Case};
 use crate::report;
@@ -28,6 +29,8 @@ pub struct Run {
     pub setup: Setup,
     pub scale: Scale,
     pub threads: usize,
+    /// Connections that do nothing, beside the clients.
+    pub idle: usize,
     pub warm: Duration,
     pub measure: Duration,
     pub repeats: usize,
@@ -90,7 +93,7 @@ pub fn run(run: &Run) -> Result<Results, String> {
                 "[{:2}/{}] {} {}, {} clients, {} disk",
                 number + 1,
                 run.agenda.cases.len(),
-                case.workload.name,
+                case.name(),
                 case.protocol.name(),
                 case.clients,
                 case.disk.name()
@@ -171,13 +174,13 @@ fn measure_case(
             }
             samples[index].push(sample.map_err(|error| {
                 clear_line();
-                contender.complaint(&format!("{}, {} clients: {error}", case.workload.name, case.clients))
+                contender.complaint(&format!("{}, {} clients: {error}", case.name(), case.clients))
             })?);
             contender.server.pause();
         }
     }
     Ok(CaseResult {
-        workload: case.workload.name.to_owned(),
+        workload: case.name(),
         clients: case.clients as u64,
         disk: case.disk.name(),
         protocol: case.protocol.name().to_owned(),
@@ -197,14 +200,30 @@ fn measure(run: &Run, case: &Case, contender: &mut Contender, label: &str) -> Re
         warm: run.warm,
         measure: run.measure,
     };
+    let text = |error: ConnectionError| error.to_string();
+    let mut idle = Vec::with_capacity(run.idle);
+    for _ in 0..run.idle {
+        idle.push(Connection::open(&load.address, SCHEMA).map_err(text)?);
+    }
+    let mut large = match case.large_mib {
+        Some(mib) => Some(Large::prepare(&load.address, mib).map_err(text)?),
+        None => None,
+    };
     let (mut before, mut after) = (Ok(Counters::default()), Ok(Counters::default()));
     let outcome = driver::run(&load, |moment| match moment {
         Moment::MeasureBegins => before = Counters::read(&contender.server, &mut contender.connection),
-        Moment::Tick(done) => progress(&format!("{label}, {done} transactions")),
+        Moment::Tick(done) => {
+            large.iter_mut().for_each(Large::commit);
+            progress(&format!("{label}, {done} transactions"));
+        }
         Moment::MeasureEnds => after = Counters::read(&contender.server, &mut contender.connection),
     })?;
-    let counters = |read: Result<Counters, ConnectionError>| read.map_err(|error| error.to_string());
-    let sample = Sample::new(&outcome, counters(before)?, counters(after)?);
+    if let Some(took) = large.and_then(Large::finish) {
+        let took = took.map_err(|error| format!("the large transaction: {error}"))?;
+        clear_line();
+        eprintln!("{label}: the large transaction committed in {:.2} s", took.as_secs_f64());
+    }
+    let sample = Sample::new(&outcome, before.map_err(text)?, after.map_err(text)?);
     if outcome.latencies.total() == 0 {
         return Err("no transaction ended within the measurement".to_owned());
     }

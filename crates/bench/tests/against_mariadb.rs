@@ -31,6 +31,9 @@ fn measures_reads_and_writes_and_counts_flushes() {
         "point_select",
         "update_index",
         "write_only",
+        "large",
+        "--large=2",
+        "--idle=20",
         "--servers=mariadb",
         "--seconds=0.5",
         "--warm=0.2",
@@ -48,7 +51,7 @@ fn measures_reads_and_writes_and_counts_flushes() {
 
     let results: Value = serde_json::from_slice(&std::fs::read(json).expect("kept")).expect("JSON");
     let cases = results["cases"].as_array().expect("cases");
-    assert_eq!(cases.len(), 3 * 2);
+    assert_eq!(cases.len(), (3 + 2) * 2);
     for case in cases {
         let samples = case["samples"][0].as_array().expect("samples of the only server");
         assert_eq!(samples.len(), 2);
