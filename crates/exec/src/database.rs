@@ -25,6 +25,9 @@ pub trait ServerFacts: Send + Sync {
 
     /// A global variable was set: what depends on it follows.
     fn global_changed(&self, id: VarId);
+
+    /// SHUTDOWN: the server is to stop, after this statement's answer.
+    fn request_stop(&self);
 }
 
 /// The parts of a database that the server makes.

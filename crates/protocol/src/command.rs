@@ -84,7 +84,7 @@ impl<'a> Command<'a> {
         Ok(match code {
             1 => Command::Quit,
             2 => Command::InitDb(without_nul(rest)),
-            3 => Command::Query(rest),
+            3 => Command::Query(without_nuls(rest)),
             4 => Command::FieldList { table: r.nul_bytes()?, wildcard: without_nul(r.rest()) },
             7 => Command::Refresh(r.u8()?),
             8 => Command::Shutdown,
@@ -107,7 +107,7 @@ impl<'a> Command<'a> {
                 password: r.len8_bytes()?,
                 port: r.u16()?,
             }),
-            22 => Command::StmtPrepare(rest),
+            22 => Command::StmtPrepare(without_nuls(rest)),
             23 => {
                 let (statement, cursor) = (r.u32()?, r.u8()?);
                 // The iteration count is always 1.
@@ -130,6 +130,12 @@ impl<'a> Command<'a> {
     }
 }
 
+/// Some tools count the end of a C string in a statement's length.
+fn without_nuls(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    &text[..end]
+}
+
 fn without_nul(text: &[u8]) -> &[u8] {
     text.strip_suffix(&[0]).unwrap_or(text)
 }
@@ -141,6 +147,7 @@ mod tests {
     #[test]
     fn commands_are_read_and_short_ones_refused() {
         assert_eq!(Command::decode(b"\x03SELECT 1"), Ok(Command::Query(b"SELECT 1")));
+        assert_eq!(Command::decode(b"\x03SELECT 1\0"), Ok(Command::Query(b"SELECT 1")));
         assert_eq!(Command::decode(b"\x02shop"), Ok(Command::InitDb(b"shop")));
         assert_eq!(
             Command::decode(b"\x17\x01\0\0\0\0\x01\0\0\0ab"),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_base::CommitSeq;
 use cohort_config::Counter;
 use cohort_protocol::{
-    Capabilities, ChangeUser, Command, OkInfo, Packet, PreparedReply, ResultEncoding, ResultSink,
-    ResultWriter, RowFormat, StatementParams, write_error,
+    Capabilities, ChangeUser, ColumnMeta, Command, OkInfo, Packet, PreparedReply, ResultEncoding, ResultSink,
+    ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
 };
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::{ErrorCode, SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
 use crate::connection::{After, Connection, Inner};
@@ -110,7 +111,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         other => simple(connection, session, &other, &mut writer),
     }
     let hold = writer.hold().max(session.hold_until());
-    let killed = session.killed() == Killed::Connection;
+    let killed = session.killed() == Killed::Connection || connection.is_killed();
     inner.has_quit |= quit;
     inner.closing |= quit || killed;
     if hold > shared.backend.published() { After::Hold(hold) } else { After::Send }
@@ -173,13 +174,34 @@ fn simple(
     }
 }
 
-/// COM_REFRESH: one FLUSH statement.
+/// COM_REFRESH: a FLUSH statement for each bit, and the answer of the last or of the one that failed.
 fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
-    let what = [(1, "PRIVILEGES"), (2, "LOGS"), (4, "TABLES"), (16, "STATUS")];
-    let named: Vec<&str> = what.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
-    match named.is_empty() {
-        true => ok(session, writer),
-        false => session.query(format!("FLUSH {}", named.join(", ")).as_bytes(), writer),
+    for (bit, what) in [(1, "PRIVILEGES"), (2, "BINARY LOGS"), (4, "TABLES"), (16, "STATUS")] {
+        if bits & bit != 0 {
+            let mut outcome = OnlyError(None);
+            session.query(format!("FLUSH {what}").as_bytes(), &mut outcome);
+            if let Some(error) = outcome.0 {
+                return writer.error(&error);
+            }
+        }
+    }
+    ok(session, writer);
+}
+
+/// Keeps the error of a statement whose other answers nobody wants.
+struct OnlyError(Option<SqlError>);
+
+impl ResultSink for OnlyError {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn error(&mut self, error: &SqlError) {
+        self.0 = Some(error.clone());
+    }
+    fn hold_until(&mut self, _: CommitSeq) {}
+    fn is_dead(&self) -> bool {
+        false
     }
 }
 

@@ -183,6 +183,11 @@ impl Connection {
         }
     }
 
+    /// Whether it is to end after its statement.
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
     /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its idleness.
     pub fn sweep(&self, now_ms: u64) {
         let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);

@@ -131,6 +131,7 @@ fn serve(
     .map_err(|e| refuse(&e))?;
 
     let request_stop = server.stop_requester();
+    backend.on_shutdown(Box::new(request_stop.clone()));
     let (signal_log, signal_commit) = (log.clone(), Arc::clone(&commit));
     signals::listen(move |signal| match signal {
         Signal::Stop => request_stop(),

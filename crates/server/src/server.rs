@@ -341,9 +341,11 @@ impl Server {
             if open.is_empty() || shared.now_ms() >= deadline_ms {
                 break;
             }
-            open.iter().for_each(|connection| connection.disconnect());
+            // Who is answering a statement may finish; who asked for the stop gets his answer.
+            open.iter().for_each(|connection| connection.kill());
             std::thread::sleep(Duration::from_millis(5));
         }
+        shared.all().iter().for_each(|connection| connection.disconnect());
         shared.stopping.store(true, Ordering::Release);
         shared.stop_event.notify();
         shared.workers.stop();

@@ -1,6 +1,6 @@
 //! The executor behind the seam of connections.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cohort_base::CommitSeq;
 use cohort_commit::Coordinator;
@@ -20,6 +20,7 @@ use crate::storage::{self, Storage};
 /// Runs SQL over the storage of a data directory.
 pub struct SqlBackend {
     db: Arc<Database>,
+    facts: Arc<Facts>,
 }
 
 impl SqlBackend {
@@ -39,8 +40,15 @@ impl SqlBackend {
             binlog_cache: BinlogCache { options: storage.cache, spill },
             virtual_tables: cohort_exec::information_schema(),
         });
-        *db.facts.write() = Some(Arc::new(Facts { commit, globals: Arc::clone(globals) }));
-        SqlBackend { db }
+        let facts = Arc::new(Facts { commit, globals: Arc::clone(globals), stop: OnceLock::new() });
+        *db.facts.write() = Some(facts.clone());
+        SqlBackend { db, facts }
+    }
+
+    /// What SHUTDOWN calls; set once, when the server runs.
+    pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
+        // A second server over one backend would be told by the first one's.
+        let _ = self.facts.stop.set(stop);
     }
 
     /// Frees what a crash left behind; before the first session. Answers how much that was.
@@ -288,6 +296,7 @@ impl Session for SqlSession {
 struct Facts {
     commit: Arc<Coordinator>,
     globals: Arc<Globals>,
+    stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl ServerFacts for Facts {
@@ -301,6 +310,12 @@ impl ServerFacts for Facts {
                 Some(VarValue::text(&gtids().map_or(String::new(), |gtids| gtids.to_string())))
             }
             _ => None,
+        }
+    }
+
+    fn request_stop(&self) {
+        if let Some(stop) = self.stop.get() {
+            stop();
         }
     }
 

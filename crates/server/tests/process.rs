@@ -147,8 +147,7 @@ fn data_survive_a_clean_stop_and_a_kill() {
         assert!(Instant::now() < end, "the binary log was not rotated");
         std::thread::sleep(Duration::from_millis(10));
     }
-    drop(client);
-    running.signal("-TERM");
+    client.query_drop("SHUTDOWN").expect("allowed");
     assert_eq!(running.exit_code(), Some(0));
     let log = std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
     assert!(log.contains("ready for connections") && log.contains("Shutdown complete"), "{log}");

@@ -49,6 +49,12 @@ pub(crate) fn administrate(
         Statement::TableMaintenance(maintenance) => maintenance::run(ctx, maintenance).map(Some),
         Statement::Flush(flush) => binlog::flush(ctx, flush).map(|()| None),
         Statement::PurgeBinaryLogs(purge) => binlog::purge(ctx, purge).map(|()| None),
+        Statement::Shutdown => {
+            if let Some(facts) = &*ctx.db.facts.read() {
+                facts.request_stop();
+            }
+            Ok(None)
+        }
         Statement::ResetMaster => Err(not_supported("RESET MASTER")),
         _ => return None,
     })
