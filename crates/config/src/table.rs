@@ -417,7 +417,7 @@ settings! {
     ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for locks or the disk.");
     ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).doc("A spare worker ends after this time.").unit("seconds");
     ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000))
-        .doc("A worker that has just answered looks for the next request for so long before it sleeps, one worker at a time: waking it would take longer. 0: never.").unit("microseconds");
+        .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");
     ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");
     ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("Stack of a worker. MariaDB's default is 292K.").unit("bytes");
     ExtraPort = Setting::inert("extra_port", num(0, 0, 65_535), POOL).read_only().doc("Second port.");

@@ -203,30 +203,32 @@ impl Shared {
     fn work(&self) {
         self.status.count(Counter::ThreadsCreated);
         let mut scratch = vec![0; READ_BYTES];
-        let mut served = false;
+        // The connection served last, and whether it was the same one before: few clients are at work.
+        let (mut last, mut again) = (0, false);
         while self.workers.stay() && !self.stopping.load(Ordering::Acquire) {
             let waiting = self.ready.lock().pop_front();
             let connection = match waiting {
                 Some(connection) => Some(connection),
-                None => match self.next_event(served) {
+                None => match self.next_event(again) {
                     Ok(Some(TOKEN_STOP)) => return,
                     Ok(Some(TOKEN_READY)) | Ok(None) => None,
                     Ok(Some(token)) => self.find(token).filter(|connection| connection.take()),
                     Err(error) => return self.log.error(format_args!("Cannot wait for events: {error}")),
                 },
             };
-            served = connection.is_some();
+            again = connection.as_ref().is_some_and(|connection| connection.token == last);
             if let Some(connection) = connection {
+                last = connection.token;
                 self.serve(&connection, &mut scratch);
             }
         }
     }
 
-    /// Waits for an event. A worker that has just served looks for a while before it sleeps: the client that got its
-    /// answer often comes back sooner than a sleeping thread wakes.
-    fn next_event(&self, served: bool) -> io::Result<Option<u64>> {
+    /// Waits for an event. A worker that serves the same client again and again looks for a while before it sleeps: the
+    /// client often comes back sooner than a sleeping thread wakes. With many clients the processor has better to do.
+    fn next_event(&self, again: bool) -> io::Result<Option<u64>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
-        if !served || spin_us == 0 || self.spinning.swap(true, Ordering::Acquire) {
+        if !again || spin_us == 0 || self.spinning.swap(true, Ordering::Acquire) {
             return self.epoll.wait(None);
         }
         let end_ns = self.clock.monotonic_ns() + spin_us * 1000;
