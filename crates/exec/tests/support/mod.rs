@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
-    Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
 };
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
@@ -69,6 +69,14 @@ pub fn database() -> Arc<Database> {
     .expect("opens");
     let mut catalog =
         Catalog { version: 1, next_table: TableId(100), next_index: IndexId(100), ..Catalog::default() };
+    catalog.accounts.push(Account {
+        user: "root".to_owned(),
+        host: "localhost".to_owned(),
+        plugin: "mysql_native_password".to_owned(),
+        auth: Vec::new(),
+        privileges: vec!["ALL PRIVILEGES".to_owned(), "GRANT OPTION".to_owned()],
+        schema_privileges: Default::default(),
+    });
     let schema = Schema {
         name: "d".to_owned(),
         collation: Collation::UTF8MB4_GENERAL_CI,
