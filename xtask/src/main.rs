@@ -3,7 +3,7 @@
 //! | check | rule |
 //! |---|---|
 //! | size | a source file has at most 900 lines |
-//! | walls | who may depend on whom; who may import RocksDB and epoll; who may touch files and clocks |
+//! | walls | who may depend on whom; who may import RocksDB; who may touch files and clocks |
 //! | invariants | I1 to I8 are explained in ARCHITECTURE.md and cited in code |
 //! | records | every row of the recovery table and every stage's failpoint is named by a test |
 //! | prose | no file speaks of the machine it was written on |

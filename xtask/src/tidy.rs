@@ -30,7 +30,7 @@ const WALLS: &[(&str, &[&str])] = &[
 ];
 
 /// Foreign crates that only one of ours may import.
-const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks"), ("mio", "server")];
+const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks")];
 
 /// Who may use files and clocks directly: the seam itself, option files, RocksDB's files, and programs.
 const MACHINE_USERS: &[&str] = &["vfs", "config", "engine_rocks", "server", "sim", "bench"];

@@ -263,6 +263,13 @@ impl Coordinator {
         if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
             return Err(CommitError::Stopped);
         }
+        for (id, _) in &request.redo {
+            let is_known = self.env().participants.iter().any(|participant| participant.id() == *id);
+            assert!(
+                is_known,
+                "redo of participant {id}, which this server does not have, would never be applied (I2)"
+            );
+        }
         if let Some(why) = self.checkpointer.refusal() {
             return Err(CommitError::DiskFull(why));
         }

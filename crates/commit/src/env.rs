@@ -228,6 +228,16 @@ pub fn add_to_batch(batch: &mut Batch, out: &StreamOut) {
     }
 }
 
+/// Ends the process when it is dropped, which happens only if a panic unwinds past it.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        eprintln!("[ERROR] a panic at the order stage, stopping: recovery decides by the log");
+        std::process::abort();
+    }
+}
+
 /// What a group leaves for its publishing.
 pub struct Boundary {
     view: ReadView,
@@ -239,6 +249,8 @@ impl CommitEnv for ServerEnv {
     type Error = LogError;
 
     fn order(&self, batch: &mut [Ordered<Trx>]) {
+        // A panic here would leave transactions that are ordered and not applied: the process must not live on (I6).
+        let guard = AbortOnPanic;
         self.apply(batch);
         let is_early = self.is_early_release.load(Ordering::Relaxed);
         for ordered in batch {
@@ -250,6 +262,7 @@ impl CommitEnv for ServerEnv {
                 self.locks.release_early(&mut trx.request.locks, seq);
             }
         }
+        std::mem::forget(guard);
     }
 
     fn boundary(&self, last: CommitSeq) -> Boundary {
