@@ -397,6 +397,8 @@ settings! {
     BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
     MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).doc("Connections at a time; one more is kept for root.");
     MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").doc("Failures until a host is blocked.");
+    MaxDelayedThreads = Setting::both("max_delayed_threads", num(20, 0, 16_384)).no_effect("INSERT DELAYED is an ordinary INSERT").doc("Threads for INSERT DELAYED; played back binlogs set it.");
+    SystemVersioningInsertHistory = Setting::both("system_versioning_insert_history", flag(false)).no_effect("there are no system-versioned tables").doc("Whether history rows may be inserted; played back binlogs set it.");
     ConnectTimeout = Setting::global("connect_timeout", num(10, 2, YEAR)).doc("Time for a client to log in.").unit("seconds");
     WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).doc("An idle connection is closed after this time.").unit("seconds");
     InteractiveTimeout = Setting::both("interactive_timeout", num(28_800, 1, YEAR)).doc("wait_timeout of clients that call themselves interactive.").unit("seconds");

@@ -146,7 +146,11 @@ impl Session {
             }
             rest = after;
         }
-        if !any {
+        // A text of comments alone is answered with OK; played back binlogs send such.
+        let is_comment = sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';');
+        if !any && is_comment {
+            sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
+        } else if !any {
             self.fail(&SqlError::new(ErrorCode::EmptyQuery, "Query was empty"), sink);
         }
         self.end_process();
