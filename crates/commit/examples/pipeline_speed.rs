@@ -56,7 +56,7 @@ impl Participant for Sink {
 struct Counter(AtomicU64);
 
 impl Wake for Counter {
-    fn published(self: Arc<Self>) {
+    fn acknowledged(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -91,10 +91,10 @@ fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
                     let request = CommitRequest { redo, binlog: None, locks, client: None };
                     let prepared = coordinator.prepare(request).map_err(|(e, _)| e).expect("there is room");
                     let seq = coordinator.order(prepared);
-                    sent += u64::from(coordinator.when_published(seq, done.clone()));
+                    sent += u64::from(coordinator.when_acknowledged(seq, done.clone()));
                     coordinator.lead();
                     if sent - done.0.load(Ordering::Relaxed) >= ON_THE_WAY_MAX {
-                        coordinator.wait_published(seq).expect("running");
+                        coordinator.wait_acknowledged(seq).expect("running");
                     }
                 }
             });

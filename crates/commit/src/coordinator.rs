@@ -14,8 +14,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ServerId, Xid};
@@ -32,7 +32,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::Checkpointer;
 use crate::env::{
-    Binlog, FailpointHook, Published, ROTATION_BYTES, ServerEnv, StopHook, add_to_batch, append_binlog_record,
+    Binlog, BinlogEnd, FailpointHook, ROTATION_BYTES, ReplicaGate, ServerEnv, StopHook, add_to_batch,
+    append_binlog_record,
 };
 use crate::metrics::Metrics;
 use crate::pace::{Pace, PaceOptions};
@@ -170,6 +171,7 @@ impl Coordinator {
             next_xid: AtomicU64::new(recovered.next_xid.0),
             is_early_release: AtomicBool::new(options.is_early_release),
             metrics: Metrics::default(),
+            gate: OnceLock::new(),
             spilled: Mutex::new(Vec::new()),
             on_stop: options.on_stop.clone(),
             failpoint: options.failpoint.clone(),
@@ -228,9 +230,19 @@ impl Coordinator {
         self.env().view.read().clone()
     }
 
-    /// The newest published transaction.
-    pub fn published(&self) -> CommitSeq {
-        self.pipeline.published()
+    /// Has hardened groups wait for replicas; once, before the first commit.
+    pub fn set_replica_gate(&self, gate: Arc<dyn ReplicaGate>) {
+        assert!(self.env().gate.set(gate).is_ok(), "there is one gate");
+    }
+
+    /// The gate may let groups through that it held: a replica answered, the wait timed out, or a setting changed.
+    pub fn gate_opened(&self) {
+        self.pipeline.gate_opened();
+    }
+
+    /// The newest transaction whose client may be told: it and all before it are hardened and published.
+    pub fn acknowledged(&self) -> CommitSeq {
+        self.pipeline.acknowledged()
     }
 
     /// The newest transaction that has its place in the order: no `Latest` read that is done has seen a later one.
@@ -327,7 +339,7 @@ impl Coordinator {
     }
 
     /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go.
-    /// Never waits for the disk. The reply must be held until the returned position is published (I4).
+    /// Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
         self.pipeline.order(prepared)
     }
@@ -337,20 +349,20 @@ impl Coordinator {
         self.pipeline.lead();
     }
 
-    /// Blocks until `seq` is published, flushing itself if nobody does. For callers that cannot hold a reply back.
-    pub fn wait_published(&self, seq: CommitSeq) -> Result<(), CommitError> {
-        Ok(self.pipeline.wait_published(seq)?)
+    /// Blocks until the client of `seq` may be told, flushing itself if nobody does. For callers that cannot hold a reply back.
+    pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), CommitError> {
+        Ok(self.pipeline.wait_acknowledged(seq)?)
     }
 
-    /// Has `wake` told when `seq` is published; false if it is already (then nothing is told).
-    pub fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
-        self.pipeline.when_published(seq, wake)
+    /// Has `wake` told when the client of `seq` may be told; false if it is already (then nothing is told).
+    pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+        self.pipeline.when_acknowledged(seq, wake)
     }
 
-    /// The binlog's state after the last published group: position, and newest GTIDs. None with the binlog off.
+    /// The binlog's state after the last hardened group: position, and newest GTIDs. None with the binlog off.
     pub fn binlog_status(&self) -> Option<(BinlogPos, GtidState)> {
-        let published = self.env().binlog.as_ref()?.published.lock().clone();
-        Some((published.position, published.gtids))
+        let end = self.env().binlog.as_ref()?.end.lock().clone();
+        Some((end.position, end.gtids))
     }
 
     /// The spill directory, for transaction caches that outgrow memory.
@@ -358,13 +370,13 @@ impl Coordinator {
         &self.spill
     }
 
-    /// The binlog's files, after everything published so far has been written to them. None with the binlog off.
+    /// The binlog's files, after everything hardened so far has been written to them. None with the binlog off.
     pub fn with_binlog_files<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,
     ) -> Option<Result<R, cohort_binlog::BinlogError>> {
         let binlog = self.env().binlog.as_ref()?;
-        let position = binlog.published.lock().position;
+        let position = binlog.end.lock().position;
         Some(binlog.files.catch_up(position).map(|()| binlog.files.with_files(work)))
     }
 
@@ -388,7 +400,9 @@ impl Coordinator {
             append_binlog_record(&env.log, room, &out);
             self.harden_now()?;
             // With the order stage still held, so that no later group overtakes these bytes on their way to the files.
-            binlog.submit_after_pending(&stream, &out);
+            let mut batch = Batch::default();
+            add_to_batch(&mut batch, &out);
+            binlog.submit(&stream, batch);
             Ok::<(), Stopped>(())
         });
         Ok(hardened.and_then(|done| done)?)
@@ -495,13 +509,13 @@ fn start_binlog(
     let mut batch = Batch::default();
     add_to_batch(&mut batch, &out);
     materialiser.submit(batch);
-    let published = Published { position: stream.position(), gtids: recovered.gtids.clone() };
+    let end = BinlogEnd { position: stream.position(), gtids: recovered.gtids.clone() };
     Ok(Binlog {
         stream: Mutex::new(stream),
         files: materialiser,
         rotation_room: Mutex::new(None),
         rotation_wanted: AtomicBool::new(false),
         pending: Mutex::new(None),
-        published: Mutex::new(published),
+        end: Mutex::new(end),
     })
 }

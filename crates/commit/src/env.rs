@@ -4,17 +4,17 @@
 //! | field | who, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
-//! | `stream`, `rotation_room` | the leader (from write to publish), and start and stop |
-//! | `view` | written by the leader at publish, read by every statement |
+//! | `stream`, `rotation_room`, `pending` | the leader (from write to hardened), and start and stop |
+//! | `view` | written by who publishes, read by every statement |
 //!
 //! # Commit ids (I8)
 //! A group is cut into runs: a transaction that took a row lock which a member of the present run released starts the next run, and
 //! so does DDL. Runs of two and more get a commit id, the CommitSeq of their first member.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use cohort_base::{CommitSeq, Gtid, Lsn, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
 use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::LockTable;
@@ -27,7 +27,7 @@ use crate::pace::ClientPace;
 use crate::pipeline::CommitEnv;
 use crate::record;
 use crate::request::{GroupKind, Trx};
-use crate::stage::{Hardened, Ordered, Point};
+use crate::stage::{Gate, Hardened, Ordered, Point};
 
 /// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of domains still fits.
 pub const ROTATION_BYTES: u64 = 64 << 10;
@@ -45,17 +45,26 @@ pub struct Binlog {
     pub rotation_room: Mutex<Option<Room>>,
     /// Set by FLUSH BINARY LOGS: the next group ends with a rotation.
     pub rotation_wanted: AtomicBool,
-    /// The written group's bytes until it is published; only the leader.
-    pub pending: Mutex<Option<Pending>>,
-    /// The stream's state after the last published group.
-    pub published: Mutex<Published>,
+    /// The written group's bytes until they are hardened; only the leader.
+    pub pending: Mutex<Option<Batch>>,
+    /// The stream's end after the last hardened group.
+    pub end: Mutex<BinlogEnd>,
 }
 
 /// What SHOW MASTER STATUS shows.
 #[derive(Clone, Debug, Default)]
-pub struct Published {
-    pub position: cohort_base::BinlogPos,
+pub struct BinlogEnd {
+    pub position: BinlogPos,
     pub gtids: GtidState,
+}
+
+/// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position behind a group's last event.
+pub trait ReplicaGate: Send + Sync {
+    /// A group with this many logged transactions is hardened. Called in order, by the leader, before `holds` is asked about it; must be quick.
+    fn hardened(&self, end: BinlogPos, transactions: u64);
+
+    /// Whether the group that ends here has to wait at this gate. Once it is false for a group it stays so.
+    fn holds(&self, gate: Gate, end: BinlogPos) -> bool;
 }
 
 /// The real environment of the pipeline.
@@ -72,6 +81,8 @@ pub struct ServerEnv {
     pub is_early_release: AtomicBool,
     pub view: RwLock<ReadView>,
     pub metrics: Metrics,
+    /// Set once, when replicas can be waited for.
+    pub gate: OnceLock<Arc<dyn ReplicaGate>>,
     /// Files of spilled redo and the LSN of the record that refers to each; the checkpointer removes them.
     pub spilled: Mutex<Vec<(Lsn, String)>>,
     pub on_stop: StopHook,
@@ -185,21 +196,11 @@ impl ServerEnv {
 }
 
 impl Binlog {
-    /// Hands hardened bytes to the files behind those of a group that is hardened and not published yet, if there is one.
-    pub fn submit_after_pending(&self, stream: &Stream, out: &StreamOut) {
-        let published = Published { position: stream.position(), gtids: stream.gtid_state().clone() };
-        let mut pending = self.pending.lock();
-        match &mut *pending {
-            Some(pending) => {
-                add_to_batch(&mut pending.batch, out);
-                pending.published = published;
-            }
-            None => {
-                let mut batch = Batch::default();
-                add_to_batch(&mut batch, out);
-                *self.published.lock() = published;
-                self.files.submit(batch);
-            }
+    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes.
+    pub fn submit(&self, stream: &Stream, batch: Batch) {
+        *self.end.lock() = BinlogEnd { position: stream.position(), gtids: stream.gtid_state().clone() };
+        if !batch.chunks.is_empty() {
+            self.files.submit(batch);
         }
     }
 }
@@ -238,9 +239,12 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// What a group leaves for its publishing.
+/// What a group leaves for its way out.
 pub struct Boundary {
-    view: ReadView,
+    /// Taken by publish.
+    view: Option<ReadView>,
+    /// Behind its last event; none if nothing of it was logged.
+    binlog_end: Option<BinlogPos>,
 }
 
 impl CommitEnv for ServerEnv {
@@ -266,7 +270,7 @@ impl CommitEnv for ServerEnv {
     }
 
     fn boundary(&self, last: CommitSeq) -> Boundary {
-        Boundary { view: ServerEnv::make_view(&self.engines, last) }
+        Boundary { view: Some(ServerEnv::make_view(&self.engines, last)), binlog_end: None }
     }
 
     fn write(&self, group: &mut [Ordered<Trx>]) {
@@ -289,10 +293,7 @@ impl CommitEnv for ServerEnv {
         if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
             self.rotate(binlog, stream, &mut batch);
             self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
-            *binlog.pending.lock() = Some(Pending {
-                batch,
-                published: Published { position: stream.position(), gtids: stream.gtid_state().clone() },
-            });
+            *binlog.pending.lock() = Some(batch);
         }
     }
 
@@ -305,20 +306,35 @@ impl CommitEnv for ServerEnv {
         Ok(())
     }
 
-    fn publish(&self, group: &mut [Hardened<Trx>], boundary: Boundary) {
-        let last = boundary.view.seq();
-        *self.view.write() = boundary.view;
-        self.locks.set_hardened(last);
-        if let Some(binlog) = &self.binlog
-            && let Some(pending) = binlog.pending.lock().take()
-        {
-            *binlog.published.lock() = pending.published;
-            if !pending.batch.chunks.is_empty() {
-                // I3: the files get these bytes only now that they are hardened.
-                binlog.files.submit(pending.batch);
+    fn hardened(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
+        let Some(binlog) = &self.binlog else { return };
+        let Some(batch) = binlog.pending.lock().take() else { return };
+        // I3: files and replicas get these bytes only now.
+        let stream = binlog.stream.lock();
+        binlog.submit(&stream, batch);
+        let logged = logged(group);
+        if logged > 0 {
+            let end = stream.position();
+            boundary.binlog_end = Some(end);
+            if let Some(gate) = self.gate.get() {
+                gate.hardened(end, logged);
             }
         }
-        let logged = group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64;
+    }
+
+    fn holds(&self, gate: Gate, boundary: &Boundary) -> bool {
+        match (self.gate.get(), boundary.binlog_end) {
+            (Some(replicas), Some(end)) => replicas.holds(gate, end),
+            _ => false,
+        }
+    }
+
+    fn publish(&self, group: &mut [Hardened<Trx>], boundary: &mut Boundary) {
+        let view = boundary.view.take().expect("a group is published once");
+        let last = view.seq();
+        *self.view.write() = view;
+        self.locks.set_hardened(last);
+        let logged = logged(group);
         let size = group.len() as u64;
         self.metrics.commits.fetch_add(size, Ordering::Relaxed);
         self.metrics.binlog_commits.fetch_add(logged, Ordering::Relaxed);
@@ -350,8 +366,7 @@ impl CommitEnv for ServerEnv {
     }
 }
 
-/// A written group's binlog bytes between write and publish.
-pub struct Pending {
-    batch: Batch,
-    published: Published,
+/// How many of these have events in the binlog.
+fn logged(group: &[Hardened<Trx>]) -> u64 {
+    group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64
 }

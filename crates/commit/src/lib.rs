@@ -25,10 +25,10 @@ mod request;
 mod stage;
 
 pub use coordinator::{BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions};
-pub use env::{FailpointHook, StopHook};
+pub use env::{FailpointHook, ReplicaGate, StopHook};
 pub use metrics::{Histogram, Metrics};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
 pub use recovery::{Recovered, RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};
-pub use stage::{Hardened, Ordered, Point, Stage};
+pub use stage::{Gate, Hardened, Ordered, Point, Stage};

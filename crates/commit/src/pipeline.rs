@@ -7,8 +7,8 @@
 //!
 //! # States and the function that makes each move
 //! ```text
-//! prepared --order()--> ordered --flush_group()--> hardened -> published -> acknowledged
-//!           any worker            the leader        all three by the same leader
+//! prepared --order()--> ordered --flush_group()--> hardened --let_out()--> published -> acknowledged
+//!           any worker            the leader                   the leader, or who opened the gate
 //! ```
 //!
 //! # Concepts
@@ -18,10 +18,13 @@
 //! - **Queue**: ordered, not yet taken by a leader.
 //! - **Group** (flush group): what a leader takes from the queue at once, hardened by one sync.
 //! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log buffer, syncs,
-//!   publishes, resigns, and then acknowledges. There is no leader while nothing is queued; a worker that ordered a transaction calls
+//!   lets out what may go, resigns, and then acknowledges. There is no leader while nothing is queued; a worker that ordered a transaction calls
 //!   [`Pipeline::lead`], which is a try-lock when somebody leads already. So a lone client's worker flushes inline.
 //! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the read view), taken
 //!   under `order` while the queue is empty; published once the group is hardened (I5).
+//! - **Behind**: hardened groups on their way out, oldest first. Mostly they pass at once. A [`Gate`] that the environment holds shut
+//!   (semi-synchronous replication) keeps them there, unpublished or unacknowledged, while later groups go on being hardened;
+//!   whoever opens it calls [`Pipeline::gate_opened`].
 //!
 //! Positions in the binlog and LSNs are given when the group is written, not at the order stage: the GTID event is shorter without
 //! a commit id, and whether a transaction shares one is known when its group is closed. The leader goes through the group in CommitSeq order,
@@ -29,8 +32,9 @@
 //!
 //! # Invariants
 //! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes a prefix of what is
-//!   ordered; leaders exclude each other from taking to publishing. Asserted in `take_group`.
-//! - I4: nothing here tells a client before `publish`; `published` only grows, after `harden` returned.
+//!   ordered; leaders exclude each other from taking to hardening (asserted in `take_group`), and put their groups behind each other in that
+//!   order; `behind` is emptied from its front only.
+//! - I4: nothing here tells a client before `acknowledged` reached him; it only grows, and only over hardened groups.
 //! - I5: the boundary of a group is published after the group is hardened, never before.
 //! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good ([`CommitEnv::stop`]; the real one ends the
 //!   process): nobody waiting is told OK.
@@ -38,15 +42,13 @@
 //!   that look is taken by it, who queued after it finds `leader` free.
 //!
 //! # Lock order
-//! `leader` > `order` > `arrivals`; `waiting` is taken with none of them held but `leader`. `order` and `arrivals` are held for
+//! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order` and `arrivals` are held for
 //! microseconds, never over I/O (but by [`Pipeline::hold`], which is for checkpoints and hardens what is ordered first).
 //!
 //! # On failure
 //! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
-//!
-//! # Missing
-//! Semi-synchronous waiting will sit between harden and publish.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -54,7 +56,7 @@ use cohort_base::CommitSeq;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::pace::{ClientPace, Pace, PaceOptions};
-use crate::stage::{Hardened, Ordered, Point, Prepared, Stage};
+use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
 
 /// What the stages do. Calls come from the thread that holds the stage.
 pub trait CommitEnv: Send + Sync {
@@ -77,8 +79,19 @@ pub trait CommitEnv: Send + Sync {
     /// The leader makes all that was written durable: one sync.
     fn harden(&self) -> Result<(), Self::Error>;
 
-    /// The leader lets plain reads see the group; locks that were kept until now go.
-    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: Self::Boundary);
+    /// The leader has hardened the group: its binlog bytes may be shown to files and replicas (I3). In order.
+    fn hardened(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
+        let _ = (group, boundary);
+    }
+
+    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at [`Pipeline::gate_opened`].
+    fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
+        let _ = (gate, boundary);
+        false
+    }
+
+    /// Plain reads see the group from now on; locks that were kept until now go. In order.
+    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
 
     /// The log failed: nothing after this is durable. The real one ends the process.
     fn stop(&self, error: &Self::Error);
@@ -104,13 +117,13 @@ pub trait CommitEnv: Send + Sync {
     }
 }
 
-/// Told once that the awaited transaction is published. Quick, and does not call back into the pipeline's waiting.
+/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the pipeline's waiting.
 pub trait Wake: Send + Sync {
-    /// The transaction, and everything before it, is published.
-    fn published(self: Arc<Self>);
+    /// The transaction, and everything before it, is hardened, published, and held by no gate.
+    fn acknowledged(self: Arc<Self>);
 }
 
-/// The log failed or the server is stopping: what is not published yet may be lost.
+/// The log failed or the server is stopping: what is not acknowledged yet may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -118,6 +131,19 @@ struct Arrivals<T> {
     next: CommitSeq,
     /// With the monotonic time of arrival for the pace; in CommitSeq order.
     waiting: Vec<Ordered<T>>,
+}
+
+/// A flush group after its flush.
+struct HardenedGroup<E: CommitEnv> {
+    last: CommitSeq,
+    trxs: Vec<Hardened<E::Trx>>,
+    boundary: E::Boundary,
+}
+
+/// Hardened groups on their way out, oldest first; those of `published` come before those of `hardened`.
+struct Behind<E: CommitEnv> {
+    hardened: VecDeque<HardenedGroup<E>>,
+    published: VecDeque<HardenedGroup<E>>,
 }
 
 struct Waiting {
@@ -132,6 +158,8 @@ pub struct Pipeline<E: CommitEnv> {
     /// The queue. Holding it is holding the order stage.
     order: Mutex<Vec<Ordered<E::Trx>>>,
     leader: Mutex<Leader<E::Trx>>,
+    /// Holding it is publishing.
+    behind: Mutex<Behind<E>>,
     waiting: Mutex<Waiting>,
     progress: Condvar,
     sleepers: AtomicUsize,
@@ -139,8 +167,8 @@ pub struct Pipeline<E: CommitEnv> {
     ordered: AtomicU64,
     /// Last taken by a leader; written under `leader` and `order`.
     taken: AtomicU64,
-    /// Last published; written under `leader`.
-    published: AtomicU64,
+    /// Last whose client may be told; written under `behind`.
+    acknowledged: AtomicU64,
     stopped: AtomicBool,
     pace: Pace,
 }
@@ -159,12 +187,13 @@ impl<E: CommitEnv> Pipeline<E> {
             arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
+            behind: Mutex::new(Behind { hardened: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
             ordered: AtomicU64::new(last.0),
             taken: AtomicU64::new(last.0),
-            published: AtomicU64::new(last.0),
+            acknowledged: AtomicU64::new(last.0),
             stopped: AtomicBool::new(false),
             pace: Pace::new(pace),
         }
@@ -185,9 +214,9 @@ impl<E: CommitEnv> Pipeline<E> {
         &self.pace
     }
 
-    /// The newest published transaction.
-    pub fn published(&self) -> CommitSeq {
-        CommitSeq(self.published.load(Ordering::Acquire))
+    /// The newest transaction whose client may be told: it and all before it are hardened and published.
+    pub fn acknowledged(&self) -> CommitSeq {
+        CommitSeq(self.acknowledged.load(Ordering::Acquire))
     }
 
     /// The newest ordered transaction.
@@ -252,17 +281,15 @@ impl<E: CommitEnv> Pipeline<E> {
     /// One group: gather, take, write, harden, publish, resign, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
         self.gather();
-        let (mut group, boundary) = {
+        let (group, boundary) = {
             let mut queue = self.order.lock();
             let Some(last) = queue.last().map(Ordered::seq) else { return };
             let spare = std::mem::take(&mut leader.spare);
             (self.take_group(&mut queue, spare), self.env.boundary(last))
         };
-        if self.harden_group(&mut group).is_err() {
-            return;
-        }
-        let (done, spare) = self.publish_group(group, boundary);
+        let Ok(spare) = self.harden_group(group, boundary) else { return };
         leader.spare = spare;
+        let done = self.let_out();
         MutexGuard::unlock_fair(leader);
         self.acknowledge(done);
     }
@@ -288,9 +315,14 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    fn harden_group(&self, group: &mut [Ordered<E::Trx>]) -> Result<(), Stopped> {
+    /// Writes and syncs the group and puts it behind those before. Answers the vector it came in, empty.
+    fn harden_group(
+        &self,
+        mut group: Vec<Ordered<E::Trx>>,
+        mut boundary: E::Boundary,
+    ) -> Result<Vec<Ordered<E::Trx>>, Stopped> {
         self.env.reached(Point::Before(Stage::Harden));
-        self.env.write(group);
+        self.env.write(&mut group);
         let start_ns = self.env.now_ns();
         if let Err(error) = self.env.harden() {
             // I6: nothing may fail here, so the server ends. Nobody is told OK.
@@ -299,32 +331,59 @@ impl<E: CommitEnv> Pipeline<E> {
             return Err(Stopped);
         }
         self.pace.flushed(self.env.now_ns().saturating_sub(start_ns), group.len());
+        let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
+        let last = trxs.last().expect("a group is not empty").seq();
+        self.env.hardened(&trxs, &mut boundary);
+        self.behind.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
         self.env.reached(Point::After(Stage::Harden));
-        Ok(())
+        Ok(group)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn publish_group(
-        &self,
-        mut group: Vec<Ordered<E::Trx>>,
-        boundary: E::Boundary,
-    ) -> (Vec<Hardened<E::Trx>>, Vec<Ordered<E::Trx>>) {
+    /// Publishes the hardened groups that no gate holds, oldest first, and answers the transactions to be acknowledged.
+    fn let_out(&self) -> Vec<Hardened<E::Trx>> {
+        let mut done = Vec::new();
+        let mut behind = self.behind.lock();
+        let behind = &mut *behind;
+        while let Some(group) =
+            behind.hardened.pop_front_if(|group| !self.env.holds(Gate::Publish, &group.boundary))
+        {
+            behind.published.push_back(self.publish(group));
+        }
+        while let Some(group) =
+            behind.published.pop_front_if(|group| !self.env.holds(Gate::Acknowledge, &group.boundary))
+        {
+            self.acknowledged.store(group.last.0, Ordering::SeqCst);
+            match done.is_empty() {
+                true => done = group.trxs,
+                false => done.extend(group.trxs),
+            }
+        }
+        done
+    }
+
+    fn publish(&self, mut group: HardenedGroup<E>) -> HardenedGroup<E> {
         self.env.reached(Point::Before(Stage::Publish));
-        let mut done: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
-        let last = done.last().expect("a group is not empty").seq();
-        self.env.publish(&mut done, boundary);
-        self.published.store(last.0, Ordering::SeqCst);
+        self.env.publish(&mut group.trxs, &mut group.boundary);
         self.env.reached(Point::After(Stage::Publish));
-        (done, group)
+        group
+    }
+
+    /// A gate that held groups back may let some through now.
+    pub fn gate_opened(&self) {
+        let done = self.let_out();
+        self.acknowledge(done);
     }
 
     /// Tells everybody who waited. The next leader may be at work already.
     fn acknowledge(&self, done: Vec<Hardened<E::Trx>>) {
+        if done.is_empty() {
+            return;
+        }
         self.env.reached(Point::Before(Stage::Acknowledge));
-        let published = self.published();
+        let acknowledged = self.acknowledged();
         let due: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
-            waiting.parked.extract_if(.., |(seq, _)| *seq <= published).map(|(_, wake)| wake).collect()
+            waiting.parked.extract_if(.., |(seq, _)| *seq <= acknowledged).map(|(_, wake)| wake).collect()
         };
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             drop(self.waiting.lock());
@@ -333,34 +392,34 @@ impl<E: CommitEnv> Pipeline<E> {
         let clients = done.iter().filter_map(|trx| self.env.client(trx.get()));
         self.pace.acknowledging(clients, &|| self.env.now_ns());
         for wake in due {
-            wake.published();
+            wake.acknowledged();
         }
         drop(done);
         self.env.reached(Point::After(Stage::Acknowledge));
     }
 
-    /// Has `wake` told when `seq` is published. False: it is already, and nothing is told. After [`Pipeline::stop`] nothing is told
+    /// Has `wake` told when the client of `seq` may be told. False: it is already, and nothing is told. After [`Pipeline::stop`] nothing is told
     /// any more.
-    pub fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+    pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         let mut waiting = self.waiting.lock();
-        if self.published() >= seq {
+        if self.acknowledged() >= seq {
             return false;
         }
         waiting.parked.push((seq, wake));
         true
     }
 
-    /// Blocks until `seq` is published, flushing itself if nobody does.
-    pub fn wait_published(&self, seq: CommitSeq) -> Result<(), Stopped> {
+    /// Blocks until the client of `seq` may be told, flushing itself if nobody does.
+    pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), Stopped> {
         loop {
             self.lead();
             self.sleepers.fetch_add(1, Ordering::SeqCst);
             let mut waiting = self.waiting.lock();
-            let mut due = self.published() >= seq;
+            let mut due = self.acknowledged() >= seq;
             if !due && !self.is_stopped() {
                 // Someone else leads and will notify; the time limit only covers a leader that resigned in between.
                 self.progress.wait_for(&mut waiting, std::time::Duration::from_millis(1));
-                due = self.published() >= seq;
+                due = self.acknowledged() >= seq;
             }
             drop(waiting);
             self.sleepers.fetch_sub(1, Ordering::SeqCst);
@@ -383,22 +442,16 @@ impl<E: CommitEnv> Pipeline<E> {
         let mut queue = self.order.lock();
         self.order_arrivals(&mut queue);
         let last = self.ordered();
-        let group = match queue.is_empty() {
-            true => None,
-            false => {
-                let mut group = self.take_group(&mut queue, Vec::new());
-                let boundary = self.env.boundary(last);
-                self.harden_group(&mut group)?;
-                Some((group, boundary))
-            }
-        };
+        if !queue.is_empty() {
+            let group = self.take_group(&mut queue, Vec::new());
+            let boundary = self.env.boundary(last);
+            self.harden_group(group, boundary)?;
+        }
         let result = work(last);
         drop(queue);
-        let done = group.map(|(group, boundary)| self.publish_group(group, boundary).0);
+        let done = self.let_out();
         drop(leader);
-        if let Some(done) = done {
-            self.acknowledge(done);
-        }
+        self.acknowledge(done);
         self.lead();
         Ok(result)
     }

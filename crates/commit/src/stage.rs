@@ -42,6 +42,15 @@ impl fmt::Display for Stage {
     }
 }
 
+/// Where a hardened group may be made to wait, for reasons outside of this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// Before plain reads see it.
+    Publish,
+    /// Before its clients are told.
+    Acknowledge,
+}
+
 /// A moment at which the crash tests may stop the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {

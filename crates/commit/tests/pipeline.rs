@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::CommitSeq;
-use cohort_commit::{CommitEnv, Hardened, Ordered, PaceOptions, Pipeline, Stopped, Wake};
+use cohort_commit::{CommitEnv, Gate, Hardened, Ordered, PaceOptions, Pipeline, Stopped, Wake};
 use parking_lot::Mutex;
 
 /// Counts, checks the order of calls, and fails when told.
@@ -19,6 +19,9 @@ struct Counters {
     fail: AtomicBool,
     stops: AtomicU64,
     flush: Duration,
+    /// The gates let groups through up to these.
+    held_unpublished: AtomicU64,
+    held_untold: AtomicU64,
 }
 
 impl CommitEnv for Counters {
@@ -49,9 +52,21 @@ impl CommitEnv for Counters {
         Ok(())
     }
 
-    fn publish(&self, group: &mut [Hardened<u64>], boundary: CommitSeq) {
+    fn hardened(&self, group: &[Hardened<u64>], boundary: &mut CommitSeq) {
+        assert_eq!(group.last().expect("not empty").seq(), *boundary);
+        assert!(boundary.0 <= self.hardened.load(Ordering::SeqCst), "I3: shown when hardened");
+    }
+
+    fn holds(&self, gate: Gate, boundary: &CommitSeq) -> bool {
+        match gate {
+            Gate::Publish => boundary.0 > self.held_unpublished.load(Ordering::SeqCst),
+            Gate::Acknowledge => boundary.0 > self.held_untold.load(Ordering::SeqCst),
+        }
+    }
+
+    fn publish(&self, group: &mut [Hardened<u64>], boundary: &mut CommitSeq) {
         let last = group.last().expect("not empty").seq();
-        assert_eq!(last, boundary, "I5: the view published is the group's own");
+        assert_eq!(last, *boundary, "I5: the view published is the group's own");
         assert!(last.0 <= self.hardened.load(Ordering::SeqCst), "I4: hardened before it is published");
         assert!(self.published.swap(last.0, Ordering::SeqCst) < last.0, "I1: published in order");
     }
@@ -66,13 +81,15 @@ impl CommitEnv for Counters {
 }
 
 fn pipeline(flush: Duration, pace: PaceOptions) -> Arc<Pipeline<Counters>> {
-    Arc::new(Pipeline::new(Counters { flush, ..Counters::default() }, CommitSeq(0), pace))
+    let (held_unpublished, held_untold) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+    let counters = Counters { flush, held_unpublished, held_untold, ..Counters::default() };
+    Arc::new(Pipeline::new(counters, CommitSeq(0), pace))
 }
 
 struct Told(AtomicU64);
 
 impl Wake for Told {
-    fn published(self: Arc<Self>) {
+    fn acknowledged(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -81,12 +98,12 @@ impl Wake for Told {
 fn a_lone_transaction_is_flushed_by_its_own_worker() {
     let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
     let seq = pipeline.order(Pipeline::<Counters>::prepared(7));
-    assert_eq!((seq, pipeline.published()), (CommitSeq(1), CommitSeq(0)), "ordering does not flush (I4)");
+    assert_eq!((seq, pipeline.acknowledged()), (CommitSeq(1), CommitSeq(0)), "ordering does not flush (I4)");
     let told = Arc::new(Told(AtomicU64::new(0)));
-    assert!(pipeline.when_published(seq, told.clone()));
+    assert!(pipeline.when_acknowledged(seq, told.clone()));
     pipeline.lead();
-    assert_eq!((pipeline.published(), told.0.load(Ordering::SeqCst)), (seq, 1));
-    assert!(!pipeline.when_published(seq, told.clone()), "already published: nothing is told later");
+    assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (seq, 1));
+    assert!(!pipeline.when_acknowledged(seq, told.clone()), "already published: nothing is told later");
     assert_eq!(*pipeline.env().groups.lock(), [1]);
 }
 
@@ -103,10 +120,10 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
             pipeline.order(Pipeline::<Counters>::prepared(n));
             pipeline.lead(); // somebody leads: returns at once
         }
-        assert_eq!(pipeline.published(), CommitSeq(0), "all of it within one flush");
+        assert_eq!(pipeline.acknowledged(), CommitSeq(0), "all of it within one flush");
     });
     assert_eq!(*pipeline.env().groups.lock(), [1, 100]);
-    assert_eq!(pipeline.published(), CommitSeq(101));
+    assert_eq!(pipeline.acknowledged(), CommitSeq(101));
 }
 
 #[test]
@@ -124,8 +141,8 @@ fn many_threads_keep_one_order_and_lose_nobody() {
                     if (n + thread) % 64 == 0 {
                         pipeline.hold(|last| assert!(last >= seq)).expect("running");
                     }
-                    pipeline.wait_published(seq).expect("running");
-                    assert!(pipeline.published() >= seq);
+                    pipeline.wait_acknowledged(seq).expect("running");
+                    assert!(pipeline.acknowledged() >= seq);
                 }
             });
         }
@@ -145,13 +162,16 @@ fn parked_sessions_are_told_exactly_once_under_load() {
             scope.spawn(|| {
                 for n in 0..2000 {
                     let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
-                    parked.fetch_add(u64::from(pipeline.when_published(seq, told.clone())), Ordering::SeqCst);
+                    parked.fetch_add(
+                        u64::from(pipeline.when_acknowledged(seq, told.clone())),
+                        Ordering::SeqCst,
+                    );
                     pipeline.lead();
                 }
             });
         }
     });
-    assert_eq!(pipeline.published(), CommitSeq(8000), "nobody was left behind");
+    assert_eq!(pipeline.acknowledged(), CommitSeq(8000), "nobody was left behind");
     assert_eq!(told.0.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
 }
 
@@ -159,15 +179,15 @@ fn parked_sessions_are_told_exactly_once_under_load() {
 fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
     let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
     let first = pipeline.order(Pipeline::<Counters>::prepared(1));
-    pipeline.wait_published(first).expect("running");
+    pipeline.wait_acknowledged(first).expect("running");
     pipeline.env().fail.store(true, Ordering::SeqCst);
     let told = Arc::new(Told(AtomicU64::new(0)));
     let seq = pipeline.order(Pipeline::<Counters>::prepared(2));
-    assert!(pipeline.when_published(seq, told.clone()));
+    assert!(pipeline.when_acknowledged(seq, told.clone()));
     pipeline.lead();
-    assert_eq!(pipeline.wait_published(seq), Err(Stopped));
+    assert_eq!(pipeline.wait_acknowledged(seq), Err(Stopped));
     assert_eq!(pipeline.hold(|_| ()), Err(Stopped));
-    assert_eq!(pipeline.published(), first);
+    assert_eq!(pipeline.acknowledged(), first);
     assert_eq!((told.0.load(Ordering::SeqCst), pipeline.env().stops.load(Ordering::SeqCst)), (0, 1));
 }
 
@@ -180,10 +200,42 @@ fn the_operators_wait_gathers_a_count() {
             let pipeline = &pipeline;
             scope.spawn(move || {
                 let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
-                pipeline.wait_published(seq).expect("running");
+                pipeline.wait_acknowledged(seq).expect("running");
             });
         }
     });
     assert_eq!(*pipeline.env().groups.lock(), [4]);
     assert_eq!(pipeline.pace().triggers().count.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_shut_gate_holds_groups_in_order_while_others_harden() {
+    for gate in [Gate::Publish, Gate::Acknowledge] {
+        let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+        let env = pipeline.env();
+        let mark = if gate == Gate::Publish { &env.held_unpublished } else { &env.held_untold };
+        mark.store(0, Ordering::SeqCst);
+        let told = Arc::new(Told(AtomicU64::new(0)));
+        for n in 1..=3 {
+            let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+            assert!(pipeline.when_acknowledged(seq, told.clone()));
+            pipeline.lead();
+        }
+        assert_eq!(env.hardened.load(Ordering::SeqCst), 3, "later groups are hardened all the same");
+        assert_eq!(env.published.load(Ordering::SeqCst), if gate == Gate::Publish { 0 } else { 3 });
+        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
+        mark.store(2, Ordering::SeqCst);
+        pipeline.gate_opened();
+        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(2), 2));
+        pipeline
+            .hold(|last| assert_eq!(last, CommitSeq(3)))
+            .expect("a checkpoint does not wait for replicas");
+        mark.store(3, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| pipeline.wait_acknowledged(CommitSeq(3)));
+            pipeline.gate_opened();
+            assert_eq!(waiter.join().expect("no panic"), Ok(()));
+        });
+        assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(3), 3));
+    }
 }

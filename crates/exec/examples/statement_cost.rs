@@ -88,6 +88,6 @@ fn main() {
     time("update index, begin/commit", &mut session, 20_000, |s, n, sink| {
         s.query(format!("UPDATE sbtest1 SET k=k+1 WHERE id={}", id(n)).as_bytes(), sink);
         let db = s.database().clone();
-        db.commit.wait_published(s.hold_until()).expect("in memory");
+        db.commit.wait_acknowledged(s.hold_until()).expect("in memory");
     });
 }

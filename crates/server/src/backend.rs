@@ -1,7 +1,7 @@
 //! The seam between connections and whatever runs statements.
 //!
 //! A command runs to completion on a worker; its answer goes into the sink. Afterwards the connection asks
-//! [`Session::hold_until`]: if that position is not published, the answer stays in the buffer and no thread waits.
+//! [`Session::hold_until`]: if that position is not acknowledged, the answer stays in the buffer and no thread waits.
 //! The connection registers a [`Wake`] with the commit path, then lets it flush ([`Backend::lead`]); whoever publishes
 //! wakes the connection, which sends its answer on that thread.
 
@@ -11,10 +11,10 @@ use cohort_base::{CommitSeq, ConnectionId};
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
 use cohort_types::{Charset, SqlError, Value};
 
-/// Told once when an awaited position is published. Quick; never calls back into the commit path.
+/// Told once when an awaited position may be acknowledged. Quick; never calls back into the commit path.
 pub trait Wake: Send + Sync {
-    /// The position is published, and everything before it.
-    fn published(self: Arc<Self>);
+    /// The position may be acknowledged, and everything before it.
+    fn acknowledged(self: Arc<Self>);
 }
 
 /// Whether one COM_QUERY may hold several statements.
@@ -124,7 +124,7 @@ pub trait Session: Send {
     /// Transaction and autocommit bits for packets that the connection itself writes.
     fn status(&self) -> StatusFlags;
 
-    /// Answers given so far may leave only when this position is published.
+    /// Answers given so far may leave only when this position may be acknowledged.
     fn hold_until(&self) -> CommitSeq;
 
     /// Whether KILL was used on the connection.
@@ -140,15 +140,15 @@ pub trait Backend: Send + Sync {
         closer: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Box<dyn Session>, SqlError>;
 
-    /// The newest published position.
-    fn published(&self) -> CommitSeq;
+    /// The newest acknowledged position.
+    fn acknowledged(&self) -> CommitSeq;
 
-    /// Has `wake` told when `seq` is published; false if it is already (then nothing is told).
-    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
+    /// Has `wake` told when `seq` may be acknowledged; false if it is already (then nothing is told).
+    fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
 
     /// Flushes what is ordered if nobody does. Called once after a registration, by a thread that holds nothing.
     fn lead(&self);
 
-    /// Blocks until `seq` is published; false if that will never be (the log failed).
-    fn wait_published(&self, seq: CommitSeq) -> bool;
+    /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
+    fn wait_acknowledged(&self, seq: CommitSeq) -> bool;
 }

@@ -7,14 +7,14 @@
 //! # A request's way
 //! ```text
 //! event -> take -> read -> packet -> command -> answer in `out`
-//!   published already:  release, send (idle before send: the client's next request finds nobody at work)
+//!   acknowledged already:  release, send (idle before send: the client's next request finds nobody at work)
 //!   to be held:         park, register with the commit path, lead a flush; the publisher sends
 //! ```
 //! The answer is sent with the lock of `inner` held, so whoever gets the next event waits until it has left.
 //!
 //! # Invariants
-//! - Bytes in `out` leave only when everything they depend on is published (I4, I5): after a command that has to be
-//!   held nothing is sent and no further command starts until [`Wake::published`].
+//! - Bytes in `out` leave only when everything they depend on is hardened and published (I4, I5): after a command that has to be
+//!   held nothing is sent and no further command starts until [`Wake::acknowledged`].
 //! - Edge-triggered events come once: an owner reads until a short read, and whoever is told of an event while the
 //!   connection is owned leaves a mark that `release` answers.
 //!
@@ -102,7 +102,7 @@ pub(crate) struct Inner {
 pub(crate) enum After {
     /// The answer, if any, may go.
     Send,
-    /// The answer waits until this is published.
+    /// The answer waits until this may be acknowledged.
     Hold(CommitSeq),
 }
 
@@ -301,7 +301,7 @@ impl Connection {
     fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
         let backend = &self.shared.backend;
         self.owner.park();
-        if backend.when_published(seq, Arc::clone(self) as Arc<dyn Wake>) {
+        if backend.when_acknowledged(seq, Arc::clone(self) as Arc<dyn Wake>) {
             backend.lead();
             return true;
         }
@@ -415,7 +415,7 @@ impl Connection {
 }
 
 impl Wake for Connection {
-    fn published(self: Arc<Self>) {
+    fn acknowledged(self: Arc<Self>) {
         let Some(events) = self.owner.unpark() else { return };
         let mut inner = self.inner.lock();
         let more = events == Events::Missed || !inner.input.is_empty() || !inner.drained || inner.closing;

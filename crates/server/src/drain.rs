@@ -40,13 +40,13 @@ impl SocketDrain<'_> {
 impl Drain for SocketDrain<'_> {
     fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq) {
         let shared = self.connection.shared();
-        let published = hold <= shared.backend.published() || {
+        let acknowledged = hold <= shared.backend.acknowledged() || {
             shared.workers.begin();
-            let published = shared.backend.wait_published(hold);
+            let acknowledged = shared.backend.wait_acknowledged(hold);
             shared.workers.end();
-            published
+            acknowledged
         };
-        if self.connection.is_dead() || !published || !self.send_all(out) {
+        if self.connection.is_dead() || !acknowledged || !self.send_all(out) {
             self.connection.disconnect();
         }
         out.clear();

@@ -5,7 +5,7 @@
 //!   Idle ------------> Running --------------------> Parked
 //!    ^                  |   |  ^                       |
 //!    +------------------+   |  +-----------------------+
-//!      nothing to do        |           published
+//!      nothing to do        |           acknowledged
 //!                           v
 //!                         Closed
 //! ```

@@ -98,20 +98,20 @@ impl Backend for SqlBackend {
         Ok(Box::new(session))
     }
 
-    fn published(&self) -> CommitSeq {
-        self.db.commit.published()
+    fn acknowledged(&self) -> CommitSeq {
+        self.db.commit.acknowledged()
     }
 
-    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
-        self.db.commit.when_published(seq, Arc::new(Relay(wake)))
+    fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+        self.db.commit.when_acknowledged(seq, Arc::new(Relay(wake)))
     }
 
     fn lead(&self) {
         self.db.commit.lead();
     }
 
-    fn wait_published(&self, seq: CommitSeq) -> bool {
-        self.db.commit.wait_published(seq).is_ok()
+    fn wait_acknowledged(&self, seq: CommitSeq) -> bool {
+        self.db.commit.wait_acknowledged(seq).is_ok()
     }
 }
 
@@ -119,8 +119,8 @@ impl Backend for SqlBackend {
 struct Relay(Arc<dyn Wake>);
 
 impl cohort_commit::Wake for Relay {
-    fn published(self: Arc<Self>) {
-        Arc::clone(&self.0).published();
+    fn acknowledged(self: Arc<Self>) {
+        Arc::clone(&self.0).acknowledged();
     }
 }
 

@@ -88,7 +88,7 @@ impl Bank {
                 (0..group).map(|_| self.order(world, script.seed)).collect();
             let Some(seqs) = seqs else { return };
             for (n, seq) in seqs {
-                if world.coordinator.wait_published(seq).is_err() {
+                if world.coordinator.wait_acknowledged(seq).is_err() {
                     return;
                 }
                 self.acknowledged.push(n);

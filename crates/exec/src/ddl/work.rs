@@ -78,7 +78,7 @@ pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogT
     let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
     // The next statement of this session needs the names, whose locks go at publish.
     let stopped = |_| SqlError::server_shutdown();
-    ctx.db.commit.wait_published(seq).map_err(stopped)?;
+    ctx.db.commit.wait_acknowledged(seq).map_err(stopped)?;
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
     free(ctx, &freed);
     Ok(())

@@ -237,7 +237,7 @@ fn a_binlog_played_back_gives_the_same_rows() {
         let answer = answer(&mut source, sql);
         assert!(answer.starts_with("OK"), "{sql}: {answer}");
     }
-    a.commit.wait_published(source.hold_until()).expect("runs");
+    a.commit.wait_acknowledged(source.hold_until()).expect("runs");
     let statements = binlog_statements(&a, &disk_a);
     assert_eq!(statements.len(), 10, "a format description and a statement each");
     let early = answer(&mut copy, &statements[1]);

@@ -68,7 +68,7 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     let seq = trx.commit().expect("commits").expect("wrote");
     assert_eq!(trx.hold_until(), seq);
     let mut other = session(&db);
-    db.commit.wait_published(seq).expect("runs");
+    db.commit.wait_acknowledged(seq).expect("runs");
     assert_eq!(rows(&mut other, 0, SNAPSHOT).expect("reads").len(), 2);
 }
 
@@ -77,11 +77,11 @@ fn repeatable_read_keeps_its_view_and_locking_reads_see_the_newest_row() {
     let db = database(&disk());
     let (mut reader, mut writer) = (session(&db), session(&db));
     insert(&mut writer, &row(1, 1, 0)).expect("inserts");
-    db.commit.wait_published(writer.hold_until()).expect("runs");
+    db.commit.wait_acknowledged(writer.hold_until()).expect("runs");
     reader.begin(BeginOptions::default()).expect("begins");
     assert_eq!(rows(&mut reader, 0, SNAPSHOT).expect("reads"), [row(1, 1, 0)]);
     change(&mut writer, all_of(0), |_| true, |_| Some(row(1, 2, 0))).expect("updates");
-    db.commit.wait_published(writer.hold_until()).expect("runs");
+    db.commit.wait_acknowledged(writer.hold_until()).expect("runs");
     assert_eq!(rows(&mut reader, 0, SNAPSHOT).expect("reads"), [row(1, 1, 0)]);
     assert_eq!(rows(&mut reader, 0, FOR_UPDATE).expect("reads"), [row(1, 2, 0)]);
     reader.rollback();
@@ -108,7 +108,7 @@ fn a_locked_row_is_waited_for_skipped_or_refused() {
     let found = rows(&mut other, 0, FOR_UPDATE).expect("reads");
     assert_eq!(found[0], row(1, 5, 0));
     // I5: what it showed was ordered, maybe not hardened; the reply waits for it.
-    assert!(other.hold_until() >= holder.hold_until() || db.commit.published() >= holder.hold_until());
+    assert!(other.hold_until() >= holder.hold_until() || db.commit.acknowledged() >= holder.hold_until());
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
             let table = trx.open_table(&table)?;
             trx.auto_increment_next(&table)
         });
-        db.commit.wait_published(trx.hold_until()).expect("runs");
+        db.commit.wait_acknowledged(trx.hold_until()).expect("runs");
         db.commit.close().expect("closes");
         next.expect("reads")
     };
@@ -170,7 +170,7 @@ fn counters_go_on_after_a_restart_also_behind_removed_rows() {
         let db = database(&disk);
         let mut trx = session(&db);
         (1..=5).try_for_each(|id| insert(&mut trx, &row(id, 0, 0))).expect("inserts");
-        db.commit.wait_published(trx.hold_until()).expect("runs");
+        db.commit.wait_acknowledged(trx.hold_until()).expect("runs");
         db.commit.close().expect("closes");
     }
     assert_eq!(next(None), Some(6), "from the index");
@@ -193,7 +193,7 @@ fn what_is_logged_is_what_was_changed() {
     trx.begin(BeginOptions::default()).expect("begins");
     change(&mut trx, all_of(0), |_| true, |_| None).expect("deletes");
     trx.rollback();
-    db.commit.wait_published(trx.hold_until()).expect("runs");
+    db.commit.wait_acknowledged(trx.hold_until()).expect("runs");
     assert_eq!(
         kinds_of_events(&disk, &db),
         ["TABLE_MAP", "WRITE", "XID", "ANNOTATE", "TABLE_MAP", "UPDATE", "XID"]

@@ -28,8 +28,8 @@ impl SessionTrx {
             return Ok(view.clone());
         }
         // A client that sends its next statement before it has the reply to its commit must still find what it wrote.
-        if self.last_ordered > self.db.commit.published() {
-            self.db.commit.wait_published(self.last_ordered).map_err(super::commit::commit_error)?;
+        if self.last_ordered > self.db.commit.acknowledged() {
+            self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit::commit_error)?;
         }
         let view = self.db.commit.read_view();
         self.active_mut().view = Some(view.clone());

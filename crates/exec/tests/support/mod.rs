@@ -174,7 +174,7 @@ pub fn run(session: &mut Session, sql: &str) -> String {
     let mut sink = TextSink::default();
     session.query(sql.as_bytes(), &mut sink);
     let db = session.database().clone();
-    db.commit.wait_published(session.hold_until()).expect("the log is in memory");
+    db.commit.wait_acknowledged(session.hold_until()).expect("the log is in memory");
     sink.text
 }
 

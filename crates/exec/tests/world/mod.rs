@@ -180,7 +180,7 @@ impl Client {
         self.session.query(sql.as_bytes(), &mut sink);
         let db = self.session.database().clone();
         let hold = self.session.hold_until();
-        if db.commit.wait_published(hold).is_err() {
+        if db.commit.wait_acknowledged(hold).is_err() {
             sink.text.push_str("ERROR: the server has stopped\n");
         }
         db.commit.tick();

@@ -219,13 +219,13 @@ impl Backend for StubBackend {
         Ok(Box::new(StubSession { stub, vars, info, hold: CommitSeq(0), statements: 0, texts: Vec::new() }))
     }
 
-    fn published(&self) -> CommitSeq {
+    fn acknowledged(&self) -> CommitSeq {
         CommitSeq(self.0.published.load(Ordering::Acquire))
     }
 
-    fn when_published(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
+    fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         let mut waiting = self.0.waiting.lock();
-        if seq <= self.published() {
+        if seq <= self.acknowledged() {
             return false;
         }
         waiting.push((seq, wake));
@@ -247,13 +247,13 @@ impl Backend for StubBackend {
             };
             drop(leader);
             for (_, wake) in due {
-                wake.published();
+                wake.acknowledged();
             }
         }
     }
 
-    fn wait_published(&self, seq: CommitSeq) -> bool {
-        while self.published() < seq {
+    fn wait_acknowledged(&self, seq: CommitSeq) -> bool {
+        while self.acknowledged() < seq {
             self.lead();
             std::thread::yield_now();
         }
