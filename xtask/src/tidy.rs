@@ -15,7 +15,7 @@ const LINES: &[&[&str]] = &[
     &["binlog", "engine"],
     &["engine_rocks", "commit"],
     &["sql", "catalog", "expr"],
-    &["exec"],
+    &["replication", "exec"],
     &["server", "sim", "bench"],
 ];
 
@@ -24,7 +24,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("binlog", &["engine", "types", "commit", "sql"]),
     ("engine_rocks", &["binlog", "commit", "locks", "log"]),
     ("commit", &["sql", "exec", "catalog", "protocol", "engine_rocks", "types", "config"]),
-    ("exec", &["engine_rocks", "log", "server"]),
+    ("exec", &["engine_rocks", "log", "replication", "server"]),
+    ("replication", &["sql", "catalog", "expr", "engine"]),
     ("locks", &["log", "types", "vfs"]),
     ("expr", &["sql", "catalog"]),
 ];

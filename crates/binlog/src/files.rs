@@ -34,7 +34,7 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
 use crate::scan::{Scan, scan};
-use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, SpillDir, index};
+use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, Pins, SpillDir, index};
 
 /// Buffered bytes beyond this are written at once.
 const BUFFER_BYTES: usize = 512 << 10;
@@ -113,6 +113,7 @@ pub struct BinlogFiles {
     /// Whether the current file was written since it was last synced.
     dirty: bool,
     synced: Option<BinlogPos>,
+    pins: Pins,
 }
 
 impl BinlogFiles {
@@ -143,6 +144,7 @@ impl BinlogFiles {
             buf: Vec::new(),
             dirty: false,
             synced: None,
+            pins: Pins::default(),
         };
         let recovered = files.examine(options)?;
         Ok((files, recovered))
@@ -151,6 +153,16 @@ impl BinlogFiles {
     /// Names of the files.
     pub fn name(&self) -> &BinlogName {
         &self.name
+    }
+
+    /// Where they are.
+    pub fn fs(&self) -> &SharedFs {
+        &self.fs
+    }
+
+    /// Who reads them.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
     }
 
     /// Numbers of the files, oldest first.
@@ -474,10 +486,11 @@ impl BinlogFiles {
         number.ok_or_else(|| BinlogError::UnknownFile { name: name.to_owned() })
     }
 
-    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor` and never the last.
-    /// Answers what it removed.
+    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor`, none that is pinned, and never
+    /// the last. Answers what it removed.
     pub fn purge_to(&mut self, file: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
-        let keep_from = file.min(floor).min(self.numbers.last().copied().unwrap_or(0));
+        let pinned = self.pins.oldest().unwrap_or(u32::MAX);
+        let keep_from = file.min(floor).min(pinned).min(self.numbers.last().copied().unwrap_or(0));
         let gone: Vec<u32> = self.numbers.iter().copied().filter(|&number| number < keep_from).collect();
         if gone.is_empty() {
             return Ok(gone);

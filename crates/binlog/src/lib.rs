@@ -11,6 +11,8 @@
 //! | `gtid_state` | [`GtidState`]: the newest sequence number per domain and server |
 //! | `files` | [`BinlogFiles`]: files and index in a directory; recovery, completion, purge |
 //! | `materialiser` | [`Materialiser`]: writes hardened chunks to the files behind the commits |
+//! | `tail` | [`StreamTail`]: the newest hardened bytes in memory, for those who follow the stream |
+//! | `pins` | [`Pins`]: files that a reader still needs |
 //! | `statement` | [`StatementDecoder`]: the BINLOG statement |
 //! | `reader` | [`EventReader`]: events of one file, the live one too |
 //!
@@ -27,11 +29,13 @@ mod gtid_state;
 mod index;
 mod materialiser;
 mod name;
+mod pins;
 mod reader;
 mod scan;
 mod spill;
 mod statement;
 mod stream;
+mod tail;
 
 pub use cache::{CacheError, CacheOptions, CachePos, RowImage, Stamp, TrxCache};
 pub use chunk::{Chunk, Content, SpilledChunk, StreamOut};
@@ -41,7 +45,9 @@ pub use files::{BinlogFiles, FileSize, OpenOptions, Recovered, Tail, VerifyScope
 pub use gtid_state::GtidState;
 pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptions};
 pub use name::BinlogName;
+pub use pins::{Pin, Pins};
 pub use reader::{EventReader, RawEvent};
 pub use spill::{Sealed, SpillDir, WritePiece};
 pub use statement::{StatementDecoder, StatementError};
 pub use stream::{GtidHead, Stream, StreamOptions, Written};
+pub use tail::{StreamTail, TailPiece, TailRead};

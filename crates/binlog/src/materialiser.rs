@@ -35,7 +35,7 @@ use cohort_base::BinlogPos;
 use parking_lot::{Condvar, Mutex};
 
 use crate::chunk::Content;
-use crate::{BinlogError, BinlogFiles, Chunk, SpillDir};
+use crate::{BinlogError, BinlogFiles, Chunk, SpillDir, StreamTail};
 
 /// Pause of a caller that waits for bytes which are still on their way.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
@@ -49,6 +49,8 @@ pub struct MaterialiserOptions {
     pub queue_bytes_max: usize,
     /// Pause before writing is tried again without space.
     pub retry: Duration,
+    /// Newest bytes that stay in memory for readers.
+    pub tail_bytes_max: usize,
 }
 
 impl Default for MaterialiserOptions {
@@ -57,6 +59,7 @@ impl Default for MaterialiserOptions {
             delay: Duration::from_millis(5),
             queue_bytes_max: 64 << 20,
             retry: Duration::from_millis(500),
+            tail_bytes_max: 8 << 20,
         }
     }
 }
@@ -97,20 +100,21 @@ struct Shared {
     room: Condvar,
     options: MaterialiserOptions,
     spill: Arc<SpillDir>,
+    tail: StreamTail,
 }
 
 /// Under the writer's lock: who holds it writes.
 struct Writer {
     files: BinlogFiles,
     /// Taken out of the queue and not wholly written.
-    rest: VecDeque<Batch>,
+    rest: VecDeque<Arc<Batch>>,
     /// Spill files whose copies are not synced yet.
     copied: Vec<String>,
 }
 
 /// Under the queue's lock.
 struct Queue {
-    batches: VecDeque<Batch>,
+    batches: VecDeque<Arc<Batch>>,
     /// Bytes handed over and not given to the files.
     bytes: usize,
     /// Bytes that the files hold in memory; not 0 only without space.
@@ -151,6 +155,7 @@ impl Materialiser {
             room: Condvar::new(),
             options,
             spill,
+            tail: StreamTail::new(options.tail_bytes_max),
         };
         Materialiser {
             shared: Arc::new(shared),
@@ -159,8 +164,11 @@ impl Materialiser {
         }
     }
 
-    /// Hands over hardened chunks, in order. Waits while the queue is full (threaded only).
+    /// Hands over hardened chunks, in order: to the tail at once, to the files a little later. Waits while the queue is full
+    /// (threaded only).
     pub fn submit(&self, batch: Batch) {
+        let batch = Arc::new(batch);
+        self.shared.tail.push(&batch);
         let mut queue = self.shared.queue.lock();
         while self.is_threaded.load(Ordering::Relaxed)
             && queue.bytes >= self.shared.options.queue_bytes_max
@@ -176,6 +184,11 @@ impl Materialiser {
         if was_empty {
             self.shared.wake.notify_one();
         }
+    }
+
+    /// The newest bytes, for those who follow the stream.
+    pub fn tail(&self) -> &StreamTail {
+        &self.shared.tail
     }
 
     /// Writes everything handed over so far, on this thread.

@@ -64,6 +64,7 @@ fn a_full_queue_makes_the_caller_wait_until_there_is_space() {
         delay: Duration::from_millis(1),
         queue_bytes_max: 2000,
         retry: Duration::from_millis(5),
+        ..MaterialiserOptions::default()
     };
     let mut server = threaded(&fs, &mut log, options);
     server.files.catch_up(log.end.expect("has an end")).expect("catches up");

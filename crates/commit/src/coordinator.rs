@@ -365,6 +365,11 @@ impl Coordinator {
         Some((end.position, end.gtids))
     }
 
+    /// The writer of the binlog's files, with the newest bytes: what replicas are served from. None with the binlog off.
+    pub fn binlog_files(&self) -> Option<Arc<Materialiser>> {
+        Some(Arc::clone(&self.env().binlog.as_ref()?.files))
+    }
+
     /// The spill directory, for transaction caches that outgrow memory.
     pub fn spill_dir(&self) -> &Arc<SpillDir> {
         &self.spill
@@ -512,7 +517,7 @@ fn start_binlog(
     let end = BinlogEnd { position: stream.position(), gtids: recovered.gtids.clone() };
     Ok(Binlog {
         stream: Mutex::new(stream),
-        files: materialiser,
+        files: Arc::new(materialiser),
         rotation_room: Mutex::new(None),
         rotation_wanted: AtomicBool::new(false),
         pending: Mutex::new(None),

@@ -40,7 +40,7 @@ pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
 /// The binlog's half, absent with `skip-log-bin`.
 pub struct Binlog {
     pub stream: Mutex<Stream>,
-    pub files: Materialiser,
+    pub files: Arc<Materialiser>,
     /// Kept full by whoever is not a leader, so that a rotation never waits.
     pub rotation_room: Mutex<Option<Room>>,
     /// Set by FLUSH BINARY LOGS: the next group ends with a rotation.

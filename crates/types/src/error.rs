@@ -139,6 +139,7 @@ errors! {
     ConnectionKilled = 1927, "70100";
     StatementTimeout = 1969, "70100";
     MasterFatalErrorReadingBinlog = 1236, "HY000";
+    SlaveSameId = 4052, "HY000";
     UnknownTargetBinlog = 1373, "HY000";
     NoBinaryLogging = 1381, "HY000";
     CannotUser = 1396, "HY000";

@@ -1,0 +1,157 @@
+//! Who is connected: replicas that registered, and running dumps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use cohort_base::{ConnectionId, ServerId};
+use cohort_binlog::{GtidState, Materialiser};
+use cohort_commit::Coordinator;
+use cohort_protocol::RegisterReplica;
+use parking_lot::Mutex;
+
+/// A replica as it registered itself: a row of SHOW SLAVE HOSTS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaHost {
+    pub server_id: u32,
+    /// `report_host`, or empty.
+    pub host: String,
+    /// `report_user`, or empty.
+    pub user: String,
+    /// `report_password`, or empty.
+    pub password: String,
+    pub port: u16,
+}
+
+/// Why a dump is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WhyEnd {
+    /// It is not.
+    GoesOn,
+    /// The connection is gone, or KILL was used.
+    Gone,
+    /// A replica of the same server_id has connected.
+    SameServerId,
+}
+
+/// A running dump, as others see it.
+#[derive(Debug)]
+pub struct DumpHandle {
+    server_id: u32,
+    connection: ConnectionId,
+    why: AtomicU8,
+}
+
+impl DumpHandle {
+    /// Whether the dump goes on.
+    pub fn why_end(&self) -> WhyEnd {
+        match self.why.load(Ordering::Acquire) {
+            0 => WhyEnd::GoesOn,
+            1 => WhyEnd::Gone,
+            _ => WhyEnd::SameServerId,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Connected {
+    hosts: BTreeMap<ConnectionId, ReplicaHost>,
+    dumps: Vec<Arc<DumpHandle>>,
+}
+
+/// The source's side of replication in one server.
+pub struct Source {
+    commit: Arc<Coordinator>,
+    server_id: ServerId,
+    connected: Mutex<Connected>,
+}
+
+impl Source {
+    /// A source over the commit path.
+    pub fn new(commit: Arc<Coordinator>, server_id: ServerId) -> Source {
+        Source { commit, server_id, connected: Mutex::default() }
+    }
+
+    /// The binary log; `None` when it is off.
+    pub fn files(&self) -> Option<Arc<Materialiser>> {
+        self.commit.binlog_files()
+    }
+
+    /// The number of this server.
+    pub fn server_id(&self) -> ServerId {
+        self.server_id
+    }
+
+    /// The GTIDs of everything hardened, also what is not published yet: a replica may have it already.
+    pub fn logged(&self) -> GtidState {
+        self.commit.binlog_status().map_or_else(GtidState::default, |(_, gtids)| gtids)
+    }
+
+    /// COM_REGISTER_SLAVE.
+    pub fn register(&self, connection: ConnectionId, replica: &RegisterReplica<'_>) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let host = ReplicaHost {
+            server_id: replica.server_id,
+            host: text(replica.host),
+            user: text(replica.user),
+            password: text(replica.password),
+            port: replica.port,
+        };
+        let mut connected = self.connected.lock();
+        connected.hosts.retain(|_, other| other.server_id != host.server_id);
+        connected.hosts.insert(connection, host);
+    }
+
+    /// The connection has ended.
+    pub fn forget(&self, connection: ConnectionId) {
+        self.connected.lock().hosts.remove(&connection);
+    }
+
+    /// Those who registered, by server_id.
+    pub fn hosts(&self) -> Vec<ReplicaHost> {
+        let mut hosts: Vec<ReplicaHost> = self.connected.lock().hosts.values().cloned().collect();
+        hosts.sort_by_key(|host| host.server_id);
+        hosts
+    }
+
+    /// A dump begins; an older one of the same replica ends.
+    pub fn begin_dump(&self, server_id: u32, connection: ConnectionId) -> Arc<DumpHandle> {
+        let handle = Arc::new(DumpHandle { server_id, connection, why: AtomicU8::new(WhyEnd::GoesOn as u8) });
+        let mut connected = self.connected.lock();
+        for other in connected.dumps.iter().filter(|other| server_id != 0 && other.server_id == server_id) {
+            other.why.store(WhyEnd::SameServerId as u8, Ordering::Release);
+        }
+        connected.dumps.push(handle.clone());
+        drop(connected);
+        self.interrupt();
+        handle
+    }
+
+    /// A dump has ended.
+    pub fn end_dump(&self, handle: &Arc<DumpHandle>) {
+        self.connected.lock().dumps.retain(|other| !Arc::ptr_eq(other, handle));
+    }
+
+    /// Has a dump end soon, unless it does already.
+    pub fn end(&self, handle: &DumpHandle) {
+        let _ = handle.why.compare_exchange(
+            WhyEnd::GoesOn as u8,
+            WhyEnd::Gone as u8,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        self.interrupt();
+    }
+
+    /// Connections with a running dump.
+    pub fn dumps(&self) -> Vec<ConnectionId> {
+        self.connected.lock().dumps.iter().map(|dump| dump.connection).collect()
+    }
+
+    fn interrupt(&self) {
+        if let Some(files) = self.files() {
+            files.tail().interrupt();
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What a replica asks for: the fields of COM_BINLOG_DUMP, and user variables that it has set before.
+
+use std::time::Duration;
+
+use cohort_base::Gtid;
+use cohort_protocol::BinlogDump;
+use cohort_types::{ErrorCode, SqlError};
+
+/// COM_BINLOG_DUMP's flags.
+const NON_BLOCK: u16 = 1;
+const SEND_ANNOTATIONS: u16 = 2;
+
+/// What a replica understands: `@mariadb_slave_capability`. Each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    /// Nothing of MariaDB's; positions must have no holes.
+    Unknown,
+    /// ANNOTATE_ROWS may come.
+    Annotate,
+    /// Events may be left out.
+    TolerateHoles,
+    /// BINLOG_CHECKPOINT may come.
+    Checkpoint,
+    /// GTID and GTID_LIST may come.
+    Gtid,
+}
+
+/// What a replica said about checksums: `@master_binlog_checksum`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChecksumWish {
+    /// Nothing: it does not know them.
+    Unaware,
+    /// It knows them; made-up events before the first format description carry none.
+    None,
+    /// It knows them; made-up events carry them from the start.
+    Crc32,
+}
+
+/// What happens at the end of the binary log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtEnd {
+    /// More is waited for.
+    Wait,
+    /// The dump ends.
+    Stop,
+}
+
+/// Whether ANNOTATE_ROWS events are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Annotations {
+    /// The replica asked for them.
+    Send,
+    /// It did not.
+    Skip,
+}
+
+/// Whether events logged under `@@skip_replication` are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkedEvents {
+    /// As all others.
+    Send,
+    /// The replica has set `@@skip_replication`.
+    Skip,
+}
+
+/// Whether the replica acknowledges: `@rpl_semi_sync_slave`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SemiSyncWish {
+    /// It does not.
+    Asynchronous,
+    /// Packets carry the semi-synchronous header; it answers those that ask for it.
+    Acknowledges,
+}
+
+/// A start by GTID: `@slave_connect_state` and what goes with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GtidRequest {
+    /// The newest transaction of each domain that the replica has.
+    pub position: Vec<Gtid>,
+    /// `@slave_gtid_strict_mode`
+    pub is_strict: bool,
+    /// `@slave_gtid_ignore_duplicates`
+    pub ignores_duplicates: bool,
+    /// `@slave_until_gtid`: the last transaction of each domain that it wants.
+    pub until: Option<Vec<Gtid>>,
+}
+
+/// Where to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartAt {
+    /// At an event of a file; an empty name is the oldest file.
+    File {
+        /// Without directory.
+        name: String,
+        /// Offset.
+        offset: u64,
+    },
+    /// Behind transactions.
+    Gtid(GtidRequest),
+}
+
+/// A dump as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpRequest {
+    /// The replica's number; 0 for tools that want no place among the replicas.
+    pub server_id: u32,
+    pub start: StartAt,
+    pub capability: Capability,
+    pub checksum: ChecksumWish,
+    /// Silence after which a heartbeat is sent.
+    pub heartbeat: Option<Duration>,
+    pub at_end: AtEnd,
+    pub annotations: Annotations,
+    pub marked: MarkedEvents,
+    pub semi_sync: SemiSyncWish,
+}
+
+impl DumpRequest {
+    /// Puts a request together. `variable` answers the session's user variables as text.
+    pub fn read(
+        dump: &BinlogDump<'_>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<DumpRequest, SqlError> {
+        let number =
+            |name: &str| variable(name).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+        let start = match variable("slave_connect_state") {
+            None => StartAt::File {
+                name: String::from_utf8_lossy(dump.file).into_owned(),
+                offset: u64::from(dump.position),
+            },
+            Some(text) => StartAt::Gtid(GtidRequest {
+                position: position(&text).ok_or_else(|| malformed("start position from GTID state"))?,
+                is_strict: number("slave_gtid_strict_mode") != 0,
+                ignores_duplicates: number("slave_gtid_ignore_duplicates") != 0,
+                until: match variable("slave_until_gtid") {
+                    Some(text) => {
+                        Some(position(&text).ok_or_else(|| malformed("UNTIL position sent from slave"))?)
+                    }
+                    None => None,
+                },
+            }),
+        };
+        let heartbeat_ns = match number("master_heartbeat_period") {
+            0 => number("source_heartbeat_period"),
+            period => period,
+        };
+        Ok(DumpRequest {
+            server_id: dump.server_id,
+            start,
+            capability: capability(number("mariadb_slave_capability")),
+            checksum: checksum(
+                variable("master_binlog_checksum").or_else(|| variable("source_binlog_checksum")),
+            ),
+            heartbeat: (heartbeat_ns > 0).then(|| Duration::from_nanos(heartbeat_ns)),
+            // A tool without a number wants what is there.
+            at_end: if dump.flags & NON_BLOCK != 0 || dump.server_id == 0 {
+                AtEnd::Stop
+            } else {
+                AtEnd::Wait
+            },
+            annotations: match dump.flags & SEND_ANNOTATIONS {
+                0 => Annotations::Skip,
+                _ => Annotations::Send,
+            },
+            marked: MarkedEvents::Send,
+            semi_sync: match number("rpl_semi_sync_slave").max(number("rpl_semi_sync_replica")) {
+                0 => SemiSyncWish::Asynchronous,
+                _ => SemiSyncWish::Acknowledges,
+            },
+        })
+    }
+}
+
+fn capability(number: u64) -> Capability {
+    match number {
+        0 => Capability::Unknown,
+        1 => Capability::Annotate,
+        2 => Capability::TolerateHoles,
+        3 => Capability::Checkpoint,
+        _ => Capability::Gtid,
+    }
+}
+
+fn checksum(text: Option<String>) -> ChecksumWish {
+    match text {
+        None => ChecksumWish::Unaware,
+        Some(text) if text.eq_ignore_ascii_case("CRC32") || text.trim() == "1" => ChecksumWish::Crc32,
+        Some(_) => ChecksumWish::None,
+    }
+}
+
+/// A GTID position: one GTID a domain. `None` if it is none.
+pub(crate) fn position(text: &str) -> Option<Vec<Gtid>> {
+    let mut gtids: Vec<Gtid> = Vec::new();
+    if text.trim().is_empty() {
+        return Some(gtids);
+    }
+    for part in text.split(',') {
+        let gtid: Gtid = part.parse().ok()?;
+        if gtids.iter().any(|other| other.domain == gtid.domain) {
+            return None;
+        }
+        gtids.push(gtid);
+    }
+    Some(gtids)
+}
+
+fn malformed(what: &str) -> SqlError {
+    let text = format!("Out of memory or malformed slave request when obtaining {what}");
+    SqlError::new(ErrorCode::UnknownError, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(flags: u16) -> BinlogDump<'static> {
+        BinlogDump { position: 4, flags, server_id: 7, file: b"binlog.000001" }
+    }
+
+    #[test]
+    fn what_a_mariadb_replica_sets_is_understood() {
+        let set = |name: &str| {
+            let value = match name {
+                "slave_connect_state" => "0-1-9,3-2-1",
+                "slave_gtid_strict_mode" => "1",
+                "slave_gtid_ignore_duplicates" => "0",
+                "mariadb_slave_capability" => "4",
+                "master_binlog_checksum" => "CRC32",
+                "master_heartbeat_period" => "1500000000",
+                "rpl_semi_sync_slave" => "1",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let request = DumpRequest::read(&dump(2), &set).expect("well formed");
+        let StartAt::Gtid(gtid) = &request.start else { panic!("{request:?}") };
+        assert_eq!(gtid.position, ["0-1-9".parse().expect("valid"), "3-2-1".parse().expect("valid")]);
+        assert!(gtid.is_strict && !gtid.ignores_duplicates && gtid.until.is_none());
+        assert_eq!(request.capability, Capability::Gtid);
+        assert_eq!(request.heartbeat, Some(Duration::from_millis(1500)));
+        assert_eq!((request.at_end, request.annotations), (AtEnd::Wait, Annotations::Send));
+        assert_eq!(request.semi_sync, SemiSyncWish::Acknowledges);
+    }
+
+    #[test]
+    fn a_tool_that_sets_nothing_starts_by_file_and_garbage_is_refused() {
+        let request = DumpRequest::read(&dump(1), &|_| None).expect("well formed");
+        assert_eq!(request.start, StartAt::File { name: "binlog.000001".into(), offset: 4 });
+        assert_eq!((request.capability, request.checksum), (Capability::Unknown, ChecksumWish::Unaware));
+        assert_eq!(request.at_end, AtEnd::Stop);
+        for bad in ["0-1", "0-1-1,0-2-2", "x", "0-1-1,", ",", "0-1-1;1-1-1"] {
+            let refused =
+                DumpRequest::read(&dump(0), &|name| (name == "slave_connect_state").then(|| bad.to_owned()));
+            assert_eq!(refused.map_err(|e| e.code), Err(ErrorCode::UnknownError), "{bad}");
+        }
+    }
+}
