@@ -504,8 +504,8 @@ impl BinlogFiles {
         Ok(gone)
     }
 
-    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since 1970).
-    pub fn purge_before(&mut self, time: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
+    /// The first file that was not closed before `time` (seconds since 1970).
+    pub fn first_closed_at(&self, time: u32) -> Result<u32, BinlogError> {
         let mut keep_from = self.numbers.first().copied().unwrap_or(0);
         for &number in self.numbers.iter().skip(1) {
             // A file was closed when the one behind it was made.
@@ -515,7 +515,12 @@ impl BinlogFiles {
                 _ => break,
             }
         }
-        self.purge_to(keep_from, floor)
+        Ok(keep_from)
+    }
+
+    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since 1970).
+    pub fn purge_before(&mut self, time: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
+        self.purge_to(self.first_closed_at(time)?, floor)
     }
 
     /// Files below the first one of the index: a purge was cut off between index and removal.

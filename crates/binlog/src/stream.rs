@@ -222,13 +222,11 @@ impl Stream {
         self.options.file_bytes_max = bytes;
     }
 
-    /// `SET GLOBAL binlog_checksum`: rotates, because the algorithm is per file.
+    /// `SET GLOBAL binlog_checksum`: rotates, because the algorithm is per file; also to the same value, as in MariaDB.
     pub fn set_checksum(&mut self, checksum: Checksum, out: &mut StreamOut, now: u32) {
-        if checksum != self.options.checksum {
-            let file = self.end_file(out, now);
-            self.options.checksum = checksum;
-            self.start_file(file, now, 0, out);
-        }
+        let file = self.end_file(out, now);
+        self.options.checksum = checksum;
+        self.start_file(file, now, 0, out);
     }
 
     /// ROTATE; answers the number of the next file.

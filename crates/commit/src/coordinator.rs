@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ServerId, Xid};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogFiles, BinlogName, GtidState, Materialiser, MaterialiserOptions, OpenOptions, SpillDir,
-    Stream, StreamOptions, StreamOut, VerifyScope,
+    Batch, BinlogFiles, BinlogName, BinlogReaders, GtidState, Materialiser, MaterialiserOptions, OpenOptions,
+    SpillDir, Stream, StreamOptions, StreamOut, VerifyScope,
 };
 use cohort_engine::{Engine, Participant, ReadView};
 use cohort_locks::LockTable;
@@ -390,6 +390,23 @@ impl Coordinator {
         self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
 
+    /// `max_binlog_size`: takes effect with the next group.
+    pub fn set_binlog_file_bytes_max(&self, bytes: u64) {
+        if let Some(binlog) = &self.env().binlog {
+            binlog.stream.lock().set_file_bytes_max(bytes);
+        }
+    }
+
+    /// `binlog_checksum`: ends the file; the next one has these checksums.
+    pub fn set_binlog_checksum(&self, checksum: Checksum) -> Result<(), CommitError> {
+        self.append_to_stream(|stream, out, now_s| stream.set_checksum(checksum, out, now_s))
+    }
+
+    /// Those who read binlog files for long enter themselves here, so that their files are not purged.
+    pub fn binlog_readers(&self) -> Arc<BinlogReaders> {
+        self.env().binlog.as_ref().map_or_else(Arc::default, |binlog| Arc::clone(&binlog.readers))
+    }
+
     /// Appends bytes that belong to no transaction to the binlog, hardened, between two groups.
     fn append_to_stream(
         &self,
@@ -522,5 +539,6 @@ fn start_binlog(
         rotation_wanted: AtomicBool::new(false),
         pending: Mutex::new(None),
         end: Mutex::new(end),
+        readers: Arc::default(),
     })
 }

@@ -10,6 +10,7 @@
 //! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
+//! | `purge` | [`PurgeRule`]: removal of old binlog files |
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | counters |
 
@@ -19,6 +20,7 @@ mod env;
 mod metrics;
 mod pace;
 mod pipeline;
+mod purge;
 mod record;
 mod recovery;
 mod request;
@@ -29,6 +31,7 @@ pub use env::{FailpointHook, ReplicaGate, StopHook};
 pub use metrics::{Histogram, Metrics};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
+pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
 pub use recovery::{Recovered, RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};

@@ -296,7 +296,12 @@ impl Globals {
     /// SET GLOBAL ... = DEFAULT.
     pub fn set_default(&self, name: &str) -> Result<(), SetError> {
         let id = self.settable(name)?;
-        self.put_raw(vec![(id, id.setting().kind.default_raw())]);
+        let default = id.setting().kind.default_raw();
+        let follower = match default {
+            Raw::Number(n) => followers(id, n as usize),
+            Raw::Text(_) => None,
+        };
+        self.put_raw([(id, default)].into_iter().chain(follower).collect());
         Ok(())
     }
 
@@ -546,7 +551,8 @@ pub(crate) fn option_text(id: VarId, text: &str) -> Result<String, SetError> {
     charset_name(id, &VarValue::text(text)).map(|value| value.to_string())
 }
 
-/// A character set brings its default collation along, a collation its character set.
+/// A character set brings its default collation along, a collation its character set; of two names for one thing each sets the
+/// other.
 pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     use VarId::*;
     let collation = |target| {
@@ -570,6 +576,11 @@ pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
         CollationServer => charset(CharacterSetServer),
         CollationConnection => charset(CharacterSetConnection),
         CollationDatabase => charset(CharacterSetDatabase),
+        ExpireLogsDays => {
+            let seconds = f64::from_bits(index as u64) * 86_400.0;
+            Some((BinlogExpireLogsSeconds, Raw::Number(seconds.round() as u64)))
+        }
+        BinlogExpireLogsSeconds => Some((ExpireLogsDays, Raw::Number((index as f64 / 86_400.0).to_bits()))),
         _ => None,
     }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use cohort_binlog::{CacheOptions, TrxCache};
 use cohort_catalog::Catalog;
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
+use cohort_types::SqlResult;
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
 
@@ -23,8 +25,8 @@ pub trait ServerFacts: Send + Sync {
     /// A variable whose value is computed when it is read (`gtid_binlog_pos`); None: as stored.
     fn variable(&self, id: VarId) -> Option<VarValue>;
 
-    /// A global variable was set: what depends on it follows.
-    fn global_changed(&self, id: VarId);
+    /// A global variable was set: what depends on it follows. The error is the statement's; the value stays.
+    fn global_changed(&self, id: VarId) -> SqlResult<()>;
 
     /// SHUTDOWN: the server is to stop, after this statement's answer.
     fn request_stop(&self);
@@ -105,6 +107,16 @@ impl Database {
             plans: PlanCache::new(PLANS_MAX),
             facts: RwLock::new(None),
         })
+    }
+
+    /// The binlog cache of a new session.
+    pub(crate) fn new_binlog_cache(&self) -> TrxCache {
+        let options = CacheOptions {
+            memory_bytes_max: self.globals.uint(VarId::BinlogCacheSize) as usize,
+            bytes_max: self.globals.uint(VarId::MaxBinlogCacheSize),
+            ..self.binlog_cache.options
+        };
+        TrxCache::new(options, self.binlog_cache.spill.clone())
     }
 
     /// The catalog as it is now.

@@ -101,6 +101,8 @@ enum Executed {
 /// A statement to plan and run.
 pub(crate) struct Job<'j> {
     pub text: &'j [u8],
+    /// Where the question marks stand in the text of a prepared statement.
+    pub param_at: &'j [u32],
     pub params: &'j [Value],
     pub source: ParamSource,
     /// Another result follows.
@@ -142,7 +144,7 @@ impl Session {
                 && cached.fits(literals)
             {
                 self.diagnostics.clear();
-                let job = Job { text, params: literals, source: ParamSource::Literals, more };
+                let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
                 if self.run_cached(&cached, &job, sink)? {
                     return Ok(());
                 }
@@ -155,7 +157,7 @@ impl Session {
             return Err(crate::diagnostics::syntax_error("?"));
         }
         let key = key.filter(|_| parsed.cacheable);
-        let job = Job { text, params: literals, source: ParamSource::Literals, more };
+        let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
         self.run_statement(&parsed.statement, &job, key, sink)
     }
 
@@ -319,6 +321,8 @@ impl Session {
             trx: &mut self.trx,
             process: &self.process,
             text: job.text,
+            param_at: job.param_at,
+            params: job.params,
             deadline_ns,
             ticks: 0,
         };

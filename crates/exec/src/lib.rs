@@ -8,6 +8,7 @@
 //! | `session_state` | [`SessionState`]: its part that expressions and planners see |
 //! | `variables` | SET, and the variables that other modules obey |
 //! | `prepared` | prepared statements |
+//! | `annotation` | the text that row events are annotated with |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
@@ -22,6 +23,7 @@
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `show/` | SHOW, information_schema |
 
+mod annotation;
 mod bind;
 mod database;
 mod ddl;
@@ -49,7 +51,7 @@ pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use session::{ConnectionInfo, Session};
 pub use session_state::SessionState;
-pub use show::{expire_binary_logs, information_schema};
+pub use show::information_schema;
 pub use statement::StatementContext;
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};

@@ -39,6 +39,8 @@ struct Prepared {
     text: Arc<[u8]>,
     statement: Arc<Statement>,
     params: u32,
+    /// Where the question marks stand in `text`.
+    param_at: Arc<[u32]>,
     plan: Option<Kept>,
 }
 
@@ -111,7 +113,8 @@ impl Session {
             _ => Vec::new(),
         };
         let statement = Arc::new(parsed.statement);
-        Ok((Prepared { text: text.into(), statement, params: parsed.params, plan: None }, columns))
+        let (params, param_at) = (parsed.params, parsed.param_at.into());
+        Ok((Prepared { text: text.into(), statement, params, param_at, plan: None }, columns))
     }
 
     /// COM_STMT_EXECUTE.
@@ -206,7 +209,8 @@ impl Session {
         }
         let (text, statement, kept) =
             (prepared.text.clone(), prepared.statement.clone(), prepared.plan.clone());
-        let job = Job { text: &text, params, source: ParamSource::Placeholders, more };
+        let param_at = prepared.param_at.clone();
+        let job = Job { text: &text, param_at: &param_at, params, source: ParamSource::Placeholders, more };
         if !matches!(
             &*statement,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use crate::database::Database;
 use crate::process_list::Process;
@@ -29,6 +29,9 @@ pub struct StatementContext<'s> {
     pub process: &'s Process,
     /// The statement's text, for annotations and DDL events; empty inside of other statements.
     pub text: &'s [u8],
+    /// Where the question marks stand in the text of a prepared statement, and the values given for them.
+    pub(crate) param_at: &'s [u32],
+    pub(crate) params: &'s [Value],
     /// `Clock::monotonic_ns` after which the statement fails with 1969 (`max_statement_time`).
     pub deadline_ns: Option<u64>,
     /// Rows until the clock is looked at again.
@@ -36,6 +39,17 @@ pub struct StatementContext<'s> {
 }
 
 impl StatementContext<'_> {
+    /// Has the rows that the statement changes annotated with its text.
+    pub(crate) fn annotate(&mut self) {
+        let Some(out) = self.trx.annotation() else { return };
+        if self.param_at.is_empty() {
+            out.extend_from_slice(self.text);
+        } else {
+            let mode = self.session.env.sql_mode;
+            crate::annotation::append_statement(out, self.text, self.param_at, self.params, mode);
+        }
+    }
+
     /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
     pub fn check_interrupt(&mut self) -> SqlResult<()> {
         self.trx.check_killed()?;

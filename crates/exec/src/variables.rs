@@ -153,10 +153,7 @@ impl Session {
         let Some(id) = id else { return Ok(()) };
         if scope == Scope::Global {
             let facts = self.state.db.facts.read().clone();
-            if let Some(facts) = facts {
-                facts.global_changed(id);
-            }
-            return Ok(());
+            return facts.map_or(Ok(()), |facts| facts.global_changed(id));
         }
         match id {
             VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,

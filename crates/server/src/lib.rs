@@ -22,6 +22,7 @@
 
 mod accounts;
 mod backend;
+mod binlog_expiry;
 mod catalog_accounts;
 mod commands;
 mod connection;
@@ -44,6 +45,7 @@ pub use accounts::{Account, Accounts, BootstrapAccounts};
 pub use backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
+pub use binlog_expiry::BinlogExpiry;
 pub use catalog_accounts::CatalogAccounts;
 pub use error_log::ErrorLog;
 pub use listen::Endpoints;

@@ -21,8 +21,6 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How long statements may go on after a stop was asked for.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks for binary log files that are old enough to go.
-const EXPIRE_EVERY: Duration = Duration::from_secs(600);
 
 fn main() -> ExitCode {
     signals::block();
@@ -145,7 +143,7 @@ fn serve(
         globals.uint(VarId::Port)
     ));
 
-    expire_binlog_now_and_then(&backend, log);
+    expire_binlog(&backend, log);
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     backend.kill_all();
@@ -264,22 +262,12 @@ fn warn_of_risks(globals: &Globals, log: &ErrorLog) {
     }
 }
 
-/// Removes old binary log files, now and then, while the server runs.
-fn expire_binlog_now_and_then(backend: &Arc<SqlBackend>, log: &ErrorLog) {
-    let (backend, own_log) = (Arc::downgrade(backend), log.clone());
-    let run = move || {
-        while let Some(backend) = backend.upgrade() {
-            match backend.expire_binlog() {
-                Ok(0) => {}
-                Ok(files) => own_log.note(format_args!("{files} old binary log files were removed")),
-                Err(error) => own_log.warning(format_args!("Old binary log files stay: {error}")),
-            }
-            drop(backend);
-            std::thread::sleep(EXPIRE_EVERY);
-        }
-    };
+/// Removes old binary log files while the server runs.
+fn expire_binlog(backend: &SqlBackend, log: &ErrorLog) {
+    let (expiry, own_log) = (backend.binlog_expiry(), log.clone());
     // Ends with the process.
-    if let Err(error) = std::thread::Builder::new().name("expire".into()).spawn(run) {
+    let started = std::thread::Builder::new().name("expire".into()).spawn(move || expiry.run(&own_log));
+    if let Err(error) = started {
         log.warning(format_args!("Old binary log files stay: {error}"));
     }
 }

@@ -9,12 +9,13 @@ use cohort_engine::EngineError;
 use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ServerFacts};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::World;
 
 use crate::backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
+use crate::binlog_expiry::BinlogExpiry;
 use crate::storage::{self, Storage};
 
 /// Runs SQL over the storage of a data directory.
@@ -37,7 +38,7 @@ impl SqlBackend {
             rng: world.rng.clone(),
             globals: Arc::clone(globals),
             status: Arc::clone(status),
-            binlog_cache: BinlogCache { options: storage.cache, spill },
+            binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
         let facts = Arc::new(Facts { commit, globals: Arc::clone(globals), stop: OnceLock::new() });
@@ -56,10 +57,9 @@ impl SqlBackend {
         cohort_exec::drop_orphans(&self.db)
     }
 
-    /// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how
-    /// many.
-    pub fn expire_binlog(&self) -> Result<usize, String> {
-        storage::expire_binlog(&self.db.commit, &self.db.globals, &*self.db.clock)
+    /// Removes old binary log files, in rounds; see [`BinlogExpiry`].
+    pub fn binlog_expiry(&self) -> BinlogExpiry {
+        BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
     }
 
     /// Ends all running statements: the server stops.
@@ -319,13 +319,19 @@ impl ServerFacts for Facts {
         }
     }
 
-    fn global_changed(&self, id: VarId) {
+    fn global_changed(&self, id: VarId) -> SqlResult<()> {
         match id {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
+            VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
+            VarId::BinlogChecksum => {
+                let rotated = self.commit.set_binlog_checksum(storage::checksum(&self.globals));
+                rotated.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+            }
             _ => {}
         }
+        Ok(())
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cohort_base::{ParticipantId, ServerId};
+use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
-use cohort_binlog::{BinlogName, CacheOptions};
 use cohort_catalog::{CATALOG, Catalog, CatalogStore};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
@@ -16,7 +16,7 @@ use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
-use cohort_vfs::{Clock, World};
+use cohort_vfs::World;
 use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
@@ -54,7 +54,6 @@ pub struct Storage {
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<RwLock<Arc<Catalog>>>,
-    pub cache: CacheOptions,
 }
 
 /// What the command line says beyond the variables.
@@ -99,12 +98,7 @@ pub fn open(
     let commit =
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
-    let cache = CacheOptions {
-        memory_bytes_max: globals.uint(VarId::BinlogCacheSize) as usize,
-        bytes_max: globals.uint(VarId::MaxBinlogCacheSize),
-        ..CacheOptions::default()
-    };
-    Ok(Storage { commit, engines, locks, catalog: current, cache })
+    Ok(Storage { commit, engines, locks, catalog: current })
 }
 
 #[cfg(feature = "rocksdb")]
@@ -133,10 +127,7 @@ fn coordinator_options(
         file_bytes_max: globals.uint(VarId::MaxBinlogSize),
         server_id: ServerId(globals.uint(VarId::ServerId) as u32),
         server_version: format!("{VERSION}-log"),
-        checksum: match globals.uint(VarId::BinlogChecksum) {
-            0 => Checksum::None,
-            _ => Checksum::Crc32,
-        },
+        checksum: checksum(globals),
         is_verifying_all: false,
     });
     let on_stop = {
@@ -173,25 +164,11 @@ pub fn pace_options(globals: &Globals) -> PaceOptions {
     }
 }
 
-/// Removes the binary log files that expire_logs_days or binlog_expire_logs_seconds say are too old; answers how many.
-pub fn expire_binlog(commit: &Coordinator, globals: &Globals, clock: &dyn Clock) -> Result<usize, String> {
-    let keep_s = match globals.uint(VarId::BinlogExpireLogsSeconds) {
-        0 => (globals.double(VarId::ExpireLogsDays) * 86_400.0) as u64,
-        seconds => seconds,
-    };
-    let now_s = clock.wall_us() / 1_000_000;
-    let has_old = commit.with_binlog_files(|files| files.numbers().len() > 1);
-    if keep_s == 0 || keep_s >= now_s || !matches!(has_old, Some(Ok(true))) {
-        return Ok(0);
-    }
-    let Some((position, _)) = commit.binlog_status() else { return Ok(0) };
-    // After a checkpoint recovery starts behind everything in older files (I7).
-    commit.checkpoint().map_err(|e| e.to_string())?;
-    let before = (now_s - keep_s) as u32;
-    match commit.with_binlog_files(|files| files.purge_before(before, position.file)) {
-        None => Ok(0),
-        Some(Ok(Ok(gone))) => Ok(gone.len()),
-        Some(Ok(Err(error)) | Err(error)) => Err(error.to_string()),
+/// `binlog_checksum`.
+pub fn checksum(globals: &Globals) -> Checksum {
+    match globals.uint(VarId::BinlogChecksum) {
+        0 => Checksum::None,
+        _ => Checksum::Crc32,
     }
 }
 

@@ -47,7 +47,7 @@ impl DeletePlan {
 
     /// Runs the statement.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
-        ctx.trx.annotate(ctx.text);
+        ctx.annotate();
         let mut deleted = 0;
         self.target.for_each(ctx, Order::WhileScanning, &mut |ctx, writer, key, row| {
             deleted += 1;

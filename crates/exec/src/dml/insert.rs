@@ -51,7 +51,7 @@ struct Insert<'p> {
 impl InsertPlan {
     /// Runs the statement. Its transaction's statement has begun, its names are locked.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
-        ctx.trx.annotate(ctx.text);
+        ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);

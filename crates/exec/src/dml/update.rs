@@ -60,7 +60,7 @@ impl UpdatePlan {
 
     /// Runs the statement.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
-        ctx.trx.annotate(ctx.text);
+        ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
         let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };

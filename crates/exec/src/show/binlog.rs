@@ -1,7 +1,7 @@
 //! The binary log as statements see and change it.
 
 use cohort_binlog::BinlogError;
-use cohort_commit::CommitError;
+use cohort_commit::{CommitError, PurgeError, PurgeRule};
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
@@ -156,10 +156,12 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
 /// PURGE BINARY LOGS.
 pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
     match purge {
-        PurgeBinaryLogs::To(name) => purge_files(ctx.db, |files, floor| {
-            let number = files.find(name)?;
-            files.purge_to(number, floor)
-        }),
+        PurgeBinaryLogs::To(name) => {
+            let found = ctx.db.commit.with_binlog_files(|files| files.find(name));
+            let Some(found) = found else { return Ok(()) };
+            let number = found.and_then(|number| number).map_err(|e| binlog_error(&e))?;
+            purge_files(ctx.db, PurgeRule::Before(number))
+        }
         PurgeBinaryLogs::Before(expr) => {
             let value = constant(ctx, expr)?;
             let ty = ColumnType::temporal(TypeKind::Timestamp, 0);
@@ -177,36 +179,15 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
                 return Err(SqlError::wrong_arguments("PURGE LOGS BEFORE"));
             };
             let seconds = u32::try_from(micros / 1_000_000).unwrap_or(u32::MAX);
-            purge_files(ctx.db, |files, floor| files.purge_before(seconds, floor))
+            purge_files(ctx.db, PurgeRule::ClosedBefore(seconds))
         }
     }
 }
 
-fn purge_files(
-    db: &Database,
-    work: impl FnOnce(&mut cohort_binlog::BinlogFiles, u32) -> Result<Vec<u32>, BinlogError>,
-) -> SqlResult<()> {
-    let Some((position, _)) = db.commit.binlog_status() else { return Ok(()) };
-    // After a checkpoint recovery starts behind everything in older files (I7).
-    db.commit.checkpoint().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
-    let purged = db.commit.with_binlog_files(|files| work(files, position.file));
-    match purged {
-        None => Ok(()),
-        Some(purged) => purged.and_then(|done| done).map(drop).map_err(|e| binlog_error(&e)),
-    }
-}
-
-/// Removes binary log files that were closed more than `age_seconds` ago (`binlog_expire_logs_seconds`; 0: none).
-/// The server calls it now and then.
-pub fn expire_binary_logs(db: &Database, age_seconds: u64) -> SqlResult<()> {
-    let now = db.clock.wall_us() / 1_000_000;
-    if age_seconds == 0 || now <= age_seconds {
-        return Ok(());
-    }
-    let before = u32::try_from(now - age_seconds).unwrap_or(u32::MAX);
-    let has_old = db.commit.with_binlog_files(|files| files.numbers().len() > 1);
-    match has_old {
-        Some(Ok(true)) => purge_files(db, |files, floor| files.purge_before(before, floor)),
-        _ => Ok(()),
-    }
+/// Files that a replica reads, and those behind them, stay without an error, as in MariaDB.
+fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
+    db.commit.purge_binlog(rule).map(drop).map_err(|error| match error {
+        PurgeError::Binlog(error) => binlog_error(&error),
+        PurgeError::Checkpoint(error) => SqlError::new(ErrorCode::UnknownError, error.to_string()),
+    })
 }

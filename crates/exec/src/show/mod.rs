@@ -36,7 +36,6 @@ use crate::bind::not_supported;
 use crate::ddl::grant_lines;
 use crate::statement::StatementContext;
 
-pub use binlog::expire_binary_logs;
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;
 

@@ -186,7 +186,7 @@ fn what_is_logged_is_what_was_changed() {
     let mut trx = session(&db);
     insert(&mut trx, &row(1, 1, 1)).expect("inserts");
     trx.begin(BeginOptions::default()).expect("begins");
-    trx.annotate(b"UPDATE t SET k = 2");
+    trx.annotation().expect("rows are logged").extend_from_slice(b"UPDATE t SET k = 2");
     change(&mut trx, all_of(0), |_| true, |_| Some(row(1, 2, 1))).expect("updates");
     insert(&mut trx, &row(1, 2, 2)).expect_err("is there");
     trx.commit().expect("commits");

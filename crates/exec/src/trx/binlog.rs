@@ -102,12 +102,10 @@ impl SessionTrx {
         self.settings.binlog.on
     }
 
-    /// The text that the running statement's row events are annotated with.
-    pub fn annotate(&mut self, text: &[u8]) {
+    /// Where the text goes that the running statement's row events are annotated with, empty; None if they are not.
+    pub fn annotation(&mut self) -> Option<&mut Vec<u8>> {
         self.annotation.clear();
-        if self.settings.binlog.on && self.settings.binlog.annotate {
-            self.annotation.extend_from_slice(text);
-        }
+        (self.settings.binlog.on && self.settings.binlog.annotate).then_some(&mut self.annotation)
     }
 
     /// Adds a changed row.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, TrxId};
-use cohort_binlog::{CacheOptions, SpillDir, TrxCache};
+use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::EngineTrx;
@@ -250,9 +250,7 @@ impl SessionTrx {
         let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);
         let locks = self.spare_locks.take().unwrap_or_else(|| self.db.locks.owner(self.db.trx_ids.next()));
         let engines = std::mem::take(&mut self.spare_engines);
-        let mut log = self.spare_log.take().unwrap_or_else(|| {
-            StatementLog::new(TrxCache::new(self.db.binlog_cache.options, self.db.binlog_cache.spill.clone()))
-        });
+        let mut log = self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.db.new_binlog_cache()));
         log.statement_begin(self.statement_timestamp);
         self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log));
     }

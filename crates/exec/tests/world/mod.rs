@@ -176,8 +176,17 @@ pub struct Client {
 impl Client {
     /// Runs a statement; the answer as scripts show it.
     pub fn run(&mut self, sql: &str) -> String {
+        self.answer(|session, sink| session.query(sql.as_bytes(), sink))
+    }
+
+    /// Runs a prepared statement, as the binary protocol does.
+    pub fn execute(&mut self, id: u32, params: &[Value]) -> String {
+        self.answer(|session, sink| session.execute(id, params, sink))
+    }
+
+    fn answer(&mut self, run: impl FnOnce(&mut Session, &mut Answer)) -> String {
         let mut sink = Answer::default();
-        self.session.query(sql.as_bytes(), &mut sink);
+        run(&mut self.session, &mut sink);
         let db = self.session.database().clone();
         let hold = self.session.hold_until();
         if db.commit.wait_acknowledged(hold).is_err() {

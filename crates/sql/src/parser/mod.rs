@@ -62,6 +62,8 @@ pub struct Parsed {
     pub statement: Statement,
     /// Number of `?` in it.
     pub params: u32,
+    /// Where in the text each of them stands.
+    pub param_at: Vec<u32>,
     /// Whether a plan made of it may serve every statement with the same digest: all literals are
     /// `Expr::Literal` with an ordinal and none decides more than a value. The planner clears it for itself when
     /// it looked at a literal's value.
@@ -84,6 +86,7 @@ pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     Ok(Parsed {
         statement,
         params: parser.params,
+        param_at: parser.param_places(),
         cacheable: all_are_parameters && !parser.fixed && !parser.version_comment,
     })
 }
@@ -183,6 +186,12 @@ impl<'a> Parser<'a> {
             depth: 0,
             height: 0,
         }
+    }
+
+    /// Offsets of the question marks.
+    fn param_places(&self) -> Vec<u32> {
+        let marks = self.tokens.iter().filter(|token| token.kind == Kind::Param);
+        marks.map(|token| token.start as u32).collect()
     }
 
     // ---- the cursor

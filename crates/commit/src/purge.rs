@@ -1,0 +1,118 @@
+//! Removal of old binlog files, by statement, by age and by size.
+//!
+//! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::BinlogReaders`]), and, because a
+//! checkpoint comes before the removal, not one that recovery would look into (I7).
+
+use cohort_binlog::{BinlogError, BinlogFiles};
+
+use crate::coordinator::{CheckpointError, Coordinator};
+
+/// Which files are to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeRule {
+    /// All before this one.
+    Before(u32),
+    /// Those that were closed before this time, in seconds since 1970 UTC.
+    ClosedBefore(u32),
+    /// The oldest, until no more bytes are left than this.
+    TotalBytes(u64),
+}
+
+/// What a purge did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Numbers of the files that are gone.
+    pub files: Vec<u32>,
+    /// Who keeps files that were to go.
+    pub held_back: Option<HeldBack>,
+}
+
+/// A reader that keeps files from being purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// The file that it reads.
+    pub file: String,
+    /// Its name.
+    pub by: String,
+}
+
+/// A purge that did not happen, or not wholly.
+#[derive(Debug)]
+pub enum PurgeError {
+    Checkpoint(CheckpointError),
+    Binlog(BinlogError),
+}
+
+impl std::fmt::Display for PurgeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PurgeError::Checkpoint(error) => error.fmt(f),
+            PurgeError::Binlog(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PurgeError {}
+
+impl From<BinlogError> for PurgeError {
+    fn from(error: BinlogError) -> PurgeError {
+        PurgeError::Binlog(error)
+    }
+}
+
+impl Coordinator {
+    /// Removes the binlog files that the rule names and nobody needs. With the binlog off there are none.
+    pub fn purge_binlog(&self, rule: PurgeRule) -> Result<Purged, PurgeError> {
+        let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
+        // After it recovery starts behind everything in older files (I7).
+        self.checkpoint().map_err(PurgeError::Checkpoint)?;
+        let readers = self.binlog_readers();
+        let purge = |files: &mut BinlogFiles| {
+            // Whoever enters from here on finds the files that stay.
+            let reader = readers.oldest().filter(|(file, _)| *file < wanted);
+            let floor = reader.as_ref().map_or(wanted, |(file, _)| *file);
+            let gone = files.purge_to(wanted, floor)?;
+            let held_back = reader.map(|(file, by)| HeldBack { file: files.name().file(file), by });
+            Ok(Purged { files: gone, held_back })
+        };
+        self.with_binlog_files(purge).unwrap_or(Ok(Ok(Purged::default())))?
+    }
+
+    /// The name of the first file that the rule would remove, if it would remove any.
+    pub fn first_to_purge(&self, rule: PurgeRule) -> Result<Option<String>, PurgeError> {
+        if self.purge_end(rule)?.is_none() {
+            return Ok(None);
+        }
+        let name = |files: &mut BinlogFiles| files.numbers().first().map(|&first| files.name().file(first));
+        Ok(self.with_binlog_files(name).unwrap_or(Ok(None))?)
+    }
+
+    /// The first file that the rule lets stay, if it does not let all.
+    fn purge_end(&self, rule: PurgeRule) -> Result<Option<u32>, PurgeError> {
+        let Some((position, _)) = self.binlog_status() else { return Ok(None) };
+        let end = |files: &mut BinlogFiles| {
+            let wanted = keep_from(files, rule)?.min(position.file);
+            Ok(files.numbers().first().is_some_and(|&first| first < wanted).then_some(wanted))
+        };
+        self.with_binlog_files(end).unwrap_or(Ok(Ok(None)))?
+    }
+}
+
+/// The first file that the rule lets stay.
+fn keep_from(files: &BinlogFiles, rule: PurgeRule) -> Result<u32, BinlogError> {
+    match rule {
+        PurgeRule::Before(file) => Ok(file),
+        PurgeRule::ClosedBefore(time) => files.first_closed_at(time),
+        PurgeRule::TotalBytes(bytes_max) => {
+            let sizes = files.sizes()?;
+            let mut bytes: u64 = sizes.iter().map(|size| size.bytes).sum();
+            for size in &sizes {
+                if bytes <= bytes_max {
+                    return Ok(size.file);
+                }
+                bytes -= size.bytes;
+            }
+            Ok(files.next_number())
+        }
+    }
+}
