@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ParticipantId, TrxId};
-use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Wake};
+use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Step, Wake};
 use cohort_engine::{CheckpointTask, EngineError, Lsn, Participant, Redo};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
@@ -104,7 +104,7 @@ fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
     let seconds = start.elapsed().as_secs_f64();
     let commits = metrics.commits.load(Ordering::Relaxed) as f64;
     let groups = metrics.groups.load(Ordering::Relaxed) as f64;
-    (commits / seconds, commits / groups, metrics.flush.total_us() as f64 / groups)
+    (commits / seconds, commits / groups, metrics.step(Step::Flush).times.sum() as f64 / 1000.0 / groups)
 }
 
 fn main() {

@@ -35,7 +35,7 @@ use crate::env::{
     Binlog, BinlogEnd, FailpointHook, ROTATION_BYTES, ReplicaGate, ServerEnv, StopHook, add_to_batch,
     append_binlog_record,
 };
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Step};
 use crate::pace::{Pace, PaceOptions};
 use crate::pipeline::{CommitEnv, Pipeline, Stopped, Wake};
 use crate::record;
@@ -210,6 +210,11 @@ impl Coordinator {
         &self.env().metrics
     }
 
+    /// Nanoseconds since some moment, by the clock of the metrics.
+    pub fn now_ns(&self) -> u64 {
+        self.env().now_ns()
+    }
+
     /// How groups are gathered.
     pub fn pace(&self) -> &Pace {
         self.pipeline.pace()
@@ -254,8 +259,11 @@ impl Coordinator {
     #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
     pub fn prepare(&self, request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
         self.env().reached(Point::Before(Stage::Prepare));
+        let began_ns = self.now_ns();
         match self.prepare_room(&request) {
             Ok((room, spilled)) => {
+                let since_ns = self.now_ns();
+                self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
                 let trx = Trx {
                     request,
                     spilled,
@@ -263,6 +271,7 @@ impl Coordinator {
                     gtid: None,
                     xid: Xid(0),
                     depends_on: CommitSeq(0),
+                    since_ns,
                 };
                 self.env().reached(Point::After(Stage::Prepare));
                 Ok(Prepared::new(trx))
@@ -302,12 +311,13 @@ impl Coordinator {
     }
 
     fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
-        let start = Instant::now();
+        let mut since = None;
         loop {
             match self.env().log.reserve(bytes) {
                 Ok(room) => return Ok(room),
                 Err(LogError::Full(FullCause::Cap))
-                    if start.elapsed() < CAP_WAIT && self.options.has_threads =>
+                    if self.options.has_threads
+                        && since.get_or_insert_with(Instant::now).elapsed() < CAP_WAIT =>
                 {
                     self.checkpointer.request();
                     std::thread::sleep(Duration::from_millis(2));

@@ -11,6 +11,7 @@
 //! A group is cut into runs: a transaction that took a row lock which a member of the present run released starts the next run, and
 //! so does DDL. Runs of two and more get a commit id, the CommitSeq of their first member.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +25,7 @@ use cohort_log::{Log, LogError, Room};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Step};
 use crate::pace::ClientPace;
 use crate::pipeline::CommitEnv;
 use crate::record;
@@ -184,6 +185,41 @@ impl ServerEnv {
         (self.world.clock.wall_us() / 1_000_000) as u32
     }
 
+    /// The batch is ordered; the caller holds the order stage.
+    fn time_order(&self, batch: &mut [Ordered<Trx>], began_ns: u64) {
+        let now_ns = self.now_ns();
+        for ordered in batch.iter_mut() {
+            let since_ns = std::mem::replace(&mut ordered.get_mut().since_ns, now_ns);
+            self.metrics.record_alone(Step::OrderWait, began_ns.saturating_sub(since_ns), 1);
+        }
+        let work_ns = now_ns.saturating_sub(began_ns);
+        self.metrics.record_each_alone(Step::OrderWork, work_ns, batch.len() as u64);
+    }
+
+    /// The group is hardened; the caller leads.
+    fn time_harden(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
+        let began_ns = self.metrics.flush_began_ns.load(Ordering::Relaxed);
+        let ended_ns = self.metrics.flush_ended_ns.load(Ordering::Relaxed);
+        let taken_ns = std::mem::replace(&mut boundary.since_ns, ended_ns);
+        for trx in group {
+            self.metrics.record_alone(Step::Queue, taken_ns.saturating_sub(trx.get().since_ns), 1);
+        }
+        let size = group.len() as u64;
+        self.metrics.record_alone(Step::Write, began_ns.saturating_sub(taken_ns), size);
+        self.metrics.flushed(ended_ns.saturating_sub(began_ns), size);
+    }
+
+    /// The group leaves a gate; if it was held there, that was a replica's time. Answers when the next step began.
+    fn time_gate(&self, boundary: &mut Boundary, transactions: usize) -> u64 {
+        if boundary.was_held.take() {
+            let now_ns = self.now_ns();
+            let held_ns = now_ns.saturating_sub(boundary.since_ns);
+            self.metrics.record_alone(Step::ReplicaWait, held_ns, transactions as u64);
+            boundary.since_ns = now_ns;
+        }
+        boundary.since_ns
+    }
+
     /// Changes the binlog file when it is full or FLUSH BINARY LOGS wants it, if there is room for it now; else behind a later group.
     fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
         let is_wanted = binlog.rotation_wanted.load(Ordering::Relaxed);
@@ -249,6 +285,10 @@ pub struct Boundary {
     view: Option<ReadView>,
     /// Behind its last event; none if nothing of it was logged.
     binlog_end: Option<BinlogPos>,
+    /// When the leader took the group, then when it was hardened, then when it was published.
+    since_ns: u64,
+    /// Whether a gate held the group since then.
+    was_held: Cell<bool>,
 }
 
 impl CommitEnv for ServerEnv {
@@ -259,9 +299,10 @@ impl CommitEnv for ServerEnv {
     fn order(&self, batch: &mut [Ordered<Trx>]) {
         // A panic here would leave transactions that are ordered and not applied: the process must not live on (I6).
         let guard = AbortOnPanic;
+        let began_ns = self.now_ns();
         self.apply(batch);
         let is_early = self.is_early_release.load(Ordering::Relaxed);
-        for ordered in batch {
+        for ordered in batch.iter_mut() {
             let seq = ordered.seq();
             let trx = ordered.get_mut();
             self.assign_gtid(trx);
@@ -270,11 +311,17 @@ impl CommitEnv for ServerEnv {
                 self.locks.release_early(&mut trx.request.locks, seq);
             }
         }
+        self.time_order(batch, began_ns);
         std::mem::forget(guard);
     }
 
     fn boundary(&self, last: CommitSeq) -> Boundary {
-        Boundary { view: Some(ServerEnv::make_view(&self.engines, last)), binlog_end: None }
+        Boundary {
+            view: Some(ServerEnv::make_view(&self.engines, last)),
+            binlog_end: None,
+            since_ns: self.now_ns(),
+            was_held: Cell::new(false),
+        }
     }
 
     fn write(&self, group: &mut [Ordered<Trx>]) {
@@ -302,15 +349,16 @@ impl CommitEnv for ServerEnv {
     }
 
     fn harden(&self) -> Result<(), LogError> {
-        let start_ns = self.world.clock.monotonic_ns();
+        self.metrics.flush_began_ns.store(self.now_ns(), Ordering::Relaxed);
         let appended = self.log.appended();
         let hardened: Lsn = self.log.flush()?;
         assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
-        self.metrics.flush.record_ns(self.world.clock.monotonic_ns() - start_ns);
+        self.metrics.flush_ended_ns.store(self.now_ns(), Ordering::Relaxed);
         Ok(())
     }
 
     fn hardened(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
+        self.time_harden(group, boundary);
         let Some(binlog) = &self.binlog else { return };
         let Some(batch) = binlog.pending.lock().take() else { return };
         // I3: files and replicas get these bytes only now.
@@ -328,22 +376,32 @@ impl CommitEnv for ServerEnv {
 
     fn holds(&self, gate: Gate, boundary: &Boundary) -> bool {
         match (self.gate.get(), boundary.binlog_end) {
-            (Some(replicas), Some(end)) => replicas.holds(gate, end),
+            (Some(replicas), Some(end)) if replicas.holds(gate, end) => {
+                boundary.was_held.set(true);
+                true
+            }
             _ => false,
         }
     }
 
     fn publish(&self, group: &mut [Hardened<Trx>], boundary: &mut Boundary) {
+        let began_ns = self.time_gate(boundary, group.len());
         let view = boundary.view.take().expect("a group is published once");
         let last = view.seq();
         *self.view.write() = view;
         self.locks.set_hardened(last);
-        let logged = logged(group);
         let size = group.len() as u64;
-        self.metrics.commits.fetch_add(size, Ordering::Relaxed);
-        self.metrics.binlog_commits.fetch_add(logged, Ordering::Relaxed);
-        self.metrics.groups.fetch_add(1, Ordering::Relaxed);
-        self.metrics.group_size_max.fetch_max(size, Ordering::Relaxed);
+        self.metrics.published(size, logged(group));
+        boundary.since_ns = self.now_ns();
+        self.metrics.record_alone(Step::Publish, boundary.since_ns.saturating_sub(began_ns), size);
+    }
+
+    fn released(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
+        self.time_gate(boundary, group.len());
+    }
+
+    fn told(&self, transactions: usize, ns: u64) {
+        self.metrics.record(Step::Acknowledge, ns, transactions as u64);
     }
 
     fn stop(&self, error: &LogError) {

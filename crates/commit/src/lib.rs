@@ -12,7 +12,8 @@
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
 //! | `checkpoint` | checkpoints, and the watch over space |
-//! | `metrics` | counters |
+//! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
+//! | `status` | their lines in SHOW STATUS |
 
 mod checkpoint;
 mod coordinator;
@@ -25,10 +26,11 @@ mod record;
 mod recovery;
 mod request;
 mod stage;
+mod status;
 
 pub use coordinator::{BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions};
 pub use env::{FailpointHook, ReplicaGate, StopHook};
-pub use metrics::{Histogram, Metrics};
+pub use metrics::{Metrics, Step, StepSnapshot};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};

@@ -1,43 +1,96 @@
-//! What the commit path counts, for SHOW STATUS.
+//! What the commit path counts and times, for SHOW STATUS, information_schema and the metrics endpoint.
+//!
+//! # Who records
+//! | field | who, under which lock |
+//! |---|---|
+//! | step `prepare` | every worker |
+//! | steps `order_wait`, `order_work` | the holder of the order stage |
+//! | steps `queue`, `write`, `flush`, the times of the flush | the leader |
+//! | steps `replica_wait`, `publish`, the counters of groups and their size | whoever lets hardened groups out, under its lock |
+//! | step `acknowledge` | whoever let groups out; the next may be at work |
+//!
+//! Where a lock keeps all others away, recording uses plain loads and stores: a transaction pays for two readings of the clock (four, when
+//! it is ordered alone) and some nanoseconds, a group for six readings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Times in a histogram of powers of two of microseconds.
-#[derive(Debug, Default)]
-pub struct Histogram {
-    buckets: [AtomicU64; 24],
-    total_us: AtomicU64,
-    max_us: AtomicU64,
+use cohort_base::{Histogram, HistogramSnapshot, add_alone};
+
+/// What a transaction's time from COMMIT to OK is made of; the stages, with waiting and work told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
+pub enum Step {
+    /// Everything that can fail: spilling, room in the log. By transaction.
+    Prepare,
+    /// Until the order stage takes the transaction. By transaction.
+    OrderWait,
+    /// Engines apply the batch, GTIDs are given, locks go. By transaction; all of a batch have the same.
+    OrderWork,
+    /// Ordered, until a leader takes it: the flush under way, and what the leader waits for others. By transaction.
+    Queue,
+    /// The group's records go into the log buffer. By group.
+    Write,
+    /// One flush. By group.
+    Flush,
+    /// Held at a gate, for a replica's acknowledgement. By group and gate, if it was held.
+    ReplicaWait,
+    /// The read view and the binlog bytes are let out. By group.
+    Publish,
+    /// Held replies are sent. By group.
+    Acknowledge,
 }
 
-impl Histogram {
-    /// Adds a measurement.
-    pub fn record_ns(&self, ns: u64) {
-        let us = ns / 1000;
-        let bucket = (64 - us.leading_zeros() as usize).min(self.buckets.len() - 1);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.total_us.fetch_add(us, Ordering::Relaxed);
-        self.max_us.fetch_max(us, Ordering::Relaxed);
-    }
+impl Step {
+    /// All steps in the order in which a transaction goes through them.
+    pub const ALL: [Step; 9] = [
+        Step::Prepare,
+        Step::OrderWait,
+        Step::OrderWork,
+        Step::Queue,
+        Step::Write,
+        Step::Flush,
+        Step::ReplicaWait,
+        Step::Publish,
+        Step::Acknowledge,
+    ];
 
-    /// Number of measurements below `2^n` microseconds, for n = 0, 1, ...; the last also counts all above.
-    pub fn buckets(&self) -> Vec<u64> {
-        self.buckets.iter().map(|b| b.load(Ordering::Relaxed)).collect()
-    }
-
-    /// Sum of all measurements.
-    pub fn total_us(&self) -> u64 {
-        self.total_us.load(Ordering::Relaxed)
-    }
-
-    /// The largest measurement.
-    pub fn max_us(&self) -> u64 {
-        self.max_us.load(Ordering::Relaxed)
+    /// As SHOW STATUS, information_schema and the endpoint spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Prepare => "prepare",
+            Step::OrderWait => "order_wait",
+            Step::OrderWork => "order_work",
+            Step::Queue => "queue",
+            Step::Write => "write",
+            Step::Flush => "flush",
+            Step::ReplicaWait => "replica_wait",
+            Step::Publish => "publish",
+            Step::Acknowledge => "acknowledge",
+        }
     }
 }
 
-/// Counters of the commit path since the server's start.
+/// Times of one step.
 #[derive(Debug, Default)]
+struct StepTimes {
+    /// Nanoseconds; one entry for each transaction or group, as the step's text says.
+    times: Histogram,
+    /// Nanoseconds that transactions spent here: a group's time counts for each of its members.
+    trx_ns: AtomicU64,
+}
+
+/// Times of one step at one moment.
+#[derive(Clone, Debug)]
+pub struct StepSnapshot {
+    pub step: Step,
+    /// Nanoseconds.
+    pub times: HistogramSnapshot,
+    /// Nanoseconds that transactions spent here, groups counted by their members.
+    pub trx_ns: u64,
+}
+
+/// Counters and times of the commit path since the server's start.
+#[derive(Debug)]
 pub struct Metrics {
     /// Transactions published.
     pub commits: AtomicU64,
@@ -45,14 +98,133 @@ pub struct Metrics {
     pub binlog_commits: AtomicU64,
     /// Flush groups.
     pub groups: AtomicU64,
-    /// Size of the largest group.
-    pub group_size_max: AtomicU64,
+    /// Transactions of a group.
+    pub group_size: Histogram,
     /// Bytes written to the binlog.
     pub binlog_bytes: AtomicU64,
-    /// Flush time per group.
-    pub flush: Histogram,
     /// Checkpoints completed.
     pub checkpoints: AtomicU64,
     /// Checkpoints that failed and will be tried again.
     pub checkpoint_failures: AtomicU64,
+    /// When the last flush began, by the clock of the steps. Written by the leader.
+    pub flush_began_ns: AtomicU64,
+    /// When the last flush that is over ended; before `flush_began_ns`: one is under way. Written by the leader.
+    pub flush_ended_ns: AtomicU64,
+    /// A flush is slow from here on; `u64::MAX`: never. Written by whoever sets `slow_flush_warning_ms`.
+    pub slow_flush_ns: AtomicU64,
+    /// Flushes that were slow.
+    pub slow_flushes: AtomicU64,
+    /// The longest flush since somebody last took this value. Written by the leader, set to 0 by the watch.
+    pub flush_ns_recent_max: AtomicU64,
+    steps: [StepTimes; Step::ALL.len()],
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics {
+            commits: AtomicU64::new(0),
+            binlog_commits: AtomicU64::new(0),
+            groups: AtomicU64::new(0),
+            group_size: Histogram::default(),
+            binlog_bytes: AtomicU64::new(0),
+            checkpoints: AtomicU64::new(0),
+            checkpoint_failures: AtomicU64::new(0),
+            flush_began_ns: AtomicU64::new(0),
+            flush_ended_ns: AtomicU64::new(0),
+            slow_flush_ns: AtomicU64::new(u64::MAX),
+            slow_flushes: AtomicU64::new(0),
+            flush_ns_recent_max: AtomicU64::new(0),
+            steps: Default::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// A step that took so long for so many transactions at once, recorded once.
+    pub fn record(&self, step: Step, ns: u64, transactions: u64) {
+        let of = &self.steps[step as usize];
+        of.times.record(ns);
+        of.trx_ns.fetch_add(ns * transactions, Ordering::Relaxed);
+    }
+
+    /// The same for a step whose lock the caller holds.
+    pub fn record_alone(&self, step: Step, ns: u64, transactions: u64) {
+        let of = &self.steps[step as usize];
+        of.times.record_alone(ns, 1);
+        add_alone(&of.trx_ns, ns * transactions);
+    }
+
+    /// The same time for each of so many transactions, recorded for each; the caller holds the step's lock.
+    pub fn record_each_alone(&self, step: Step, ns: u64, transactions: u64) {
+        let of = &self.steps[step as usize];
+        of.times.record_alone(ns, transactions);
+        add_alone(&of.trx_ns, ns * transactions);
+    }
+
+    /// A flush of so many transactions ended; the caller leads.
+    pub fn flushed(&self, ns: u64, transactions: u64) {
+        self.record_alone(Step::Flush, ns, transactions);
+        if ns >= self.slow_flush_ns.load(Ordering::Relaxed) {
+            add_alone(&self.slow_flushes, 1);
+        }
+        if ns > self.flush_ns_recent_max.load(Ordering::Relaxed) {
+            self.flush_ns_recent_max.store(ns, Ordering::Relaxed);
+        }
+    }
+
+    /// A group was published, with so many transactions in the binlog; the caller lets groups out.
+    pub fn published(&self, transactions: u64, logged: u64) {
+        add_alone(&self.commits, transactions);
+        add_alone(&self.binlog_commits, logged);
+        add_alone(&self.groups, 1);
+        self.group_size.record_alone(transactions, 1);
+    }
+
+    /// The times of a step so far.
+    pub fn step(&self, step: Step) -> StepSnapshot {
+        let of = &self.steps[step as usize];
+        StepSnapshot { step, times: of.times.snapshot(), trx_ns: of.trx_ns.load(Ordering::Relaxed) }
+    }
+
+    /// The times of all steps so far, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = StepSnapshot> {
+        Step::ALL.into_iter().map(|step| self.step(step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_s_time_counts_for_each_member_and_a_batch_s_is_recorded_for_each() {
+        let metrics = Metrics::default();
+        metrics.flushed(1000, 64);
+        metrics.record_each_alone(Step::OrderWork, 10, 3);
+        metrics.record(Step::Acknowledge, 5, 2);
+        let flush = metrics.step(Step::Flush);
+        assert_eq!((flush.times.count(), flush.times.sum(), flush.trx_ns), (1, 1000, 64_000));
+        let order = metrics.step(Step::OrderWork);
+        assert_eq!((order.times.count(), order.times.sum(), order.trx_ns), (3, 30, 30));
+        assert_eq!(metrics.step(Step::Acknowledge).trx_ns, 10);
+    }
+
+    #[test]
+    fn slow_flushes_are_counted_from_the_threshold_on() {
+        let metrics = Metrics::default();
+        metrics.flushed(u64::MAX / 2, 1);
+        assert_eq!(metrics.slow_flushes.load(Ordering::Relaxed), 0, "off");
+        metrics.slow_flush_ns.store(100, Ordering::Relaxed);
+        [99, 100, 101].iter().for_each(|ns| metrics.flushed(*ns, 1));
+        assert_eq!(metrics.slow_flushes.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn steps_stand_at_their_place_and_have_names_of_their_own() {
+        let mut names: Vec<&str> = Step::ALL.iter().map(|step| step.name()).collect();
+        assert!(Step::ALL.iter().enumerate().all(|(place, step)| *step as usize == place));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Step::ALL.len());
+    }
 }

@@ -93,6 +93,16 @@ pub trait CommitEnv: Send + Sync {
     /// Plain reads see the group from now on; locks that were kept until now go. In order.
     fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
 
+    /// The group leaves the last gate; its clients are told next. In order.
+    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
+        let _ = (group, boundary);
+    }
+
+    /// Telling the clients of so many transactions took so long.
+    fn told(&self, transactions: usize, ns: u64) {
+        let _ = (transactions, ns);
+    }
+
     /// The log failed: nothing after this is durable. The real one ends the process.
     fn stop(&self, error: &Self::Error);
 
@@ -349,9 +359,10 @@ impl<E: CommitEnv> Pipeline<E> {
         {
             behind.published.push_back(self.publish(group));
         }
-        while let Some(group) =
+        while let Some(mut group) =
             behind.published.pop_front_if(|group| !self.env.holds(Gate::Acknowledge, &group.boundary))
         {
+            self.env.released(&group.trxs, &mut group.boundary);
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
                 true => done = group.trxs,
@@ -380,6 +391,7 @@ impl<E: CommitEnv> Pipeline<E> {
             return;
         }
         self.env.reached(Point::Before(Stage::Acknowledge));
+        let began_ns = self.env.now_ns();
         let acknowledged = self.acknowledged();
         let due: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
@@ -394,6 +406,7 @@ impl<E: CommitEnv> Pipeline<E> {
         for wake in due {
             wake.acknowledged();
         }
+        self.env.told(done.len(), self.env.now_ns().saturating_sub(began_ns));
         drop(done);
         self.env.reached(Point::After(Stage::Acknowledge));
     }

@@ -70,6 +70,8 @@ pub struct Trx {
     pub(crate) xid: Xid,
     /// Predecessor of a row lock (I8), read before the locks go.
     pub(crate) depends_on: CommitSeq,
+    /// When it reached its present state, prepared or ordered, by the clock of the metrics.
+    pub(crate) since_ns: u64,
 }
 
 /// A request that nothing can stop any more: room in the log is reserved, what was spilled is durable (I6). Dropping it gives

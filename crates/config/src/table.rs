@@ -149,6 +149,8 @@ settings! {
         .doc("Log beyond this size starts a checkpoint.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
         .doc("The leader of a flush group waits for members that are about to return, when that pays.");
+    SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
+        .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and told in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX))
         .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");
     BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX))
@@ -392,6 +394,10 @@ settings! {
     // --- Connections ------------------------------------------------------------------------------------------
     Port = Setting::global("port", num(3306, 0, 65_535)).read_only().doc("TCP port.");
     BindAddress = Setting::global("bind_address", Kind::Text { default: None }).read_only().doc("Addresses to listen on, separated by commas; unset or * is all.");
+    MetricsPort = Setting::global("metrics_port", num(0, 0, 65_535)).read_only()
+        .doc("TCP port of the HTTP endpoint: /metrics in Prometheus' text format, and a page that shows it as live charts. 0: off.");
+    MetricsBindAddress = Setting::global("metrics_bind_address", text("127.0.0.1")).read_only()
+        .doc("Address or host name that the HTTP endpoint listens on. Whoever can connect to it reads all counters; there is no password.");
     Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket; relative to the data directory.");
     SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
     SkipNameResolve = Setting::global("skip_name_resolve", flag(true)).read_only().doc("Host names of clients are never looked up; accounts match addresses.").no_effect("names are never looked up");

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ahash::RandomState;
-use cohort_base::{CommitSeq, IndexId, TrxId};
+use cohort_base::{CommitSeq, Histogram, HistogramSnapshot, IndexId, TrxId};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::graph;
@@ -89,8 +89,8 @@ pub struct LockStats {
 struct Counters {
     row_waits: AtomicU64,
     row_waits_current: AtomicU64,
-    row_wait_us_total: AtomicU64,
-    row_wait_us_max: AtomicU64,
+    /// Nanoseconds.
+    row_wait_times: Histogram,
     deadlocks: AtomicU64,
     timeouts: AtomicU64,
 }
@@ -182,9 +182,7 @@ impl LockTable {
         self.counters.row_waits_current.fetch_add(1, Ordering::Relaxed);
         let waited = self.wait(graph, &shared, &on, started.checked_add(limit), kill);
         self.counters.row_waits_current.fetch_sub(1, Ordering::Relaxed);
-        let us = started.elapsed().as_micros() as u64;
-        self.counters.row_wait_us_total.fetch_add(us, Ordering::Relaxed);
-        self.counters.row_wait_us_max.fetch_max(us, Ordering::Relaxed);
+        self.counters.row_wait_times.record(started.elapsed().as_nanos() as u64);
         let request = if held { Request::Upgraded } else { Request::Granted };
         waited.map(|predecessor| (request, predecessor))
     }
@@ -412,14 +410,19 @@ impl LockTable {
         });
     }
 
+    /// Nanoseconds that waits for row locks took, however they ended.
+    pub fn row_wait_times(&self) -> HistogramSnapshot {
+        self.counters.row_wait_times.snapshot()
+    }
+
     /// Counters.
     pub fn stats(&self) -> LockStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LockStats {
             row_waits: get(&self.counters.row_waits),
             row_waits_current: get(&self.counters.row_waits_current),
-            row_wait_us_total: get(&self.counters.row_wait_us_total),
-            row_wait_us_max: get(&self.counters.row_wait_us_max),
+            row_wait_us_total: self.counters.row_wait_times.sum() / 1000,
+            row_wait_us_max: self.counters.row_wait_times.max() / 1000,
             deadlocks: get(&self.counters.deadlocks),
             timeouts: get(&self.counters.timeouts),
             rows: self.rows.len() as u64,

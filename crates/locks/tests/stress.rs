@@ -76,6 +76,10 @@ fn steps(
         let mode = if random.below(3) == 0 { RowMode::Shared } else { RowMode::Exclusive };
         world.table.lock_row(owner, IndexId(30), &[n as u8], mode, LIMIT, &kill)?;
         enter(world, n, mode, &mut rows[n]);
+        if random.below(4) == 0 {
+            // Else a busy machine runs one thread after the other, and nobody meets anybody.
+            std::thread::yield_now();
+        }
     }
     if name_last {
         take_name(world, owner, which, mode, by, name)?;

@@ -110,6 +110,42 @@ pub(crate) fn wait_readable(fds: &[RawFd]) -> io::Result<Vec<bool>> {
     }
 }
 
+/// A descriptor that [`poll`] looks at, and what it found.
+pub(crate) struct Polled(libc::pollfd);
+
+impl Polled {
+    /// Waits for input, or the end of it.
+    pub fn input(fd: RawFd) -> Polled {
+        Polled(libc::pollfd { fd, events: libc::POLLIN, revents: 0 })
+    }
+
+    /// Waits for room for output.
+    pub fn output(fd: RawFd) -> Polled {
+        Polled(libc::pollfd { fd, events: libc::POLLOUT, revents: 0 })
+    }
+
+    /// Whether it came, or an error.
+    pub fn is_ready(&self) -> bool {
+        self.0.revents != 0
+    }
+}
+
+/// Blocks until one of the descriptors is ready, the time is up, or a signal came.
+pub(crate) fn poll(all: &mut [Polled], timeout: Option<Duration>) -> io::Result<()> {
+    // Rounded up, so that at return the time is really up.
+    let timeout_ms = timeout.map_or(-1, |t| t.as_millis().saturating_add(1).min(i32::MAX as u128) as i32);
+    let mut polled: Vec<libc::pollfd> = all.iter().map(|one| one.0).collect();
+    // SAFETY: the pointer and length are those of a live vector.
+    match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout_ms) }) {
+        Ok(_) => all.iter_mut().zip(polled).for_each(|(one, found)| one.0.revents = found.revents),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            all.iter_mut().for_each(|one| one.0.revents = 0);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
 fn wait_for(fd: RawFd, events: libc::c_short, timeout: Duration) -> io::Result<bool> {
     let mut polled = libc::pollfd { fd, events, revents: 0 };
     let timeout_ms = timeout.as_millis().min(i32::MAX as u128) as i32;

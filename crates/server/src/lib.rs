@@ -17,6 +17,8 @@
 //! | `storage` | opens catalog, engine, locks and commit path |
 //! | `datadir` | whose the data directory is |
 //! | `signals`, `machine` | the process and the machine |
+//! | `metrics` | the HTTP endpoint: Prometheus, and a page with live charts |
+//! | `flush_watch` | the warning of slow flushes |
 //! | `epoll` | the system calls |
 //! | `error_log` | the error log |
 
@@ -30,10 +32,12 @@ pub mod datadir;
 mod drain;
 mod epoll;
 mod error_log;
+pub mod flush_watch;
 mod housekeeping;
 mod listen;
 mod login;
 pub mod machine;
+pub mod metrics;
 mod ownership;
 mod pool;
 mod server;

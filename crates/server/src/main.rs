@@ -9,10 +9,12 @@ use std::time::Duration;
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::datadir::{self, Datadir};
+use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
 use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::{
-    CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, WorkerLimits, Workers, machine,
+    CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, WorkerLimits, Workers,
+    flush_watch, machine,
 };
 use cohort_vfs::World;
 
@@ -70,7 +72,10 @@ fn run(options: &Options) -> Result<(), Failed> {
     // Nothing is changed before everything that can be refused was looked at.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
-    let endpoints = bind(&globals, &path).map_err(|e| refuse(&e))?;
+    let sockets = Sockets {
+        clients: bind(&globals, &path).map_err(|e| refuse(&e))?,
+        metrics: bind_metrics(&globals).map_err(|e| refuse(&e))?,
+    };
     let datadir = inspected.take().map_err(|e| refuse(&e))?;
     put_facts(&globals, options, &datadir);
     let log = open_log(&globals, &datadir, &world)
@@ -80,7 +85,13 @@ fn run(options: &Options) -> Result<(), Failed> {
     options.warnings.iter().for_each(|warning| log.warning(format_args!("{warning}")));
     warn_of_risks(&globals, &log);
     let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint };
-    serve(&world, &globals, &storage_options, &datadir, endpoints, &log)
+    serve(&world, &globals, &storage_options, &datadir, sockets, &log)
+}
+
+/// All that listens.
+struct Sockets {
+    clients: Endpoints,
+    metrics: Option<MetricsListeners>,
 }
 
 fn serve(
@@ -88,7 +99,7 @@ fn serve(
     globals: &Arc<Globals>,
     storage_options: &StorageOptions,
     datadir: &Datadir,
-    endpoints: Endpoints,
+    sockets: Sockets,
     log: &ErrorLog,
 ) -> Result<(), Failed> {
     let refuse = |what: &dyn Display| {
@@ -101,11 +112,14 @@ fn serve(
     let storage = storage::open(datadir.path(), world, globals, storage_options, &workers, log)
         .map_err(|e| refuse(&e))?;
     let commit = Arc::clone(&storage.commit);
+    let locks = Arc::clone(&storage.locks);
     status.register(Box::new(StorageStatus {
         commit: Arc::clone(&commit),
         engines: storage.engines.clone(),
-        locks: Arc::clone(&storage.locks),
+        locks: Arc::clone(&locks),
     }));
+    flush_watch::apply_threshold(&commit, globals);
+    flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
     let accounts = Arc::new(CatalogAccounts(Arc::clone(&storage.catalog)));
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status));
     match backend.drop_orphans() {
@@ -116,7 +130,7 @@ fn serve(
     let server = Server::start(
         ServerOptions {
             globals: Arc::clone(globals),
-            status,
+            status: Arc::clone(&status),
             backend: backend.clone(),
             accounts,
             workers,
@@ -124,9 +138,11 @@ fn serve(
             rng: world.rng.clone(),
             log: log.clone(),
         },
-        endpoints,
+        sockets.clients,
     )
     .map_err(|e| refuse(&e))?;
+    let sources = Sources { status, commit: Arc::clone(&commit), locks };
+    let metrics = start_metrics(sockets.metrics, sources, log).map_err(|e| refuse(&e))?;
 
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
@@ -148,6 +164,7 @@ fn serve(
     log.note(format_args!("Normal shutdown"));
     backend.kill_all();
     server.stop(STOP_PATIENCE);
+    drop(metrics);
     drop(backend);
     let closed = commit.close();
     // The file may have been removed by hand.
@@ -224,6 +241,31 @@ fn bind(globals: &Globals, datadir: &Path) -> Result<Endpoints, String> {
         }
     }
     Ok(endpoints)
+}
+
+/// The socket of the metrics endpoint, unless it is off.
+fn bind_metrics(globals: &Globals) -> Result<Option<MetricsListeners>, String> {
+    let port = globals.uint(VarId::MetricsPort) as u16;
+    if port == 0 {
+        return Ok(None);
+    }
+    let host = text(globals, VarId::MetricsBindAddress);
+    let bound = MetricsListeners::bind(&host, port);
+    bound.map(Some).map_err(|e| {
+        format!("Can't start server: Bind of the metrics endpoint on port {port} of '{host}': {e}")
+    })
+}
+
+fn start_metrics(
+    listeners: Option<MetricsListeners>,
+    sources: Sources,
+    log: &ErrorLog,
+) -> std::io::Result<Option<MetricsEndpoint>> {
+    let Some(listeners) = listeners else { return Ok(None) };
+    for address in listeners.addresses() {
+        log.note(format_args!("metrics and live charts on http://{address}/"));
+    }
+    MetricsEndpoint::start(listeners, sources, log.clone()).map(Some)
 }
 
 fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {

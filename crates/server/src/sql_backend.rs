@@ -16,6 +16,7 @@ use crate::backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
 use crate::binlog_expiry::BinlogExpiry;
+use crate::flush_watch;
 use crate::storage::{self, Storage};
 
 /// Runs SQL over the storage of a data directory.
@@ -324,6 +325,7 @@ impl ServerFacts for Facts {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
+            VarId::SlowFlushWarningMs => flush_watch::apply_threshold(&self.commit, &self.globals),
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogChecksum => {

@@ -190,26 +190,8 @@ pub struct StorageStatus {
 
 impl StatusSource for StorageStatus {
     fn status(&self, out: &mut Vec<(String, String)>) {
-        let metrics = self.commit.metrics();
         let mut put = |name: &str, value: u64| out.push((name.to_owned(), value.to_string()));
-        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        put("Binlog_commits", get(&metrics.binlog_commits));
-        put("Binlog_group_commits", get(&metrics.groups));
-        put("Binlog_bytes_written", get(&metrics.binlog_bytes));
-        let triggers = self.commit.pace().triggers();
-        put("Binlog_group_commit_trigger_count", get(&triggers.count));
-        put("Binlog_group_commit_trigger_timeout", get(&triggers.timeout));
-        put("Binlog_group_commit_trigger_lock_wait", get(&triggers.lock_wait));
-        put("Cohort_commits", get(&metrics.commits));
-        put("Cohort_group_size_max", get(&metrics.group_size_max));
-        put("Cohort_flush_us_total", metrics.flush.total_us());
-        put("Cohort_flush_us_max", metrics.flush.max_us());
-        let log = self.commit.log_stats();
-        put("Cohort_log_flushes", log.flushes);
-        put("Cohort_log_syncs", log.syncs);
-        put("Cohort_log_bytes_written", log.written_bytes);
-        put("Cohort_checkpoints", get(&metrics.checkpoints));
-        put("Cohort_checkpoint_failures", get(&metrics.checkpoint_failures));
+        self.commit.status().iter().for_each(|(name, value)| put(name, *value));
         let locks = self.locks.stats();
         put("Innodb_row_lock_waits", locks.row_waits);
         put("Innodb_row_lock_current_waits", locks.row_waits_current);

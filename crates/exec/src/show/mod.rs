@@ -7,14 +7,18 @@
 //! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
 //! | `projection` | SHOW statements that are columns of information_schema under other names |
 //! | `create` | SHOW CREATE |
-//! | `status` | SHOW STATUS, SHOW ENGINE STATUS |
+//! | `status` | SHOW STATUS |
+//! | `engine_status` | SHOW ENGINE STATUS |
+//! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
 //! | `replica` | SHOW SLAVE STATUS |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
 
 mod binlog;
+mod commit_stages;
 mod create;
+mod engine_status;
 mod listing;
 mod maintenance;
 mod privileges;
@@ -184,14 +188,14 @@ fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
 }
 
 fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {
-    let is_known = ["INNODB", "ROCKSDB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
+    let is_known = ["COHORT", "INNODB", "ROCKSDB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
         || ctx.db.engines.iter().any(|e| e.name().eq_ignore_ascii_case(name));
     if !is_known {
         return Err(SqlError::unknown_engine(name));
     }
     let mut listing = Listing::new(&[("Type", 10), ("Name", 512), ("Status", 65_535)]);
     if what == "STATUS" {
-        let text = status::engine_status(ctx);
+        let text = engine_status::text(ctx);
         listing.add([Value::text(name.to_uppercase()), Value::text(""), Value::text(text)]);
     }
     Ok(listing)

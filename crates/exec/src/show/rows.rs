@@ -1,7 +1,7 @@
 //! Which function makes the rows of which table.
 
 use super::schema_table::RowsOf;
-use super::{rows_server, rows_tables};
+use super::{commit_stages, rows_server, rows_tables};
 
 /// The rows of a table of information_schema; those of what does not exist here yet are none.
 pub(super) fn rows_of(table: &str) -> RowsOf {
@@ -23,6 +23,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "SESSION_VARIABLES" => rows_server::session_variables,
         "USER_PRIVILEGES" => rows_server::user_privileges,
         "SCHEMA_PRIVILEGES" => rows_server::schema_privileges,
+        "COHORT_COMMIT_STAGES" => commit_stages::rows,
         "PLUGINS" => rows_server::plugins,
         _ => |_, _| Ok(Vec::new()),
     }

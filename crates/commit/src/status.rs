@@ -1,0 +1,52 @@
+//! The commit path's lines of SHOW GLOBAL STATUS.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::coordinator::Coordinator;
+use crate::metrics::StepSnapshot;
+
+impl Coordinator {
+    /// Names and values, as SHOW GLOBAL STATUS prints them.
+    pub fn status(&self) -> Vec<(String, u64)> {
+        let mut out = Vec::new();
+        let mut put = |name: &str, value: u64| out.push((name.to_owned(), value));
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let metrics = self.metrics();
+        put("Binlog_commits", get(&metrics.binlog_commits));
+        put("Binlog_group_commits", get(&metrics.groups));
+        put("Binlog_bytes_written", get(&metrics.binlog_bytes));
+        let triggers = self.pace().triggers();
+        put("Binlog_group_commit_trigger_count", get(&triggers.count));
+        put("Binlog_group_commit_trigger_timeout", get(&triggers.timeout));
+        put("Binlog_group_commit_trigger_lock_wait", get(&triggers.lock_wait));
+        put("Cohort_commits", get(&metrics.commits));
+        put("Cohort_slow_flushes", get(&metrics.slow_flushes));
+        put("Cohort_checkpoints", get(&metrics.checkpoints));
+        put("Cohort_checkpoint_failures", get(&metrics.checkpoint_failures));
+        let sizes = metrics.group_size.snapshot();
+        put("Cohort_group_size_p50", sizes.percentile(0.5));
+        put("Cohort_group_size_p99", sizes.percentile(0.99));
+        put("Cohort_group_size_max", sizes.max());
+        let log = self.log_stats();
+        put("Cohort_log_flushes", log.flushes);
+        put("Cohort_log_syncs", log.syncs);
+        put("Cohort_log_bytes_written", log.written_bytes);
+        for step in metrics.steps() {
+            step.status(&mut put);
+        }
+        out
+    }
+}
+
+impl StepSnapshot {
+    fn status(&self, put: &mut impl FnMut(&str, u64)) {
+        let name = self.step.name();
+        let us = |ns: u64| ns / 1000;
+        put(&format!("Cohort_{name}_count"), self.times.count());
+        put(&format!("Cohort_{name}_us_total"), us(self.times.sum()));
+        put(&format!("Cohort_{name}_us_trx_total"), us(self.trx_ns));
+        put(&format!("Cohort_{name}_us_p50"), us(self.times.percentile(0.5)));
+        put(&format!("Cohort_{name}_us_p99"), us(self.times.percentile(0.99)));
+        put(&format!("Cohort_{name}_us_max"), us(self.times.max()));
+    }
+}

@@ -1,0 +1,149 @@
+//! Tells the error log when flushes of the log are slow, and when one does not end.
+//!
+//! The leader only counts and remembers (`cohort_commit::Metrics`); this thread looks twice a second and writes. So a flush that
+//! hangs is told while it hangs, and a disk that is slow for hours fills no error log: one line in ten seconds at most.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::Builder;
+use std::time::Duration;
+
+use cohort_commit::Coordinator;
+use cohort_config::{Globals, VarId};
+
+use crate::error_log::ErrorLog;
+
+const EVERY: Duration = Duration::from_millis(500);
+/// Between two lines in the error log.
+const QUIET_NS: u64 = 10_000_000_000;
+
+/// Hands `slow_flush_warning_ms` to the commit path.
+pub fn apply_threshold(commit: &Coordinator, globals: &Globals) {
+    let ns = match globals.uint(VarId::SlowFlushWarningMs) {
+        0 => u64::MAX,
+        ms => ms.saturating_mul(1_000_000),
+    };
+    commit.metrics().slow_flush_ns.store(ns, Ordering::Relaxed);
+}
+
+/// Starts the thread; it ends with the commit path.
+pub fn start(commit: &Arc<Coordinator>, log: ErrorLog) -> io::Result<()> {
+    let commit: Weak<Coordinator> = Arc::downgrade(commit);
+    let run = move || {
+        let mut watch = Watch::default();
+        while let Some(commit) = commit.upgrade() {
+            let metrics = commit.metrics();
+            let now_ns = commit.now_ns();
+            let ended_ns = metrics.flush_ended_ns.load(Ordering::Relaxed);
+            let began_ns = metrics.flush_began_ns.load(Ordering::Relaxed);
+            let seen = Seen {
+                now_ns,
+                slow: metrics.slow_flushes.load(Ordering::Relaxed),
+                longest_ns: metrics.flush_ns_recent_max.swap(0, Ordering::Relaxed),
+                running_ns: if began_ns <= ended_ns { 0 } else { now_ns.saturating_sub(began_ns) },
+                threshold_ns: metrics.slow_flush_ns.load(Ordering::Relaxed),
+            };
+            drop(commit);
+            if let Some(line) = watch.look(&seen) {
+                log.warning(format_args!("{line}"));
+            }
+            std::thread::sleep(EVERY);
+        }
+    };
+    Builder::new().name("flush watch".into()).spawn(run).map(drop)
+}
+
+/// What one look found.
+struct Seen {
+    now_ns: u64,
+    /// Slow flushes since the start.
+    slow: u64,
+    /// The longest flush that ended since the last look.
+    longest_ns: u64,
+    /// How long the flush under way has taken; 0: there is none.
+    running_ns: u64,
+    threshold_ns: u64,
+}
+
+/// What was told, and what is still to be told.
+#[derive(Default)]
+struct Watch {
+    told: u64,
+    longest_ns: u64,
+    /// Of the last line; `None`: there was none.
+    told_ns: Option<u64>,
+}
+
+impl Watch {
+    /// The line that is due, if one is.
+    fn look(&mut self, seen: &Seen) -> Option<String> {
+        self.longest_ns = self.longest_ns.max(seen.longest_ns);
+        let is_hanging = seen.running_ns >= seen.threshold_ns;
+        let new = seen.slow - self.told;
+        let is_quiet = self.told_ns.is_some_and(|told_ns| seen.now_ns < told_ns.saturating_add(QUIET_NS));
+        if new == 0 {
+            // What was long but not slow is not told later.
+            self.longest_ns = 0;
+        }
+        if is_quiet || !is_hanging && new == 0 {
+            return None;
+        }
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let line = match (is_hanging, new) {
+            (true, _) => format!(
+                "A flush of the log has been running for {:.1} s and has not ended: no commit is answered meanwhile; look at the disk",
+                seconds(seen.running_ns)
+            ),
+            (false, new) => format!(
+                "{new} slow flush{} of the log since the last message, the longest {:.3} s (slow_flush_warning_ms is {}): \
+                 commits wait for them; look at the disk",
+                if new == 1 { "" } else { "es" },
+                seconds(self.longest_ns),
+                seen.threshold_ns / 1_000_000
+            ),
+        };
+        *self = Watch { told: seen.slow, longest_ns: 0, told_ns: Some(seen.now_ns) };
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn seen(now_ms: u64, slow: u64, longest_ms: u64, running_ms: u64) -> Seen {
+        Seen {
+            now_ns: now_ms * MS,
+            slow,
+            longest_ns: longest_ms * MS,
+            running_ns: running_ms * MS,
+            threshold_ns: 1000 * MS,
+        }
+    }
+
+    #[test]
+    fn slow_flushes_are_told_together_and_not_too_often() {
+        let mut watch = Watch::default();
+        assert_eq!(watch.look(&seen(0, 0, 900, 0)), None, "long, not slow");
+        let line = watch.look(&seen(500, 1, 1500, 0)).expect("told at once");
+        assert!(line.starts_with("1 slow flush of the log") && line.contains("1.500 s"), "{line}");
+        assert_eq!(watch.look(&seen(1000, 3, 2500, 0)), None, "quiet");
+        assert_eq!(watch.look(&seen(9000, 3, 10, 0)), None, "still quiet");
+        let line = watch.look(&seen(10_600, 3, 10, 0)).expect("due");
+        assert!(line.starts_with("2 slow flushes") && line.contains("2.500 s"), "{line}");
+        assert_eq!(watch.look(&seen(30_000, 3, 900, 0)), None, "nothing new");
+    }
+
+    #[test]
+    fn a_flush_that_hangs_is_told_while_it_hangs() {
+        let mut watch = Watch::default();
+        assert_eq!(watch.look(&seen(0, 0, 0, 999)), None);
+        let line = watch.look(&seen(500, 0, 0, 1499)).expect("told");
+        assert!(line.contains("has been running for 1.5 s"), "{line}");
+        assert_eq!(watch.look(&seen(1000, 0, 0, 1999)), None, "quiet");
+        assert!(watch.look(&seen(11_000, 0, 0, 12_000)).is_some());
+    }
+}

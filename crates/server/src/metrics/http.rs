@@ -1,0 +1,305 @@
+//! Answers GET requests over HTTP/1.1: as much of it as a scraper and a browser need to fetch a page, and nothing more.
+//!
+//! One thread serves all connections through `poll`. A connection carries one request and is closed.
+//!
+//! # Bounds
+//! | what | bound | then |
+//! |---|---|---|
+//! | connections at a time | [`CONNECTIONS_MAX`] | others wait in the kernel's queue |
+//! | a request with its headers | [`REQUEST_BYTES_MAX`] | 431 |
+//! | from accept to the end of the answer | [`TIME_MAX`] | closed |
+//!
+//! Nothing a client sends is kept beyond its connection, and only the path is ever looked up.
+//!
+//! # States of a connection
+//! ```text
+//! Reading --whole request, or a bad one--> Writing --all sent--> Draining --end of input--> closed
+//! ```
+//! Draining takes what the client still sends: closing with unread input would make the kernel take the answer back.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use crate::epoll::{Polled, poll};
+
+/// Connections that are served at a time.
+const CONNECTIONS_MAX: usize = 16;
+/// Request line and headers.
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// For one connection, all in all.
+const TIME_MAX: Duration = Duration::from_secs(5);
+/// After an error of accept, which most likely is that descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is found under a path.
+pub(super) struct Page {
+    pub content_type: &'static str,
+    pub body: String,
+}
+
+/// Serves until `stop` has input.
+pub(super) fn serve(
+    listeners: &[TcpListener],
+    stop: RawFd,
+    find: &dyn Fn(&str) -> Option<Page>,
+) -> io::Result<()> {
+    let mut connections: Vec<Connection> = Vec::new();
+    loop {
+        let mut polled = vec![Polled::input(stop)];
+        polled.extend(connections.iter().map(Connection::polled));
+        if connections.len() < CONNECTIONS_MAX {
+            polled.extend(listeners.iter().map(|listener| Polled::input(listener.as_raw_fd())));
+        }
+        let first = connections.iter().map(|connection| connection.deadline).min();
+        poll(&mut polled, first.map(|deadline| deadline.saturating_duration_since(Instant::now())))?;
+        if polled[0].is_ready() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let mut ready = polled[1..].iter().map(Polled::is_ready);
+        connections.retain_mut(|connection| {
+            let is_ready = ready.next().unwrap_or(false);
+            now < connection.deadline
+                && (!is_ready || connection.go_on(find).is_ok_and(|goes_on| goes_on == GoesOn::Yes))
+        });
+        for (listener, _) in listeners.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
+            accept(listener, &mut connections);
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
+    match listener.accept() {
+        Ok((socket, _)) if socket.set_nonblocking(true).is_ok() => connections.push(Connection {
+            socket,
+            deadline: Instant::now() + TIME_MAX,
+            state: State::Reading,
+            bytes: Vec::new(),
+        }),
+        Ok(_) => {}
+        Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {}
+        Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+    }
+}
+
+enum State {
+    Reading,
+    /// So many bytes are sent.
+    Writing(usize),
+    Draining,
+}
+
+#[derive(PartialEq, Eq)]
+enum GoesOn {
+    Yes,
+    /// The connection is to be closed.
+    No,
+}
+
+struct Connection {
+    socket: TcpStream,
+    deadline: Instant,
+    state: State,
+    /// The request, then the answer.
+    bytes: Vec<u8>,
+}
+
+impl Connection {
+    fn polled(&self) -> Polled {
+        match self.state {
+            State::Writing(_) => Polled::output(self.socket.as_raw_fd()),
+            State::Reading | State::Draining => Polled::input(self.socket.as_raw_fd()),
+        }
+    }
+
+    /// Takes or gives what the socket has or takes now.
+    fn go_on(&mut self, find: &dyn Fn(&str) -> Option<Page>) -> io::Result<GoesOn> {
+        if let State::Reading = self.state {
+            let mut buffer = [0; 2048];
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return Ok(GoesOn::No),
+                Ok(n) => self.bytes.extend_from_slice(&buffer[..n]),
+                Err(error) => return would_block(error),
+            }
+            match parse(&self.bytes) {
+                Parsed::Incomplete => return Ok(GoesOn::Yes),
+                parsed => self.bytes = answer(parsed, find),
+            }
+            self.state = State::Writing(0);
+        }
+        if let State::Writing(sent) = &mut self.state {
+            match self.socket.write(&self.bytes[*sent..]) {
+                Ok(n) => *sent += n,
+                Err(error) => return would_block(error),
+            }
+            if *sent < self.bytes.len() {
+                return Ok(GoesOn::Yes);
+            }
+            self.socket.shutdown(Shutdown::Write)?;
+            self.state = State::Draining;
+        }
+        match self.socket.read(&mut [0; 2048]) {
+            Ok(0) => Ok(GoesOn::No),
+            Ok(_) => Ok(GoesOn::Yes),
+            Err(error) => would_block(error),
+        }
+    }
+}
+
+fn would_block(error: io::Error) -> io::Result<GoesOn> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(GoesOn::Yes),
+        _ => Err(error),
+    }
+}
+
+/// What has come of a request so far.
+#[derive(Debug, PartialEq, Eq)]
+enum Parsed {
+    Incomplete,
+    /// A status that refuses it.
+    Refused(&'static str),
+    Get(String),
+    /// GET without the body.
+    Head(String),
+}
+
+const BAD: Parsed = Parsed::Refused("400 Bad Request");
+
+fn parse(bytes: &[u8]) -> Parsed {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return match bytes.len() {
+            n if n >= REQUEST_BYTES_MAX => Parsed::Refused("431 Request Header Fields Too Large"),
+            _ if is_hopeless(bytes) => BAD,
+            _ => Parsed::Incomplete,
+        };
+    };
+    if end > REQUEST_BYTES_MAX {
+        return Parsed::Refused("431 Request Header Fields Too Large");
+    }
+    let Ok(head) = std::str::from_utf8(&bytes[..end]) else { return BAD };
+    let mut lines = head.split("\r\n");
+    let line: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = line[..] else { return BAD };
+    if !version.starts_with("HTTP/1.") {
+        return Parsed::Refused("505 HTTP Version Not Supported");
+    }
+    if !["GET", "HEAD"].contains(&method) {
+        return Parsed::Refused("405 Method Not Allowed");
+    }
+    for header in lines {
+        match header.split_once(':') {
+            Some((name, value)) if is_token(name) => {
+                let has_body = name.eq_ignore_ascii_case("transfer-encoding")
+                    || name.eq_ignore_ascii_case("content-length") && value.trim() != "0";
+                if has_body {
+                    return BAD;
+                }
+            }
+            _ => return BAD,
+        }
+    }
+    if !target.starts_with('/') || target.bytes().any(|byte| !byte.is_ascii_graphic()) {
+        return BAD;
+    }
+    let path = target.split_once('?').map_or(target, |(path, _)| path).to_owned();
+    if method == "GET" { Parsed::Get(path) } else { Parsed::Head(path) }
+}
+
+/// Whether what came so far cannot become a request: someone speaks another protocol.
+fn is_hopeless(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    line.iter().any(|byte| !byte.is_ascii_graphic() && *byte != b' ')
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn answer(parsed: Parsed, find: &dyn Fn(&str) -> Option<Page>) -> Vec<u8> {
+    let found = |path: &str| match find(path) {
+        Some(page) => ("200 OK", page),
+        None => ("404 Not Found", plain("404 Not Found")),
+    };
+    let ((status, page), has_body) = match parsed {
+        Parsed::Get(path) => (found(&path), true),
+        Parsed::Head(path) => (found(&path), false),
+        Parsed::Refused(status) => ((status, plain(status)), true),
+        Parsed::Incomplete => unreachable!("an incomplete request is not answered"),
+    };
+    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
+    let mut out = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{allow}Connection: close\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; connect-src 'self'; \
+         script-src 'unsafe-inline'; style-src 'unsafe-inline'\r\n\r\n",
+        page.content_type,
+        page.body.len()
+    );
+    if has_body {
+        out.push_str(&page.body);
+    }
+    out.into_bytes()
+}
+
+fn plain(status: &str) -> Page {
+    Page { content_type: "text/plain; charset=utf-8", body: format!("{status}\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_scrapers_and_browsers() {
+        for (request, expected) in [
+            ("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n", Parsed::Get("/metrics".into())),
+            ("GET /?a=b HTTP/1.0\r\n\r\n", Parsed::Get("/".into())),
+            ("HEAD / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", Parsed::Head("/".into())),
+            ("GET /metrics HTTP/1.1\r\nHost: x\r\n", Parsed::Incomplete),
+            ("", Parsed::Incomplete),
+        ] {
+            assert_eq!(parse(request.as_bytes()), expected, "{request}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_request_is_refused() {
+        let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(REQUEST_BYTES_MAX));
+        for (request, status) in [
+            ("POST / HTTP/1.1\r\n\r\n", "405"),
+            ("GET / HTTP/2.0\r\n\r\n", "505"),
+            ("GET /\r\n\r\n", "400"),
+            ("GET  / HTTP/1.1\r\n\r\n", "400"),
+            ("GET http://x/ HTTP/1.1\r\n\r\n", "400"),
+            ("GET /\u{e9} HTTP/1.1\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nno colon\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\na: b\r\n folded: c\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", "400"),
+            ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "400"),
+            ("\u{16}\u{3}\u{1}", "400"),
+            (&long, "431"),
+            (&format!("{long}\r\n"), "431"),
+        ] {
+            match parse(request.as_bytes()) {
+                Parsed::Refused(refused) => assert!(refused.starts_with(status), "{request}: {refused}"),
+                other => panic!("{request}: {other:?}"),
+            }
+        }
+        assert!(matches!(parse(&[b'G', 0xff, 0xfe]), Parsed::Refused(_)));
+    }
+
+    #[test]
+    fn an_answer_has_its_length_and_head_has_no_body() {
+        let find =
+            |path: &str| (path == "/a").then(|| Page { content_type: "text/plain", body: "abc".into() });
+        let text = |parsed| String::from_utf8(answer(parsed, &find)).expect("text");
+        let got = text(Parsed::Get("/a".into()));
+        assert!(got.starts_with("HTTP/1.1 200 OK\r\n") && got.ends_with("\r\n\r\nabc"), "{got}");
+        let head = text(Parsed::Head("/a".into()));
+        assert!(head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        assert!(text(Parsed::Get("/b".into())).starts_with("HTTP/1.1 404 "));
+        assert!(text(Parsed::Refused("405 Method Not Allowed")).contains("\r\nAllow: GET, HEAD\r\n"));
+    }
+}

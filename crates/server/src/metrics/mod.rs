@@ -1,0 +1,91 @@
+//! The HTTP endpoint of `--metrics-port`: `/metrics` for Prometheus, and a page that shows the same figures live.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `http` | answers GET requests, within bounds |
+//! | `prometheus` | the text format |
+//! | `page.html` | the page: fetches `/metrics` every second and draws what changed; needs nothing else |
+
+mod http;
+mod prometheus;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use http::Page;
+pub use prometheus::Sources;
+
+use crate::epoll::EventFd;
+use crate::error_log::ErrorLog;
+
+const PAGE: &str = include_str!("page.html");
+
+/// Sockets that the endpoint will listen on.
+pub struct MetricsListeners(Vec<TcpListener>);
+
+impl MetricsListeners {
+    /// Listens on every address of a host name.
+    pub fn bind(host: &str, port: u16) -> io::Result<MetricsListeners> {
+        let mut all = Vec::new();
+        for address in (host, port).to_socket_addrs()? {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            all.push(listener);
+        }
+        Ok(MetricsListeners(all))
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.0.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+}
+
+/// The running endpoint. Dropping it ends it.
+pub struct MetricsEndpoint {
+    stop: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MetricsEndpoint {
+    /// Starts to answer.
+    pub fn start(
+        listeners: MetricsListeners,
+        sources: Sources,
+        log: ErrorLog,
+    ) -> io::Result<MetricsEndpoint> {
+        let stop = Arc::new(EventFd::new()?);
+        let stopped = Arc::clone(&stop);
+        let thread = Builder::new().name("metrics".into()).spawn(move || {
+            let find = |path: &str| find(path, &sources);
+            if let Err(error) = http::serve(&listeners.0, stopped.as_raw_fd(), &find) {
+                log.error(format_args!("The metrics endpoint ended: {error}"));
+            }
+        })?;
+        Ok(MetricsEndpoint { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for MetricsEndpoint {
+    fn drop(&mut self) {
+        self.stop.notify();
+        if let Some(thread) = self.thread.take() {
+            // Its panic was told by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn find(path: &str, sources: &Sources) -> Option<Page> {
+    match path {
+        "/" => Some(Page { content_type: "text/html; charset=utf-8", body: PAGE.to_owned() }),
+        "/metrics" => Some(Page {
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            body: prometheus::text(sources),
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,229 @@
+//! The commit path's histograms as clients, scrapers and browsers see them.
+
+mod support;
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use support::{Running, free_port, refused};
+
+fn connect(port: u16) -> TcpStream {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+                return stream;
+            }
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Status line and headers, and body.
+fn exchange(port: u16, request: &[u8]) -> (String, String) {
+    let mut stream = connect(port);
+    stream.write_all(request).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered and closed");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.to_owned(), body.to_owned())
+}
+
+fn get(port: u16, path: &str) -> (String, String) {
+    exchange(port, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
+}
+
+/// Samples by name with labels; every line is checked against the format.
+fn samples(text: &str) -> HashMap<String, f64> {
+    let mut found = HashMap::new();
+    let mut family = String::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# ") {
+            let mut words = rest.splitn(3, ' ');
+            let (kind, name) = (words.next().expect("a word"), words.next().expect("a name"));
+            assert!(["HELP", "TYPE"].contains(&kind) && words.next().is_some(), "{line}");
+            family = name.to_owned();
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+        assert!(name.starts_with(&family), "{line} belongs to {family}");
+        let labels_are_closed = name.contains('{') == name.ends_with('}');
+        assert!(labels_are_closed && name.matches('"').count() % 2 == 0, "{line}");
+        let value = value.parse().expect("a number");
+        assert!(found.insert(name.to_owned(), value).is_none(), "{line} twice");
+    }
+    found
+}
+
+#[test]
+fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
+    let scratch = tempfile::tempdir().expect("made");
+    let port = free_port();
+    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    let mut client = running.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)").expect("made");
+    for n in 0..20 {
+        client.exec_drop("INSERT INTO test.t (v) VALUES (?)", (n,)).expect("written");
+    }
+
+    let (head, body) = get(port, "/metrics");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    let samples = samples(&body);
+    let commits = samples["cohort_commits_total"];
+    assert!(commits >= 21.0, "{commits}");
+    for stage in ["prepare", "order_wait", "order_work", "queue", "write", "flush", "publish", "acknowledge"]
+    {
+        let of = |end: &str| samples[&format!("cohort_commit_stage_seconds_{end}{{stage=\"{stage}\"}}")];
+        assert!(of("count") >= 21.0 && of("sum") > 0.0, "{stage}");
+        let last = samples[&format!("cohort_commit_stage_seconds_bucket{{stage=\"{stage}\",le=\"+Inf\"}}")];
+        assert_eq!(last, of("count"), "{stage}");
+        let spent = samples[&format!("cohort_commit_stage_transaction_seconds_total{{stage=\"{stage}\"}}")];
+        assert!(spent >= of("sum") * 0.999, "{stage}: a group has a member at least");
+    }
+    assert_eq!(samples["cohort_group_size_sum"], commits);
+    assert_eq!(samples["cohort_connections_open"], 1.0);
+    assert_eq!(samples["cohort_global_status{variable=\"Binlog_commits\"}"], commits);
+
+    let rows: Vec<(String, u64, u64, u64, u64, u64)> = client
+        .query("SELECT STAGE, COUNT, SUM_US, P50_US, P999_US, MAX_US FROM information_schema.COHORT_COMMIT_STAGES")
+        .expect("rows");
+    let flush = rows.iter().find(|row| row.0 == "flush").expect("a stage");
+    assert!(flush.1 >= 21 && flush.2 > 0 && flush.3 <= flush.4 && flush.4 <= flush.5, "{flush:?}");
+    assert_eq!(rows.iter().find(|row| row.0 == "replica_wait").expect("a stage").1, 0);
+
+    let status: Vec<(String, u64)> =
+        client.query("SHOW GLOBAL STATUS LIKE 'Cohort\\_flush\\_%'").expect("rows");
+    let value = |name: &str| status.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name}")).1;
+    assert_eq!(value("Cohort_flush_count"), flush.1);
+    assert!(
+        value("Cohort_flush_us_total") > 0 && value("Cohort_flush_us_p99") >= value("Cohort_flush_us_p50")
+    );
+
+    let (_, _, text): (String, String, String) =
+        client.query_first("SHOW ENGINE COHORT STATUS").expect("a row").expect("one");
+    let line = text.lines().find(|line| line.starts_with("flush ")).expect("a line of the stage");
+    assert!(line.contains('%') && text.contains("GROUP SIZE") || text.contains("group size"), "{text}");
+}
+
+#[test]
+fn the_page_is_whole_and_asks_nobody_else() {
+    let scratch = tempfile::tempdir().expect("made");
+    let port = free_port();
+    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    drop(running.client());
+    let (head, page) = get(port, "/");
+    assert!(head.contains("Content-Type: text/html; charset=utf-8\r\n"), "{head}");
+    assert!(head.contains("Content-Security-Policy: default-src 'none'"), "{head}");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    for outside in ["http://", "https://", "//cdn", "src=", "@import", "url("] {
+        let inside = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!inside.contains(outside), "{outside}");
+    }
+    // Every figure the page draws is one that the endpoint has.
+    let (_, metrics) = get(port, "/metrics");
+    let mut names: Vec<&str> = page.split('"').filter(|word| word.starts_with("cohort_")).collect();
+    names.extend(page.split('\'').filter(|word| word.starts_with("cohort_")));
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let name = name.split('{').next().unwrap_or(name);
+        assert!(metrics.contains(name), "{name} is not exported");
+    }
+}
+
+#[test]
+fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
+    let scratch = tempfile::tempdir().expect("made");
+    let port = free_port();
+    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    drop(running.client());
+    let slow: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = connect(port);
+            stream.write_all(b"GET /metr").expect("sent");
+            stream
+        })
+        .collect();
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000));
+    for (request, status) in [
+        ("GET /nothing HTTP/1.1\r\n\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405"),
+        ("DELETE / HTTP/1.1\r\n\r\n", "405"),
+        ("\x16\x03\x01\x02\x00\x01", "400"),
+        ("GET ../../etc/passwd HTTP/1.1\r\n\r\n", "400"),
+        ("GET /../../etc/passwd HTTP/1.1\r\n\r\n", "404"),
+        (&long, "431"),
+    ] {
+        let (head, _) = exchange(port, request.as_bytes());
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:.40}: {head}");
+    }
+    let (head, body) = exchange(port, b"HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.contains(" 200 ") && body.is_empty());
+    // The slow ones are closed in the end.
+    for mut stream in slow {
+        let mut rest = [0; 64];
+        match stream.read(&mut rest) {
+            Ok(0) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(get(port, "/metrics").0.contains(" 200 "));
+}
+
+#[test]
+fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
+    let scratch = tempfile::tempdir().expect("made");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("bound").port();
+    let datadir = scratch.path().join("data");
+    let (code, said) = refused(&[
+        &format!("--datadir={}", datadir.display()),
+        &format!("--socket={}", scratch.path().join("socket").display()),
+        &format!("--port={}", free_port()),
+        "--bind-address=127.0.0.1",
+        &format!("--metrics-port={port}"),
+    ]);
+    assert!(code == 1 && said.contains(&format!("metrics endpoint on port {port} of '127.0.0.1'")), "{said}");
+    assert!(!datadir.exists());
+    let running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    let (_, value): (String, u64) =
+        client.query_first("SHOW VARIABLES LIKE 'metrics_port'").expect("a row").expect("one");
+    assert_eq!(value, 0);
+}
+
+#[test]
+fn slow_flushes_are_told_in_the_error_log() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Running::start(scratch.path(), &[]);
+    let mut client = running.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("made");
+    // No disk flushes within a hundredth of its real time here; so the threshold is put below any flush.
+    client.query_drop("SET GLOBAL slow_flush_warning_ms = 1").expect("set");
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut n = 0;
+    let slow = |client: &mut mysql::Conn| -> u64 {
+        let row: Option<(String, u64)> =
+            client.query_first("SHOW GLOBAL STATUS LIKE 'Cohort_slow_flushes'").expect("a row");
+        row.expect("one").1
+    };
+    while slow(&mut client) == 0 {
+        // Many rows at once: the flush of so many bytes takes a millisecond on any disk.
+        let rows: Vec<String> = (n..n + 2000).map(|id| format!("({id})")).collect();
+        client.query_drop(format!("INSERT INTO test.t VALUES {}", rows.join(","))).expect("written");
+        n += 2000;
+        assert!(Instant::now() < end, "no flush took a millisecond");
+    }
+    let log = || std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
+    while !log().contains("slow_flush_warning_ms is 1)") {
+        assert!(Instant::now() < end, "{}", log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
