@@ -20,6 +20,16 @@ use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds};
 use crate::virtual_table::VirtualTables;
 
+/// A connected replica, as it registered itself.
+#[derive(Clone, Debug, Default)]
+pub struct ReplicaRow {
+    pub server_id: u32,
+    /// `report_host`
+    pub host: String,
+    /// `report_port`
+    pub port: u16,
+}
+
 /// What only the server around the database knows.
 pub trait ServerFacts: Send + Sync {
     /// A variable whose value is computed when it is read (`gtid_binlog_pos`); None: as stored.
@@ -27,6 +37,11 @@ pub trait ServerFacts: Send + Sync {
 
     /// A global variable was set: what depends on it follows. The error is the statement's; the value stays.
     fn global_changed(&self, id: VarId) -> SqlResult<()>;
+
+    /// The replicas that are connected, for SHOW SLAVE HOSTS.
+    fn replicas(&self) -> Vec<ReplicaRow> {
+        Vec::new()
+    }
 
     /// SHUTDOWN: the server is to stop, after this statement's answer.
     fn request_stop(&self);

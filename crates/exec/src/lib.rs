@@ -44,7 +44,7 @@ mod trx;
 mod variables;
 mod virtual_table;
 
-pub use database::{Database, DatabaseParts, ServerFacts};
+pub use database::{Database, DatabaseParts, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use prepared::PrepareInfo;

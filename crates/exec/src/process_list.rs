@@ -132,6 +132,12 @@ impl Process {
         *self.closer.lock() = closer;
     }
 
+    /// What the connection does.
+    pub fn command(&self) -> Command {
+        let command = self.command.load(Ordering::Relaxed);
+        *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored")
+    }
+
     /// The connection does something else now.
     pub fn set_command(&self, command: Command, now_us: u64) {
         self.command.store(command as u8, Ordering::Relaxed);
@@ -186,11 +192,10 @@ impl Process {
     /// The row of SHOW PROCESSLIST.
     pub fn snapshot(&self) -> ProcessSnapshot {
         let info = self.info.lock();
-        let command = self.command.load(Ordering::Relaxed);
         ProcessSnapshot {
             id: self.id,
             identity: self.identity.lock().clone(),
-            command: *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored"),
+            command: self.command(),
             since_us: self.since_us.load(Ordering::Relaxed),
             state: info.state,
             progress: info.progress,

@@ -105,6 +105,16 @@ impl Session {
         &self.state.info.account
     }
 
+    /// `@name`; `None` if it was never set.
+    pub fn user_variable(&self, name: &str) -> Option<Value> {
+        self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
+    }
+
+    /// Whether the account has a privilege everywhere; error 1227.
+    pub fn check_global_privilege(&self, privilege: &str) -> SqlResult<()> {
+        crate::ddl::check_privilege(&self.state, privilege, None, None)
+    }
+
     /// Whether a transaction is open.
     pub fn is_in_transaction(&self) -> bool {
         self.trx.in_transaction()

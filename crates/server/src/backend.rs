@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
-use cohort_types::{Charset, SqlError, Value};
+use cohort_replication::Source;
+use cohort_types::{Charset, ErrorCode, SqlError, Value};
 
 /// Told once when an awaited position may be acknowledged. Quick; never calls back into the commit path.
 pub trait Wake: Send + Sync {
@@ -118,6 +119,22 @@ pub trait Session: Send {
     /// COM_SHUTDOWN: whether this user may stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
 
+    /// COM_REGISTER_SLAVE and COM_BINLOG_DUMP: whether this user may follow the binary log.
+    fn may_replicate(&mut self) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+    }
+
+    /// `@name` as text; `None` if it was never set, or to NULL.
+    fn user_variable(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The process list shows the connection as a dump in this state.
+    fn show_dump(&self, state: &'static str) {
+        let _ = state;
+    }
+
     /// Variables as they are now.
     fn settings(&self) -> SessionSettings;
 
@@ -151,4 +168,9 @@ pub trait Backend: Send + Sync {
 
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;
+
+    /// What replicas are served from; `None` without a binary log.
+    fn source(&self) -> Option<Arc<Source>> {
+        None
+    }
 }

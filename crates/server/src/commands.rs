@@ -6,9 +6,10 @@ use std::time::Duration;
 use cohort_base::CommitSeq;
 use cohort_config::Counter;
 use cohort_protocol::{
-    Capabilities, ChangeUser, ColumnMeta, Command, OkInfo, Packet, PreparedReply, ResultEncoding, ResultSink,
-    ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
+    BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, OkInfo, Packet, PreparedReply, ResultEncoding,
+    ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
 };
+use cohort_replication::source::DumpRequest;
 use cohort_types::{ErrorCode, SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
@@ -45,7 +46,7 @@ fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUse
 
 fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let shared = connection.shared();
-    let Inner { input, out, session, statements, last_prepared, capabilities, .. } = inner;
+    let Inner { input, out, session, statements, last_prepared, capabilities, dump, .. } = inner;
     let session = &mut **session.as_mut().expect("a connection that is ready has a session");
     let settings = session.settings();
     let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max) };
@@ -107,6 +108,17 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             session.reset();
             ok(session, &mut writer);
         }
+        Command::BinlogDump(request) => match dump_request(connection, session, &request) {
+            Ok(request) => {
+                *dump = Some(request);
+                return After::Dump;
+            }
+            Err(error) => {
+                writer.error(&error);
+                inner.closing = true;
+                return After::Send;
+            }
+        },
         Command::Quit => quit = true,
         other => simple(connection, session, &other, &mut writer),
     }
@@ -167,11 +179,34 @@ fn simple(
             }
             Err(error) => writer.error(&error),
         },
+        Command::RegisterReplica(replica) => match session.may_replicate() {
+            Ok(()) => {
+                if let Some(source) = shared.backend.source() {
+                    source.register(connection.id, replica);
+                }
+                ok(session, writer);
+            }
+            Err(error) => writer.error(&error),
+        },
         Command::ProcessInfo => session.query(b"SHOW PROCESSLIST", writer),
         Command::ProcessKill(id) => session.query(format!("KILL {id}").as_bytes(), writer),
         Command::Refresh(bits) => refresh(session, *bits, writer),
         _ => writer.error(&SqlError::new(ErrorCode::UnknownCommand, "Unknown command")),
     }
+}
+
+/// COM_BINLOG_DUMP: what is wanted, if it may be.
+fn dump_request(
+    connection: &Connection,
+    session: &mut dyn Session,
+    dump: &BinlogDump<'_>,
+) -> Result<DumpRequest, SqlError> {
+    session.may_replicate()?;
+    if connection.shared().backend.source().is_none() {
+        let text = "Binary log is not open";
+        return Err(SqlError::new(ErrorCode::MasterFatalErrorReadingBinlog, text));
+    }
+    DumpRequest::read(dump, &|name| session.user_variable(name))
 }
 
 /// COM_REFRESH: a FLUSH statement for each bit, and the answer of the last or of the one that failed.

@@ -32,16 +32,17 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_config::Counter;
 use cohort_protocol::{Capabilities, InputBuffer, Packet, PacketError, StatementParams, write_error};
+use cohort_replication::source::DumpRequest;
 use cohort_types::{ErrorCode, SqlError};
 use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
 use crate::backend::{Session, Wake};
-use crate::commands;
 use crate::epoll::{Interest, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
 use crate::server::Shared;
+use crate::{commands, dump};
 
 /// Memory that an idle connection keeps.
 const OUT_BYTES_KEPT: usize = 16 << 10;
@@ -70,6 +71,8 @@ pub(crate) struct Connection {
     dead: AtomicBool,
     /// KILL was used.
     killed: AtomicBool,
+    /// A dump thread owns it.
+    dumping: AtomicBool,
     shared: Arc<Shared>,
     pub inner: Mutex<Inner>,
 }
@@ -93,6 +96,8 @@ pub(crate) struct Inner {
     pub last_prepared: u32,
     /// epoll was asked for room for output.
     wants_room: bool,
+    /// COM_BINLOG_DUMP came: the connection is to become a replica's.
+    pub dump: Option<DumpRequest>,
     /// COM_QUIT: the end of the socket is no abort.
     pub has_quit: bool,
 }
@@ -104,6 +109,8 @@ pub(crate) enum After {
     Send,
     /// The answer waits until this may be acknowledged.
     Hold(CommitSeq),
+    /// The connection gets a thread of its own, which sends the binary log.
+    Dump,
 }
 
 enum Flushed {
@@ -134,6 +141,7 @@ impl Connection {
             statements: HashMap::new(),
             last_prepared: 0,
             wants_room: false,
+            dump: None,
             has_quit: false,
         };
         Connection {
@@ -145,6 +153,7 @@ impl Connection {
             deadline_ms: AtomicU64::new(u64::MAX),
             dead: AtomicBool::new(false),
             killed: AtomicBool::new(false),
+            dumping: AtomicBool::new(false),
             shared,
             inner: Mutex::new(inner),
         }
@@ -177,8 +186,8 @@ impl Connection {
 
     /// KILL: an idle connection ends now, a busy one after its statement, whose error the client still gets.
     pub fn kill(&self) {
-        self.killed.store(true, Ordering::Relaxed);
-        if self.owner.is_idle() {
+        self.killed.store(true, Ordering::SeqCst);
+        if self.owner.is_idle() || self.dumping.load(Ordering::SeqCst) {
             self.disconnect();
         }
     }
@@ -265,6 +274,10 @@ impl Connection {
             Stage::Ready => commands::run(self, &mut inner, &packet),
             _ => login::step(self, &mut inner, &packet),
         };
+        if after == After::Dump {
+            self.become_replica(inner);
+            return None;
+        }
         if let After::Hold(seq) = after {
             drop(inner);
             if self.park(seq) {
@@ -277,6 +290,33 @@ impl Connection {
             return None;
         }
         Some(inner)
+    }
+
+    /// Gives the connection to a thread that sends the binary log.
+    fn become_replica(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+        self.shared.epoll.remove(self.fd());
+        // An idle deadline from before must not cut a replica.
+        self.set_deadline(u64::MAX);
+        self.dumping.store(true, Ordering::SeqCst);
+        if self.killed.load(Ordering::SeqCst) {
+            return self.close(inner);
+        }
+        // The thread waits for the lock.
+        if let Err(error) = dump::start(Arc::clone(self)) {
+            let error =
+                SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"));
+            write_error(&mut inner.out, &mut 1, &error);
+            // Told or not, the connection ends.
+            let _ = self.send(&inner.out);
+            self.close(inner);
+        }
+    }
+
+    /// Reads what has come; for a dump's listener.
+    pub fn receive(&self, scratch: &mut [u8]) -> io::Result<usize> {
+        let n = (&self.socket).read(scratch)?;
+        self.shared.status.add(Counter::BytesReceived, n as u64);
+        Ok(n)
     }
 
     /// The usual end of a request: idle first, then send. False if the caller still owns the connection.
@@ -385,7 +425,7 @@ impl Connection {
     }
 
     /// The end. The caller owns the connection.
-    fn close(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+    pub fn close(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
         self.owner.close();
         let status = &self.shared.status;
         match (&inner.session, inner.has_quit) {
@@ -402,6 +442,9 @@ impl Connection {
         self.shared.prepared_statements(-(prepared as i64));
         // Rolls back.
         drop(session);
+        if let Some(source) = self.shared.backend.source() {
+            source.forget(self.id);
+        }
         self.shared.epoll.remove(self.fd());
         self.disconnect();
         self.shared.forget(self);

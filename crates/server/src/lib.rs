@@ -11,6 +11,7 @@
 //! | `ownership` | the small state machine that says which thread may touch a connection |
 //! | `login` | the handshake |
 //! | `commands` | commands to calls of the session |
+//! | `dump` | connections that became replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | workers over epoll; replacement of those that block |
 //! | `housekeeping` | timeouts, uptime |
@@ -30,6 +31,7 @@ mod commands;
 mod connection;
 pub mod datadir;
 mod drain;
+mod dump;
 mod epoll;
 mod error_log;
 pub mod flush_watch;

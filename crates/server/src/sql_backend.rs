@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, ServerId};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_engine::EngineError;
-use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ServerFacts};
+use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ReplicaRow, ServerFacts};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::World;
 
@@ -23,6 +24,7 @@ use crate::storage::{self, Storage};
 pub struct SqlBackend {
     db: Arc<Database>,
     facts: Arc<Facts>,
+    source: Option<Arc<Source>>,
 }
 
 impl SqlBackend {
@@ -42,9 +44,16 @@ impl SqlBackend {
             binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
-        let facts = Arc::new(Facts { commit, globals: Arc::clone(globals), stop: OnceLock::new() });
+        let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
+        let source = commit.binlog_files().map(|_| Arc::new(Source::new(Arc::clone(&commit), server_id)));
+        let facts = Arc::new(Facts {
+            source: source.clone(),
+            commit,
+            globals: Arc::clone(globals),
+            stop: OnceLock::new(),
+        });
         *db.facts.write() = Some(facts.clone());
-        SqlBackend { db, facts }
+        SqlBackend { db, facts, source }
     }
 
     /// What SHUTDOWN calls; set once, when the server runs.
@@ -105,6 +114,10 @@ impl Backend for SqlBackend {
 
     fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         self.db.commit.when_acknowledged(seq, Arc::new(Relay(wake)))
+    }
+
+    fn source(&self) -> Option<Arc<Source>> {
+        self.source.clone()
     }
 
     fn lead(&self) {
@@ -272,6 +285,23 @@ impl Session for SqlSession {
         }
     }
 
+    fn may_replicate(&mut self) -> Result<(), SqlError> {
+        self.session.check_global_privilege("REPLICATION SLAVE")
+    }
+
+    fn user_variable(&self, name: &str) -> Option<String> {
+        let value = self.session.user_variable(name)?;
+        (!value.is_null()).then(|| value.to_text())
+    }
+
+    fn show_dump(&self, state: &'static str) {
+        if self.process.command() != cohort_exec::Command::BinlogDump {
+            let now_us = self.session.database().clock.wall_us();
+            self.process.set_command(cohort_exec::Command::BinlogDump, now_us);
+        }
+        self.process.set_state(state);
+    }
+
     fn settings(&self) -> SessionSettings {
         let mut settings = self.settings.settings;
         if self.settings.idle_transaction_s_max > 0 && self.session.is_in_transaction() {
@@ -296,6 +326,7 @@ impl Session for SqlSession {
 /// Variables that the commit path computes or obeys.
 struct Facts {
     commit: Arc<Coordinator>,
+    source: Option<Arc<Source>>,
     globals: Arc<Globals>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -312,6 +343,16 @@ impl ServerFacts for Facts {
             }
             _ => None,
         }
+    }
+
+    fn replicas(&self) -> Vec<ReplicaRow> {
+        let hosts = self.source.as_ref().map_or_else(Vec::new, |source| source.hosts());
+        let row = |host: cohort_replication::source::ReplicaHost| ReplicaRow {
+            server_id: host.server_id,
+            host: host.host,
+            port: host.port,
+        };
+        hosts.into_iter().map(row).collect()
     }
 
     fn request_stop(&self) {

@@ -140,6 +140,7 @@ errors! {
     StatementTimeout = 1969, "70100";
     MasterFatalErrorReadingBinlog = 1236, "HY000";
     SlaveSameId = 4052, "HY000";
+    CantCreateThread = 1135, "HY000";
     UnknownTargetBinlog = 1373, "HY000";
     NoBinaryLogging = 1381, "HY000";
     CannotUser = 1396, "HY000";

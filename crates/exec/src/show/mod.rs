@@ -84,7 +84,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::BinaryLogs => binlog::binary_logs(ctx),
         Show::BinlogEvents { log, from, limit } => binlog::events(ctx, log.as_deref(), *from, limit.as_ref()),
         Show::MasterStatus => binlog::master_status(ctx),
-        Show::SlaveHosts => Ok(replica::hosts()),
+        Show::SlaveHosts => Ok(replica::hosts(ctx)),
         Show::SlaveStatus { .. } => Ok(replica::status()),
         Show::Grants(account) => grants(ctx, account.as_ref()),
         Show::Privileges => Ok(privileges::all()),

@@ -1,6 +1,10 @@
 //! What a server that is no replica says about replication.
 
+use cohort_config::VarId;
+use cohort_types::Value;
+
 use super::listing::Listing;
+use crate::statement::StatementContext;
 
 /// Text columns with their length, number columns with 0.
 const STATUS: [(&str, u32); 54] = [
@@ -73,8 +77,18 @@ pub(super) fn status() -> Listing {
 }
 
 /// SHOW SLAVE HOSTS.
-pub(super) fn hosts() -> Listing {
+pub(super) fn hosts(ctx: &StatementContext<'_>) -> Listing {
     let mut listing = Listing::default();
     listing.number("Server_id", 10).text("Host", 20).number("Port", 7).number("Master_id", 10);
+    let replicas = ctx.db.facts.read().as_ref().map_or_else(Vec::new, |facts| facts.replicas());
+    let own = ctx.db.globals.uint(VarId::ServerId);
+    for replica in replicas {
+        listing.add([
+            Value::Int(replica.server_id.into()),
+            Value::text(replica.host),
+            Value::Int(replica.port.into()),
+            Value::Int(own as i64),
+        ]);
+    }
     listing
 }

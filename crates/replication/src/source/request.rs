@@ -1,5 +1,6 @@
 //! What a replica asks for: the fields of COM_BINLOG_DUMP, and user variables that it has set before.
 
+use std::fmt;
 use std::time::Duration;
 
 use cohort_base::Gtid;
@@ -97,6 +98,18 @@ pub enum StartAt {
     },
     /// Behind transactions.
     Gtid(GtidRequest),
+}
+
+impl fmt::Display for StartAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartAt::File { name, offset } => write!(f, "pos({name}, {offset})"),
+            StartAt::Gtid(request) => {
+                let gtids: Vec<String> = request.position.iter().map(Gtid::to_string).collect();
+                write!(f, "gtid('{}')", gtids.join(","))
+            }
+        }
+    }
 }
 
 /// A dump as it was asked for.
