@@ -69,6 +69,7 @@ fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
         binlog: None,
         pace: PaceOptions { is_adaptive: true, ..PaceOptions::default() },
         is_early_release: true,
+        unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,
         has_threads: true,

@@ -4,6 +4,9 @@
 //! (I3), goes on, waits for the participants and the binlog files to be durable, and moves the log's start. Nothing of it is on the
 //! commit path but the hold.
 //!
+//! With semi-synchronous replication the hold also waits until replicas have what is ordered, for a moment: what an engine has made durable cannot
+//! be cut off the log's end any more (recovery.rs). If that takes longer, the checkpoint is put off.
+//!
 //! # When
 //! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of its cap, or on request.
 //!
@@ -13,9 +16,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cohort_base::{Lsn, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Lsn, Xid};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::CheckpointTask;
 use parking_lot::{Condvar, Mutex};
@@ -24,6 +27,8 @@ use crate::coordinator::{CheckpointError, Coordinator};
 use crate::env::ROTATION_BYTES;
 use crate::record::Checkpoint;
 
+/// How long the order stage is held for replicas to answer.
+const GATE_WAIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
 
 /// The background half of the coordinator.
@@ -87,6 +92,7 @@ impl Checkpointer {
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
         if (is_requested || is_due(coordinator))
             && let Err(error) = self.checkpoint(coordinator)
+            && !matches!(error, CheckpointError::Gated)
         {
             coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
             eprintln!("[ERROR] checkpoint failed, will be tried again: {error}");
@@ -134,21 +140,31 @@ impl Checkpointer {
     pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
         let _running = self.running.lock();
         let env = coordinator.env();
+        let mut binlog_end = BinlogPos::default();
         let sealed = coordinator.pipeline.hold(|last| {
+            if !has_passed_gate(coordinator, last) {
+                return Err(CheckpointError::Gated);
+            }
+            if let Some(binlog) = &env.binlog {
+                binlog_end = binlog.end.lock().position;
+            }
             // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
             let lsn = env.log.hardened();
             assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
             let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
                 env.participants.iter().map(|p| p.begin_checkpoint(lsn)).collect();
-            tasks.map(|tasks| (lsn, last, Xid(env.next_xid.load(Ordering::Relaxed)), tasks))
+            let tasks = tasks.map_err(CheckpointError::Engine)?;
+            Ok((lsn, last, Xid(env.next_xid.load(Ordering::Relaxed)), tasks))
         });
-        let (lsn, last_seq, next_xid, tasks) =
-            sealed.map_err(|_| CheckpointError::Stopped)?.map_err(CheckpointError::Engine)?;
+        let (lsn, last_seq, next_xid, tasks) = sealed.map_err(|_| CheckpointError::Stopped)??;
         for task in tasks {
             task.finish().map_err(CheckpointError::Engine)?;
         }
         let binlog_synced = match &env.binlog {
-            Some(binlog) => binlog.files.sync().map_err(CheckpointError::Binlog)?.unwrap_or_default(),
+            // Not beyond the hold: what came later may still be cut.
+            Some(binlog) => {
+                binlog.files.sync().map_err(CheckpointError::Binlog)?.unwrap_or_default().min(binlog_end)
+            }
             None => Default::default(),
         };
         let binlog_base = coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned();
@@ -157,6 +173,22 @@ impl Checkpointer {
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, lsn);
         Ok(())
+    }
+}
+
+/// Waits a moment, with the order stage held, until everything up to `last` is published.
+fn has_passed_gate(coordinator: &Coordinator, last: CommitSeq) -> bool {
+    let env = coordinator.env();
+    let deadline = Instant::now() + GATE_WAIT;
+    loop {
+        coordinator.pipeline.gate_opened();
+        if !env.is_gated() || env.view.read().seq() >= last {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(100));
     }
 }
 

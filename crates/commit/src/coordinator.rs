@@ -72,6 +72,8 @@ pub struct CoordinatorOptions {
     pub binlog: Option<BinlogSettings>,
     pub pace: PaceOptions,
     pub is_early_release: bool,
+    /// What a start after a crash does with transactions that no replica is known to have (semi-synchronous replication).
+    pub unreleased: Unreleased,
     /// A checkpoint starts when a participant has so many bytes of redo that are not durable.
     pub checkpoint_bytes: u64,
     /// Writes are refused while the file system has less free space than this.
@@ -80,6 +82,16 @@ pub struct CoordinatorOptions {
     pub has_threads: bool,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
+}
+
+/// Transactions at the log's end that were hardened, but held back by the gate: no client was told of them, no plain read saw them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unreleased {
+    /// They are committed (I2): this server goes on as the source.
+    #[default]
+    Keep,
+    /// They are cut off log, binlog and engines alike: another server has become the source, without them (`init_rpl_role=SLAVE`).
+    Cut,
 }
 
 /// Why a commit could not be prepared; the transaction is still active and is to be rolled back.
@@ -149,7 +161,7 @@ impl Coordinator {
         let base = options.binlog.as_ref().map_or(String::new(), |b| b.name.base().to_owned());
         let open_binlog: Option<recovery::OpenBinlog<'_>> =
             if options.binlog.is_some() { Some(&open) } else { None };
-        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, &base)?;
+        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
         let log = log.finish()?;
 
         let binlog = match (&options.binlog, files) {
@@ -243,6 +255,22 @@ impl Coordinator {
     /// The gate may let groups through that it held: a replica answered, the wait timed out, or a setting changed.
     pub fn gate_opened(&self) {
         self.pipeline.gate_opened();
+    }
+
+    /// Replicas are no longer waited for: everything hardened goes on its way. `switch_off` makes the gate's `is_on` false; before it runs, the log
+    /// says durably that nothing so far may be cut, because clients will be told.
+    pub fn release_from_replicas(&self, switch_off: impl FnOnce()) -> Result<(), CommitError> {
+        let env = self.env();
+        let room = self.reserve(8)?;
+        let switched = self.pipeline.hold(|last| {
+            env.log.append(room, record::RELEASED, &[&last.0.to_le_bytes()]);
+            self.harden_now()?;
+            switch_off();
+            Ok::<(), Stopped>(())
+        });
+        switched.and_then(|done| done)?;
+        self.gate_opened();
+        Ok(())
     }
 
     /// The newest transaction whose client may be told: it and all before it are hardened and published.
@@ -480,6 +508,8 @@ pub enum CheckpointError {
     Engine(cohort_engine::EngineError),
     Binlog(cohort_binlog::BinlogError),
     Log(LogError),
+    /// Replicas have not got what would become durable here; later.
+    Gated,
     /// The pipeline stopped.
     Stopped,
 }
@@ -490,6 +520,7 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Engine(e) => write!(f, "{e}"),
             CheckpointError::Binlog(e) => write!(f, "{e}"),
             CheckpointError::Log(e) => write!(f, "{e}"),
+            CheckpointError::Gated => f.write_str("replicas are waited for"),
             CheckpointError::Stopped => f.write_str("the commit pipeline has stopped"),
         }
     }

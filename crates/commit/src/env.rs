@@ -68,6 +68,10 @@ pub trait ReplicaGate: Send + Sync {
     /// A group with this many logged transactions is hardened. Called in order, by the leader, before `holds` is asked about it; must be quick.
     fn hardened(&self, end: BinlogPos, transactions: u64);
 
+    /// Whether groups are made to wait at all. Goes from true to false only inside of [`crate::Coordinator::release_from_replicas`], so that the
+    /// log knows of it.
+    fn is_on(&self) -> bool;
+
     /// Whether the group that ends here has to wait at this gate. Once it is false for a group it stays so.
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool;
 }
@@ -170,6 +174,11 @@ impl ServerEnv {
         }
         let head = GtidHead { gtid, commit_id, flags2, xid: None, flags: 0, timestamp: part.timestamp };
         stream.append_trx(out, &head, &part.events, (!is_ddl).then_some(trx.xid));
+    }
+
+    /// Whether hardened groups may have to wait for replicas.
+    pub fn is_gated(&self) -> bool {
+        self.gate.get().is_some_and(|gate| gate.is_on())
     }
 
     /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are the
@@ -326,6 +335,8 @@ impl CommitEnv for ServerEnv {
 
     fn write(&self, group: &mut [Ordered<Trx>]) {
         let ids = ServerEnv::commit_ids(group);
+        let is_gated = self.is_gated();
+        let published = self.view.read().seq();
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
         let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
         for (ordered, commit_id) in group.iter_mut().zip(ids) {
@@ -335,7 +346,8 @@ impl CommitEnv for ServerEnv {
             if let Some(stream) = &mut stream {
                 ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
             }
-            record::encode_commit(seq, ordered.get(), &out.chunks, &mut head);
+            let released = if is_gated { published } else { seq };
+            record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
             let room = ordered.get_mut().room.take().expect("reserved at prepare (I6)");
             let span = self.log.append(room, record::COMMIT, &[&head, &out.bytes]);
             self.keep_spilled(span.start, ordered.get());

@@ -28,7 +28,9 @@ mod request;
 mod stage;
 mod status;
 
-pub use coordinator::{BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions};
+pub use coordinator::{
+    BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions, Unreleased,
+};
 pub use env::{FailpointHook, ReplicaGate, StopHook};
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};

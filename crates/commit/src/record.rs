@@ -4,12 +4,15 @@
 //! COMMIT (kind 1)
 //! 0   8  CommitSeq
 //! 8   8  XID
-//! 16  n  number of redos (lenenc), each:
+//! 16  8  CommitSeq up to which groups had passed the publish gate when this was written; its own while no gate is on
+//! 24  n  number of redos (lenenc), each:
 //!          u8 participant | u8 0 | lenenc length | bytes          redo in the record
 //!          u8 participant | u8 1 | lenenc string name | u64 bytes | u32 CRC-32C     redo in a spill file
 //! ..  n  binlog chunk list (cohort_binlog), then the bytes of its inline chunks up to the end of the record
 //!
 //! BINLOG (kind 2): binlog chunk list and bytes alone: the head of a file, a rotation, a stop
+//!
+//! RELEASED (kind 3): u64 CommitSeq up to which groups may be published without having been seen by a replica
 //!
 //! CHECKPOINT, the payload in the log's control file
 //! 0   4  version 1
@@ -30,6 +33,8 @@ use crate::request::{SpilledRedo, Trx};
 pub const COMMIT: RecordKind = RecordKind(1);
 /// Bytes of the binlog that belong to no transaction.
 pub const BINLOG: RecordKind = RecordKind(2);
+/// Replicas are no longer waited for.
+pub const RELEASED: RecordKind = RecordKind(3);
 
 const CHECKPOINT_VERSION: u32 = 1;
 
@@ -48,6 +53,8 @@ pub enum RedoRef<'a> {
 pub struct Commit<'a> {
     pub seq: CommitSeq,
     pub xid: Xid,
+    /// Up to here groups had passed the publish gate.
+    pub released: CommitSeq,
     pub redo: Vec<(ParticipantId, RedoRef<'a>)>,
     pub chunks: Vec<Chunk>,
     /// Bytes of the inline chunks.
@@ -55,9 +62,10 @@ pub struct Commit<'a> {
 }
 
 /// Writes a COMMIT record but for the binlog bytes, which the caller appends.
-pub fn encode_commit(seq: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
+pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
     out.put_u64(seq.0);
     out.put_u64(trx.xid.0);
+    out.put_u64(released.0);
     out.put_lenenc(trx.request.redo.len() as u64);
     for ((participant, redo), spilled) in trx.request.redo.iter().zip(&trx.spilled) {
         out.put_u8(participant.0);
@@ -80,14 +88,14 @@ pub fn encode_commit(seq: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<
 /// Reads a COMMIT record.
 pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {
     let mut r = Reader::new(payload);
-    let (seq, xid) = (CommitSeq(r.u64()?), Xid(r.u64()?));
+    let (seq, xid, released) = (CommitSeq(r.u64()?), Xid(r.u64()?), CommitSeq(r.u64()?));
     let mut redo = Vec::new();
     for _ in 0..r.lenenc()? {
         let participant = ParticipantId(r.u8()?);
         redo.push((participant, decode_redo(&mut r)?));
     }
     let chunks = StreamOut::decode_chunks(&mut r)?;
-    Ok(Commit { seq, xid, redo, chunks, binlog: r.rest() })
+    Ok(Commit { seq, xid, released, redo, chunks, binlog: r.rest() })
 }
 
 fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
@@ -99,6 +107,11 @@ fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
         }
         _ => Err(Truncated),
     }
+}
+
+/// Reads a RELEASED record.
+pub fn decode_released(payload: &[u8]) -> Result<CommitSeq, Truncated> {
+    Ok(CommitSeq(Reader::new(payload).u64()?))
 }
 
 /// Where recovery starts, beside the LSN.

@@ -8,6 +8,7 @@
 //! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the materialiser wrote or synced | write them |
 //! | [`Row::Present`] | binlog bytes | the file holds them | crash after the materialiser wrote | compare, nothing |
 //! | [`Row::Cut`] | nothing, or a torn record | nothing of it anywhere (I3) | crash before harden | the log cuts its tail; nobody was told OK |
+//! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; nobody was told OK, no plain read saw them |
 //! | [`Row::Unknown`] | redo of a participant | this server has none of that number | data directory of another build | refuse |
 //! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
 //! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions behind it | log files lost or replaced | refuse |
@@ -18,6 +19,7 @@
 //! bytes that the log holds for them). Bad checksums inside the log, the engines and the binlog files are
 //! found by their owners and refused there.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +30,7 @@ use cohort_engine::{EngineError, Participant, Redo};
 use cohort_log::{LogError, Opened, Recovery};
 use cohort_vfs::{OpenMode, SharedFs};
 
+use crate::coordinator::Unreleased;
 use crate::record::{self, Checkpoint, RedoRef};
 use crate::request::SpilledRedo;
 
@@ -39,6 +42,7 @@ pub enum Row {
     Complete,
     Present,
     Cut,
+    CutUnreleased,
     Unknown,
     EngineAhead,
     BinlogAhead,
@@ -113,6 +117,8 @@ pub struct Recovered {
     pub commits: u64,
     pub replayed: u64,
     pub skipped: u64,
+    /// Transactions that were cut because no replica had them.
+    pub cut: u64,
     pub binlog_bytes: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
@@ -146,9 +152,16 @@ pub fn recover(
     scene: &Scene<'_>,
     open_binlog: Option<OpenBinlog<'_>>,
     binlog_base: &str,
+    unreleased: Unreleased,
 ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
     let (start, payload) = log.checkpoint();
     let checkpoint = Checkpoint::decode(payload).map_err(|_| unreadable(start))?;
+    let cut = match unreleased {
+        Unreleased::Cut if log.opened() == Opened::AfterCrash => {
+            cut_unreleased(log, scene, checkpoint.last_seq)?
+        }
+        _ => 0,
+    };
     let synced = checkpoint.binlog_synced;
     let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
     let opened = match open_binlog {
@@ -161,6 +174,7 @@ pub fn recover(
         last_seq: checkpoint.last_seq,
         next_xid: checkpoint.next_xid,
         binlog_base: checkpoint.binlog_base,
+        cut,
         ..Recovered::default()
     };
     let mut pass = Pass {
@@ -184,6 +198,7 @@ pub fn recover(
                 let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
                 pass.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
             }
+            record::RELEASED => {}
             other => {
                 return Err(refused(Row::Unknown, format!("log record kind {} at LSN {}", other.0, r.lsn)));
             }
@@ -193,6 +208,32 @@ pub fn recover(
     let is_new = log.opened() == Opened::Created;
     pass.check_ends(end, end_on_disk, is_new)?;
     pass.finish()
+}
+
+/// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log knows, and ends the log before it. What the log
+/// does not know any more about the last moments is cut too; a replica has it. Answers how many transactions are cut.
+fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Result<u64, RecoveryError> {
+    let mut released = from;
+    // What a checkpoint made durable had passed the gate.
+    let durable = scene.participants.iter().map(|p| p.durable_lsn()).max().unwrap_or_default();
+    let mut held: VecDeque<(CommitSeq, Lsn)> = VecDeque::new();
+    while let Some(r) = log.next()? {
+        match r.kind {
+            record::COMMIT => {
+                let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
+                held.push_back((commit.seq, r.lsn));
+                released = released.max(commit.released);
+            }
+            record::RELEASED => {
+                released = released.max(record::decode_released(r.payload).map_err(|_| unreadable(r.lsn))?);
+            }
+            _ => {}
+        }
+        while held.pop_front_if(|(seq, lsn)| *seq <= released || *lsn < durable).is_some() {}
+    }
+    let end = held.front().map_or(log.read_to(), |(_, lsn)| *lsn);
+    log.cut_at(end);
+    Ok(held.len() as u64)
 }
 
 fn unreadable(lsn: Lsn) -> RecoveryError {
@@ -209,7 +250,9 @@ fn refused(row: Row, what: String) -> RecoveryError {
             "start once with the log-bin setting that the server ran with before, and stop it cleanly"
         }
         Row::SpillLost => "put the file back, or restore the data directory from a backup",
-        Row::Replay | Row::Skip | Row::Complete | Row::Present | Row::Cut => unreachable!("not a refusal"),
+        Row::Replay | Row::Skip | Row::Complete | Row::Present | Row::Cut | Row::CutUnreleased => {
+            unreachable!("not a refusal")
+        }
     };
     RecoveryError::Refused { row, what, cure }
 }
@@ -309,6 +352,7 @@ impl Pass<'_> {
         let end = self.binlog_end.or(is_new.then(BinlogPos::default));
         if let (Some(on_disk), Some(end)) = (on_disk, end)
             && on_disk > end
+            && self.found.cut == 0
         {
             let what = format!(
                 "binlog file {} holds whole events up to {}, the log ends with file {} position {}",

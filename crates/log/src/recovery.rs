@@ -46,6 +46,8 @@ pub struct Recovery {
     scanner: Scanner,
     /// Where the records that may be read end at the latest.
     limit: u64,
+    /// The log is to end here although records follow.
+    cut: Option<u64>,
     at_end: bool,
 }
 
@@ -80,7 +82,18 @@ impl Recovery {
         // After a clean stop the end is known; what follows is none of the log's.
         let limit = if state.clean { state.hardened } else { ready_end };
         let world = world.clone();
-        Ok(Recovery { world, options, opened, control, segments, released, scanner, limit, at_end: false })
+        Ok(Recovery {
+            world,
+            options,
+            opened,
+            control,
+            segments,
+            released,
+            scanner,
+            limit,
+            cut: None,
+            at_end: false,
+        })
     }
 
     /// In which state the log was found.
@@ -102,11 +115,31 @@ impl Recovery {
             return Ok(None);
         }
         if let Err(what) = self.scanner.advance(self.limit)? {
+            if self.cut == Some(self.scanner.position()) {
+                self.at_end = true;
+                return Ok(None);
+            }
             self.scanner.judge(self.control.state.hardened, what)?;
             self.at_end = true;
             return Ok(None);
         }
         Ok(Some(self.scanner.last()))
+    }
+
+    /// Behind the last record that [`Recovery::next`] has shown.
+    pub fn read_to(&self) -> Lsn {
+        Lsn(self.scanner.position())
+    }
+
+    /// Reads again from the checkpoint, and ends the log at `end`, the start of a record that [`Recovery::next`] has shown: it and all that
+    /// follows are given up by [`Recovery::finish`].
+    pub fn cut_at(&mut self, end: Lsn) {
+        let state = &self.control.state;
+        let generations = Generations { current: state.generation, start: state.generation_start };
+        self.scanner = Scanner::new(self.segments.clone(), generations, state.from);
+        self.limit = end.0;
+        self.cut = Some(end.0);
+        self.at_end = false;
     }
 
     /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called

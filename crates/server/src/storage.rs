@@ -11,6 +11,7 @@ use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, Catalog, CatalogStore};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
+    Unreleased,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
@@ -145,6 +146,10 @@ fn coordinator_options(
         binlog,
         pace: pace_options(globals),
         is_early_release: globals.flag(VarId::EarlyLockRelease),
+        unreleased: match globals.uint(VarId::InitRplRole) {
+            0 => Unreleased::Keep,
+            _ => Unreleased::Cut,
+        },
         checkpoint_bytes: globals
             .uint(VarId::RocksdbWriteBufferSize)
             .min(globals.uint(VarId::CheckpointBytesMax)),

@@ -106,7 +106,7 @@ impl Bank {
     }
 
     /// Prepares and orders the next transfer; none when the machine has stopped.
-    fn order(&mut self, world: &World, seed: u64) -> Option<(u64, CommitSeq)> {
+    pub(crate) fn order(&mut self, world: &World, seed: u64) -> Option<(u64, CommitSeq)> {
         let transfer = Transfer::draw(seed, self.next);
         let mut trx = world.engines.each_ref().map(|engine| engine.begin());
         let mut locks = world.locks.owner(TrxId(transfer.n));
@@ -170,7 +170,7 @@ fn change(trx: &mut [Box<dyn EngineTrx>; 2], account: u64, by: i64) {
     side.put(BALANCES, &account.to_be_bytes(), &new.to_le_bytes()).expect("in memory");
 }
 
-fn done(engine: &dyn Engine) -> Vec<u64> {
+pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
     let mut batch = Batch::default();
     let trx = engine.begin();
     trx.scan(ReadAt::Latest, DONE, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch)

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions, RecoveryError};
+use cohort_commit::{
+    BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions, RecoveryError, Unreleased,
+};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
@@ -27,11 +29,13 @@ pub struct Setup {
     pub right_engine: u8,
     /// Base name of the binlog; none is `skip-log-bin`.
     pub binlog: Option<&'static str>,
+    /// `init_rpl_role=SLAVE` cuts.
+    pub unreleased: Unreleased,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { right_engine: 2, binlog: Some("binlog") }
+        Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Keep }
     }
 }
 
@@ -69,6 +73,11 @@ impl World {
         Ok(World { coordinator, engines, locks, is_stopped })
     }
 
+    /// How many transfers the left engine holds.
+    pub fn transfers_done(&self) -> u64 {
+        crate::bank::done(&*self.engines[0]).len() as u64
+    }
+
     /// Paths of all binlog files, oldest first, when everything published is in them.
     pub fn binlog_files(&self) -> Result<Vec<PathBuf>, String> {
         let found = self.coordinator.with_binlog_files(|files| {
@@ -97,6 +106,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
         }),
         pace: PaceOptions::default(),
         is_early_release: true,
+        unreleased: setup.unreleased,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,

@@ -49,6 +49,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
         }),
         pace: PaceOptions::default(),
         is_early_release: true,
+        unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,

@@ -50,6 +50,7 @@ pub fn database() -> Arc<Database> {
         binlog: Some(binlog),
         pace: PaceOptions::default(),
         is_early_release: true,
+        unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,

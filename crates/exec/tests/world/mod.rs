@@ -160,6 +160,7 @@ fn options(datadir: PathBuf) -> CoordinatorOptions {
         }),
         pace: PaceOptions::default(),
         is_early_release: true,
+        unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,

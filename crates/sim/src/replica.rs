@@ -1,0 +1,97 @@
+//! A replica as the gate of semi-synchronous replication sees it: it confirms what it was shown one group late.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cohort_base::{BinlogPos, CommitSeq};
+use cohort_commit::{Gate, ReplicaGate};
+use parking_lot::Mutex;
+
+use crate::bank::{Bank, Script};
+use crate::world::World;
+
+/// What the replica has; the gate holds the rest back before it is published.
+pub struct Replica {
+    confirmed: Mutex<BinlogPos>,
+    /// Transactions up to `confirmed`, and up to `hardened`.
+    transactions: AtomicU64,
+    hardened: Mutex<(BinlogPos, u64)>,
+    is_on: AtomicBool,
+}
+
+impl Replica {
+    /// A replica that has nothing yet and is waited for.
+    pub fn attach(world: &World) -> Arc<Replica> {
+        let replica = Arc::new(Replica {
+            confirmed: Mutex::default(),
+            transactions: AtomicU64::new(0),
+            hardened: Mutex::default(),
+            is_on: AtomicBool::new(true),
+        });
+        world.coordinator.set_replica_gate(replica.clone());
+        replica
+    }
+
+    /// How many transactions it has.
+    pub fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::SeqCst)
+    }
+
+    /// It has got everything that is hardened.
+    pub fn confirm(&self, world: &World) {
+        let (end, transactions) = *self.hardened.lock();
+        *self.confirmed.lock() = end;
+        self.transactions.store(transactions, Ordering::SeqCst);
+        world.coordinator.gate_opened();
+    }
+
+    /// It is given up: the source goes on without it. False if the machine stopped.
+    pub fn give_up(&self, world: &World) -> bool {
+        world.coordinator.release_from_replicas(|| self.is_on.store(false, Ordering::SeqCst)).is_ok()
+    }
+}
+
+impl ReplicaGate for Replica {
+    fn hardened(&self, end: BinlogPos, transactions: u64) {
+        let mut hardened = self.hardened.lock();
+        *hardened = (end, hardened.1 + transactions);
+    }
+
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::SeqCst)
+    }
+
+    fn holds(&self, gate: Gate, end: BinlogPos) -> bool {
+        gate == Gate::Publish && self.is_on() && end > *self.confirmed.lock()
+    }
+}
+
+impl Bank {
+    /// Runs the script with a replica that confirms each group when the next one is hardened; the last one stays unconfirmed.
+    pub fn run_with(&mut self, world: &World, script: Script, replica: &Replica) {
+        let mut waiting: Vec<(u64, CommitSeq)> = Vec::new();
+        while self.next < script.transfers {
+            replica.confirm(world);
+            for (n, seq) in waiting.drain(..) {
+                if world.coordinator.acknowledged() < seq {
+                    return;
+                }
+                self.acknowledged.push(n);
+            }
+            let upkeep = match self.next % 13 {
+                3 => world.coordinator.rotate_binlog().is_ok(),
+                7 => world.coordinator.checkpoint().is_ok(),
+                _ => true,
+            };
+            if !upkeep {
+                return;
+            }
+            let group = 1 + self.next % 4;
+            let seqs: Option<Vec<_>> = (0..group).map(|_| self.order(world, script.seed)).collect();
+            let Some(seqs) = seqs else { return };
+            waiting = seqs;
+            world.coordinator.lead();
+            world.coordinator.tick();
+        }
+    }
+}

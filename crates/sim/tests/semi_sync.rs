@@ -1,0 +1,112 @@
+//! A source that crashes while a replica has not answered, and comes back as the replica of its replica: what was held back
+//! by the gate is cut from log, binlog and engines alike.
+
+use std::sync::Arc;
+
+use cohort_commit::{RecoveryError, Row, Unreleased};
+use cohort_sim::{Bank, Disk, Replica, Script, Setup, World, check};
+use cohort_vfs::{Fault, FaultFs, MemFs};
+
+const SCRIPT: Script = Script { seed: 7, transfers: 40 };
+const CUT: Setup = Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut };
+
+fn disk(memory: &MemFs) -> Disk {
+    Arc::new(memory.clone())
+}
+
+/// How many transfers are there, after everything was checked against each other.
+fn survivors(world: &World, disk: &Disk, bank: &Bank) -> u64 {
+    let told = Bank { acknowledged: Vec::new(), ..bank.clone() };
+    check(world, disk, &told, SCRIPT.seed).expect("binlog and engines agree");
+    world.transfers_done()
+}
+
+#[test]
+fn nothing_that_the_replica_lacks_survives_the_cut_and_nothing_else_goes() {
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let replica = Replica::attach(&world);
+    let mut bank = Bank::default();
+    bank.run_with(&world, SCRIPT, &replica);
+    assert!(replica.transactions() < bank.next, "the last group is not confirmed");
+    let left = memory.kill_clone();
+
+    let kept = left.kill_clone();
+    let world = World::open(&disk(&kept)).expect("recovers");
+    assert_eq!(survivors(&world, &disk(&kept), &bank), bank.next, "without the setting the log decides (I2)");
+
+    let world = World::open_as(&disk(&left), CUT).expect("recovers");
+    let there = survivors(&world, &disk(&left), &bank);
+    assert_eq!(format!("{:?}", Row::CutUnreleased), "CutUnreleased");
+    assert_eq!(world.coordinator.recovered().cut, bank.next - there);
+    assert!(there <= replica.transactions(), "{there} survive, the replica has {}", replica.transactions());
+    // What is cut is forgotten: the next start does not see it, and new commits take its place.
+    let mut again = Bank { next: there, ..Bank::default() };
+    again.run(&world, Script { transfers: there + 5, ..SCRIPT });
+    let last = left.kill_clone();
+    let world = World::open(&disk(&last)).expect("recovers");
+    assert_eq!(survivors(&world, &disk(&last), &again), again.next);
+}
+
+#[test]
+fn what_was_released_when_the_replica_was_given_up_is_never_cut() {
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let replica = Replica::attach(&world);
+    let mut bank = Bank::default();
+    bank.run_with(&world, SCRIPT, &replica);
+    assert!(replica.give_up(&world));
+    bank.run(&world, Script { transfers: SCRIPT.transfers + 3, ..SCRIPT });
+    let left = memory.kill_clone();
+    let world = World::open_as(&disk(&left), CUT).expect("recovers");
+    assert_eq!(world.coordinator.recovered().cut, 0, "clients were told (I4)");
+    check(&world, &disk(&left), &bank, SCRIPT.seed).expect("all there");
+    assert_eq!(world.transfers_done(), bank.next);
+}
+
+#[test]
+fn a_checkpoint_never_gets_ahead_of_the_replica() {
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let replica = Replica::attach(&world);
+    let mut bank = Bank::default();
+    bank.run_with(&world, SCRIPT, &replica);
+    assert!(world.coordinator.checkpoint().is_err(), "put off: a group is held");
+    replica.confirm(&world);
+    world.coordinator.checkpoint().expect("nothing is held");
+}
+
+#[test]
+fn after_a_crash_anywhere_the_cut_source_is_a_prefix_of_its_replica() {
+    let (mut crashes, mut cuts) = (0, 0);
+    for at in 0.. {
+        let memory = MemFs::new();
+        let faults = FaultFs::new(Arc::new(memory.clone()));
+        faults.set(Fault::CrashAt(at));
+        let faulty: Disk = Arc::new(faults.clone());
+        let mut bank = Bank::default();
+        let mut on_replica = 0;
+        if let Ok(world) = World::open(&faulty) {
+            let replica = Replica::attach(&world);
+            bank.run_with(&world, SCRIPT, &replica);
+            on_replica = replica.transactions();
+        }
+        if !faults.crashed() {
+            break;
+        }
+        crashes += 1;
+        for seed in 0..2 {
+            let left = memory.crash_clone(seed);
+            match World::open_as(&disk(&left), CUT) {
+                Ok(world) => {
+                    let there = survivors(&world, &disk(&left), &bank);
+                    assert!(there <= on_replica, "crash {at}: {there} survive, the replica has {on_replica}");
+                    cuts += u64::from(world.coordinator.recovered().cut > 0);
+                }
+                Err(RecoveryError::Refused { row, what, .. }) => panic!("crash {at}: {row:?}: {what}"),
+                Err(other) => panic!("crash {at}: {other}"),
+            }
+        }
+    }
+    assert!(crashes > 50 && cuts > 20, "{crashes} crashes, {cuts} cuts");
+}
