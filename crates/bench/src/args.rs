@@ -16,6 +16,8 @@ pub struct Pages {
     /// Else to the terminal.
     pub markdown: Option<PathBuf>,
     pub html: Option<PathBuf>,
+    /// A page with a place for results, which is filled.
+    pub docs: Option<PathBuf>,
 }
 
 /// What the user wants.
@@ -29,15 +31,16 @@ pub enum Command {
 pub fn help() -> String {
     format!(
         "cohort-bench run [TABLE|WORKLOAD...] [OPTION...]   measure servers side by side
-cohort-bench report FILE [--markdown=F] [--html=F] the tables of results kept by --json
+cohort-bench report FILE [--markdown=F] [--html=F] [--docs=F]
+                                                   the tables of results kept by --json
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
   --servers=LIST        cohort,mariadb; options behind colons make a further contestant of a server:
                         cohort,cohort:early_lock_release=off,mariadb
-  --seconds=N           length of each measurement (5; quick 2)
-  --warm=N              seconds of load before it (2; quick 0.5)
+  --seconds=N           length of each measurement (5; goals 3; quick 2)
+  --warm=N              seconds of load before it (2; goals 1; quick 0.5)
   --repeats=N           measurements of each case, whose median counts (3; quick 1)
   --clients=LIST        instead of those of the table
   --disk=LIST           real, ssd (flushes of 1.4 ms), hdd (33 ms), or microseconds per flush
@@ -52,6 +55,7 @@ Options of run:
   --json=FILE           keep the results
   --markdown=FILE       write the tables there, not to the terminal
   --html=FILE           write a page with tables and charts
+  --docs=FILE           put the tables into the results section of docs/benchmarks.md
 
 {}",
         plan::listing()
@@ -169,6 +173,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
             "--json" => json = Some(words.value(name)?.into()),
             "--markdown" => pages.markdown = Some(words.value(name)?.into()),
             "--html" => pages.html = Some(words.value(name)?.into()),
+            "--docs" => pages.docs = Some(words.value(name)?.into()),
             "--help" | "-h" => return Ok(Command::Help),
             _ if name.starts_with("--") => return Err(format!("unknown option '{name}'")),
             _ => names.push(word.clone()),
@@ -176,7 +181,14 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         words.finish(name)?;
     }
     let agenda = plan::agenda(&names, &overrides, asked, quick)?;
-    let usual = |full: f64, short: f64| Duration::from_secs_f64(if quick { short } else { full });
+    let is_goals = names.iter().any(|name| name == plan::GOALS);
+    let usual = |full: f64, goals: f64, short: f64| {
+        Duration::from_secs_f64(match (quick, is_goals) {
+            (true, _) => short,
+            (_, true) => goals,
+            _ => full,
+        })
+    };
     setup.dir.push(format!("cohort-bench-{}", std::process::id()));
     let run = Run {
         agenda,
@@ -188,8 +200,8 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         scale,
         threads,
         idle,
-        warm: warm.unwrap_or(usual(2.0, 0.5)),
-        measure: length.unwrap_or(usual(5.0, 2.0)),
+        warm: warm.unwrap_or(usual(2.0, 1.0, 0.5)),
+        measure: length.unwrap_or(usual(5.0, 3.0, 2.0)),
         repeats: repeats.unwrap_or(if quick { 1 } else { 3 }),
     };
     Ok(Command::Run { run: Box::new(run), json, pages })
@@ -216,6 +228,7 @@ fn parse_report(mut words: Words) -> Result<Command, String> {
         match word.as_str() {
             "--markdown" => pages.markdown = Some(words.value("--markdown")?.into()),
             "--html" => pages.html = Some(words.value("--html")?.into()),
+            "--docs" => pages.docs = Some(words.value("--docs")?.into()),
             other if other.starts_with("--") => return Err(format!("unknown option '{other}' of report")),
             _ => json = Some(word.clone().into()),
         }

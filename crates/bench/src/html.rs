@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report;
-use crate::results::{CaseResult, Results};
+use crate::results::{CaseResult, PipelineResult, Results};
 use crate::sample::{Sample, Spread};
 
 const WIDTH: f64 = 460.0;
@@ -13,7 +13,11 @@ const LEFT: f64 = 62.0;
 const BOTTOM: f64 = 34.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 14.0;
-const COLOURS: &[&str] = &["#0b6e4f", "#c8553d", "#2f4b7c", "#8f5fa8", "#7a7a7a"];
+/// Height of a bar, and where bars begin.
+const BAR: f64 = 22.0;
+const BAR_LEFT: f64 = 340.0;
+const COLOURS: &[&str] =
+    &["#0b6e4f", "#c8553d", "#2f4b7c", "#8f5fa8", "#b58a1b", "#4aa3a2", "#7a7a7a", "#d17fb0", "#5b8c2a"];
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2rem auto;padding:0 1rem;color:#222}\
     .charts{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}figcaption{font-weight:600}\
@@ -45,12 +49,78 @@ pub fn page(results: &Results) -> String {
         }
         out.push_str("</div>");
     }
+    stages(results, &mut out);
+    pipeline(results, &mut out);
     for table in report::tables(results) {
         write!(out, "<h2>{}</h2>", escape(&table.title)).expect("a string");
         html_table(&table, &mut out);
     }
     out.push_str("</html>\n");
     out
+}
+
+/// A bar for each case: what a transaction's time from COMMIT to OK is spent on.
+fn stages(results: &Results, out: &mut String) {
+    let bars: Vec<(String, Vec<f64>)> = results
+        .cases
+        .iter()
+        .flat_map(|case| {
+            let title = format!("{}, {} clients, {} disk", case.workload, case.clients, case.disk);
+            case.samples
+                .iter()
+                .filter_map(|samples| report::stages_of(samples))
+                .map(move |us| (title.clone(), us))
+        })
+        .filter(|(_, us)| us.iter().sum::<f64>() > 0.0)
+        .collect();
+    if bars.is_empty() {
+        return;
+    }
+    out.push_str("<h2>From COMMIT to OK, by stage</h2><p class=\"legend\">");
+    for (index, stage) in report::STAGES.iter().enumerate() {
+        write!(out, "<span style=\"color:{}\">&#9632; {}</span>", colour(index), stage.replace('_', " "))
+            .expect("a string");
+    }
+    out.push_str("</p>");
+    let height = BAR * bars.len() as f64;
+    write!(out, "<svg width=\"960\" height=\"{height}\" role=\"img\">").expect("a string");
+    for (row, (title, us)) in bars.iter().enumerate() {
+        let (top, total) = (BAR * row as f64, us.iter().sum::<f64>());
+        let mut from = BAR_LEFT;
+        let (at, end) = (top + 14.0, BAR_LEFT - 8.0);
+        write!(out, "<text x=\"{end}\" y=\"{at}\" text-anchor=\"end\">{}</text>", escape(title))
+            .expect("a string");
+        for (index, us) in us.iter().enumerate().filter(|(_, us)| **us > 0.0) {
+            let width = (900.0 - BAR_LEFT) * us / total;
+            write!(
+                out,
+                "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"><title>{}: {} us</title></rect>",
+                top + 3.0,
+                BAR - 6.0,
+                colour(index),
+                report::STAGES[index],
+                number(*us)
+            )
+            .expect("a string");
+            from += width;
+        }
+        write!(out, "<text x=\"906\" y=\"{at}\">{} us</text>", number(total)).expect("a string");
+    }
+    out.push_str("</svg>");
+}
+
+/// Threads and hardened transactions.
+fn pipeline(results: &Results, out: &mut String) {
+    if results.pipeline.is_empty() {
+        return;
+    }
+    let point = |of: &PipelineResult| {
+        (of.threads as f64, Spread { median: of.per_second, low: of.per_second, high: of.per_second })
+    };
+    let line = Line { colour: colour(0), points: results.pipeline.iter().map(point).collect() };
+    out.push_str("<h2>The commit pipeline without SQL</h2><figure><figcaption>hardened transactions/s by threads</figcaption>");
+    svg(&[line], out);
+    out.push_str("</figure>");
 }
 
 fn escape(text: &str) -> String {

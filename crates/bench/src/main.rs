@@ -9,13 +9,16 @@ mod disk;
 mod driver;
 mod epoll;
 mod flushes;
+mod goals;
 mod histogram;
 mod html;
 mod interrupt;
 mod large;
 mod memory;
+mod pipeline;
 mod plan;
 mod process;
+mod progress;
 mod random;
 mod report;
 mod results;
@@ -75,6 +78,11 @@ fn obey(command: Command) -> Result<(), String> {
 fn show(results: &Results, pages: &Pages) -> Result<(), String> {
     if let Some(path) = &pages.html {
         write(path, &html::page(results))?;
+    }
+    if let Some(path) = &pages.docs {
+        let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let page = report::into_page(&page, results);
+        write(path, &page.ok_or_else(|| format!("{}: has no place for results", path.display()))?)?;
     }
     let text = report::markdown(results);
     match &pages.markdown {

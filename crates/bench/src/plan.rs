@@ -1,7 +1,30 @@
 //! Which cases a run measures: tables by name, workloads by name, and the defaults of each.
 
 use crate::disk::Disk;
+use crate::goals;
+use crate::servers::Kind;
 use crate::workload::{self, Protocol, WORKLOADS, Workload};
+
+/// A setting of Cohort that a case is measured without; MariaDB has no such setting and is left out.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variant {
+    pub name: &'static str,
+    pub set: &'static str,
+    pub reset: &'static str,
+}
+
+/// The leader of a flush group never waits for clients that are about to return.
+pub const GROUPING_OFF: Variant = Variant {
+    name: "adaptive grouping off",
+    set: "SET GLOBAL adaptive_flush_groups=OFF",
+    reset: "SET GLOBAL adaptive_flush_groups=ON",
+};
+/// Row locks are kept until the flush is over.
+pub const RELEASE_OFF: Variant = Variant {
+    name: "early release off",
+    set: "SET GLOBAL early_lock_release=OFF",
+    reset: "SET GLOBAL early_lock_release=ON",
+};
 
 /// One line of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,15 +35,65 @@ pub struct Case {
     pub protocol: Protocol,
     /// A transaction of so many MiB commits beside the load.
     pub large_mib: Option<u32>,
+    /// Connections beside the clients that do nothing.
+    pub idle: usize,
+    pub variant: Option<&'static Variant>,
+    /// The only kind of server that is measured.
+    pub only: Option<Kind>,
+    /// Repetitions at most, for cases that take long.
+    pub repeats_max: usize,
 }
 
 impl Case {
+    /// A workload with nothing beside it.
+    pub fn new(workload: &'static str, clients: usize, disk: Disk) -> Case {
+        let workload = workload::find(workload).expect("cases name workloads that exist");
+        Case {
+            workload,
+            clients,
+            disk,
+            protocol: workload.protocol(Protocol::Prepared),
+            large_mib: None,
+            idle: 0,
+            variant: None,
+            only: None,
+            repeats_max: usize::MAX,
+        }
+    }
+
+    /// The same without a setting.
+    pub fn without(self, variant: &'static Variant) -> Case {
+        Case { variant: Some(variant), only: Some(Kind::Cohort), ..self }
+    }
+
+    /// The same beside connections that do nothing; Cohort alone.
+    pub fn beside_idle(self, idle: usize) -> Case {
+        Case { idle, only: Some(Kind::Cohort), ..self }
+    }
+
+    /// The same beside a large transaction.
+    pub fn beside_large(self, mib: u32) -> Case {
+        Case { large_mib: Some(mib), ..self }
+    }
+
+    /// Whether servers of this kind are measured.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.only.is_none_or(|only| only == kind)
+    }
+
     /// As tables show it.
     pub fn name(&self) -> String {
-        match self.large_mib {
-            Some(mib) => format!("{} beside {mib} MiB", self.workload.name),
-            None => self.workload.name.to_owned(),
+        let mut name = self.workload.name.to_owned();
+        if let Some(variant) = self.variant {
+            name.push_str(&format!(", {}", variant.name));
         }
+        if let Some(mib) = self.large_mib {
+            name.push_str(&format!(" beside {mib} MiB"));
+        }
+        if self.idle > 0 {
+            name.push_str(&format!(" beside {} idle", self.idle));
+        }
+        name
     }
 }
 
@@ -29,6 +102,8 @@ impl Case {
 pub struct Agenda {
     pub cases: Vec<Case>,
     pub memory: bool,
+    /// Threads and disks of the bare commit pipeline.
+    pub pipeline: Vec<(usize, Disk)>,
 }
 
 /// Lists that replace those of the tables.
@@ -46,11 +121,18 @@ struct Block {
     disks: &'static [Disk],
     clients: &'static [usize],
     quick: &'static [usize],
+    /// Measured too.
+    variant: Option<&'static Variant>,
 }
 
 const MEMORY: &str = "memory";
 const LARGE: &str = "large";
+const IDLE: &str = "idle";
+const PIPELINE: &str = "pipeline";
+/// The cases of all goals, with shorter measurements.
+pub const GOALS: &str = "goals";
 const LARGE_MIB: u32 = 256;
+const IDLE_CONNECTIONS: usize = 5000;
 /// Measured when no table is named.
 const DEFAULT: &[&str] = &["fast", "slow", MEMORY];
 
@@ -62,6 +144,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::REAL],
         clients: &[1, 16, 64, 256],
         quick: &[1, 64],
+        variant: None,
     },
     Block {
         table: "slow",
@@ -70,22 +153,25 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::SSD],
         clients: &[1, 16, 64, 256],
         quick: &[1, 64],
+        variant: None,
     },
     Block {
         table: "A",
-        about: "single-row inserts with slow flushes: how commits share them",
+        about: "single-row inserts with slow flushes: how commits share them, with and without adaptive grouping",
         workloads: &["slap"],
         disks: &[Disk::SSD, Disk::HDD],
         clients: &[1, 4, 8, 16, 32, 64, 128],
         quick: &[4, 64],
+        variant: Some(&GROUPING_OFF),
     },
     Block {
         table: "B",
-        about: "transactions that contend for ten hot rows",
+        about: "transactions that contend for ten hot rows, with and without early lock release",
         workloads: &["contended"],
         disks: &[Disk::REAL, Disk::SSD],
         clients: &[16, 32, 64, 128, 256, 512],
         quick: &[16, 256],
+        variant: Some(&RELEASE_OFF),
     },
     Block {
         table: "D",
@@ -94,6 +180,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::REAL],
         clients: &[8, 16, 32, 64, 128, 256, 512],
         quick: &[8, 256],
+        variant: None,
     },
 ];
 
@@ -107,74 +194,93 @@ pub fn agenda(
     let mut agenda = Agenda::default();
     let default: Vec<String> = DEFAULT.iter().map(|name| (*name).to_owned()).collect();
     for name in if names.is_empty() { &default } else { names } {
-        if name == MEMORY {
-            agenda.memory = true;
-        } else if name == LARGE {
-            large(overrides, quick, &mut agenda.cases);
-        } else if let Some(block) = BLOCKS.iter().find(|block| block.table == name) {
-            add(block, overrides, protocol, quick, &mut agenda.cases);
-        } else if let Some(workload) = workload::find(name) {
-            let alone = Block { workloads: &[], ..single(quick) };
-            let clients = overrides.clients.clone().unwrap_or(alone.clients.to_vec());
-            let disks = overrides.disks.clone().unwrap_or(alone.disks.to_vec());
-            add_workload(workload, &clients, &disks, protocol, &mut agenda.cases);
-        } else {
-            return Err(format!("no table or workload '{name}'; --help lists them"));
+        match name.as_str() {
+            MEMORY => agenda.memory = true,
+            LARGE => large(overrides, quick, &mut agenda.cases),
+            IDLE => idle(overrides, &mut agenda.cases),
+            PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
+            GOALS => {
+                agenda.cases.extend(goals::cases());
+                agenda.pipeline.extend(goals::PIPELINE);
+                agenda.memory = true;
+            }
+            name => named(name, overrides, protocol, quick, &mut agenda.cases)?,
         }
     }
-    Ok(agenda)
+    // Tables share cases; one measurement serves all.
+    let mut distinct: Vec<Case> = Vec::with_capacity(agenda.cases.len());
+    agenda.cases.into_iter().for_each(|case| {
+        if !distinct.contains(&case) {
+            distinct.push(case);
+        }
+    });
+    Ok(Agenda { cases: distinct, ..agenda })
+}
+
+/// A block or a workload.
+fn named(
+    name: &str,
+    overrides: &Overrides,
+    protocol: Protocol,
+    quick: bool,
+    cases: &mut Vec<Case>,
+) -> Result<(), String> {
+    if let Some(block) = BLOCKS.iter().find(|block| block.table == name) {
+        let usual = if quick { block.quick } else { block.clients };
+        let clients = overrides.clients.clone().unwrap_or(usual.to_vec());
+        let disks = overrides.disks.clone().unwrap_or(block.disks.to_vec());
+        for workload in block.workloads {
+            let from = cases.len();
+            add(workload, &clients, &disks, protocol, cases);
+            if let Some(variant) = block.variant {
+                let more: Vec<Case> = cases[from..].iter().map(|case| case.without(variant)).collect();
+                cases.extend(more);
+            }
+        }
+        return Ok(());
+    }
+    let workload =
+        workload::find(name).ok_or_else(|| format!("no table or workload '{name}'; --help lists them"))?;
+    let usual: &[usize] = if quick { &[1, 64] } else { &[1, 16, 64, 256] };
+    let clients = overrides.clients.clone().unwrap_or(usual.to_vec());
+    let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
+    add(workload.name, &clients, &disks, protocol, cases);
+    Ok(())
+}
+
+fn add(workload: &'static str, clients: &[usize], disks: &[Disk], asked: Protocol, cases: &mut Vec<Case>) {
+    for disk in disks {
+        cases.extend(clients.iter().map(|clients| {
+            let case = Case::new(workload, *clients, *disk);
+            Case { protocol: case.workload.protocol(asked), ..case }
+        }));
+    }
 }
 
 /// Small inserts alone, then with a large transaction that commits beside them.
 fn large(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
-    let slap = workload::find("slap").expect("listed");
     let clients = overrides.clients.clone().unwrap_or(vec![16]);
     let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
     let mib = overrides.large_mib.unwrap_or(if quick { LARGE_MIB / 4 } else { LARGE_MIB });
-    for beside in [None, Some(mib)] {
-        let from = cases.len();
-        add_workload(slap, &clients, &disks, Protocol::Text, cases);
-        cases[from..].iter_mut().for_each(|case| case.large_mib = beside);
-    }
+    let mut alone = Vec::new();
+    add("slap", &clients, &disks, Protocol::Text, &mut alone);
+    cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_large(mib))));
 }
 
-fn single(quick: bool) -> Block {
-    Block {
-        table: "",
-        about: "",
-        workloads: &[],
-        disks: &[Disk::REAL],
-        clients: if quick { &[1, 64] } else { &[1, 16, 64, 256] },
-        quick: &[],
-    }
+/// Updates alone, then beside many connections that do nothing.
+fn idle(overrides: &Overrides, cases: &mut Vec<Case>) {
+    let clients = overrides.clients.clone().unwrap_or(vec![64]);
+    let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
+    let mut alone = Vec::new();
+    add("update_index", &clients, &disks, Protocol::Prepared, &mut alone);
+    cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_idle(IDLE_CONNECTIONS))));
 }
 
-fn add(block: &Block, overrides: &Overrides, protocol: Protocol, quick: bool, cases: &mut Vec<Case>) {
-    let usual = if quick { block.quick } else { block.clients };
-    let clients = overrides.clients.clone().unwrap_or(usual.to_vec());
-    let disks = overrides.disks.clone().unwrap_or(block.disks.to_vec());
-    for name in block.workloads {
-        let workload = workload::find(name).expect("tables name workloads that exist");
-        add_workload(workload, &clients, &disks, protocol, cases);
-    }
-}
-
-fn add_workload(
-    workload: &'static Workload,
-    clients: &[usize],
-    disks: &[Disk],
-    protocol: Protocol,
-    cases: &mut Vec<Case>,
-) {
-    for disk in disks {
-        let protocol = workload.protocol(protocol);
-        cases.extend(clients.iter().map(|clients| Case {
-            workload,
-            clients: *clients,
-            disk: *disk,
-            protocol,
-            large_mib: None,
-        }));
+fn pipeline(overrides: &Overrides, quick: bool, out: &mut Vec<(usize, Disk)>) {
+    let usual: &[usize] = if quick { &[1, 64] } else { &[1, 2, 4, 16, 64, 256, 512] };
+    let threads = overrides.clients.clone().unwrap_or(usual.to_vec());
+    for disk in overrides.disks.clone().unwrap_or(vec![Disk::FAST]) {
+        out.extend(threads.iter().map(|threads| (*threads, disk)));
     }
 }
 
@@ -184,8 +290,15 @@ pub fn listing() -> String {
     for block in BLOCKS {
         out.push_str(&format!("  {:17} {}\n", block.table, block.about));
     }
-    out.push_str("  large             small inserts while a large transaction commits\n");
-    out.push_str("  memory            resident memory of an idle server, and with 1,000 idle connections\n");
+    for (name, about) in [
+        (LARGE, "small inserts while a large transaction commits"),
+        (IDLE, "updates beside 5,000 connections that do nothing"),
+        (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
+        (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
+        (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in 20 to 25 minutes"),
+    ] {
+        out.push_str(&format!("  {name:17} {about}\n"));
+    }
     out.push_str("\nWorkloads:\n");
     for workload in WORKLOADS {
         out.push_str(&format!("  {:17} {}\n", workload.name, workload.about));
@@ -201,12 +314,16 @@ mod tests {
         all.iter().map(|name| (*name).to_owned()).collect()
     }
 
+    fn asked(all: &[&str], overrides: &Overrides) -> Agenda {
+        agenda(&names(all), overrides, Protocol::Prepared, false).expect("named")
+    }
+
     #[test]
     fn every_table_names_workloads_that_exist() {
         for block in BLOCKS {
-            let named = names(&[block.table]);
-            let agenda = agenda(&named, &Overrides::default(), Protocol::Prepared, false).expect("a table");
-            assert_eq!(agenda.cases.len(), block.workloads.len() * block.disks.len() * block.clients.len());
+            let found = asked(&[block.table], &Overrides::default()).cases.len();
+            let each = if block.variant.is_some() { 2 } else { 1 };
+            assert_eq!(found, each * block.workloads.len() * block.disks.len() * block.clients.len());
         }
     }
 
@@ -214,20 +331,38 @@ mod tests {
     fn lists_given_replace_those_of_tables_and_workloads() {
         let overrides =
             Overrides { clients: Some(vec![2, 3]), disks: Some(vec![Disk::SSD]), large_mib: None };
-        let agenda =
-            agenda(&names(&["A", "insert", "memory"]), &overrides, Protocol::Prepared, true).expect("named");
+        let agenda = asked(&["A", "insert", "memory", "pipeline"], &overrides);
         let clients: Vec<usize> = agenda.cases.iter().map(|case| case.clients).collect();
-        assert_eq!(clients, [2, 3, 2, 3]);
+        assert_eq!(clients, [2, 3, 2, 3, 2, 3]);
         assert!(agenda.cases.iter().all(|case| case.disk == Disk::SSD && case.protocol == Protocol::Text));
         assert!(agenda.memory);
+        assert_eq!(agenda.pipeline, [(2, Disk::SSD), (3, Disk::SSD)]);
     }
 
     #[test]
-    fn small_transactions_are_measured_without_and_with_the_large_one() {
-        let overrides = Overrides { large_mib: Some(5), ..Overrides::default() };
-        let agenda = agenda(&names(&["large"]), &overrides, Protocol::Prepared, false).expect("named");
-        let titles: Vec<String> = agenda.cases.iter().map(Case::name).collect();
-        assert_eq!(titles, ["slap", "slap beside 5 MiB"]);
+    fn names_say_what_is_beside_and_what_is_off() {
+        let overrides = Overrides { large_mib: Some(5), clients: Some(vec![4]), ..Overrides::default() };
+        let titles: Vec<String> =
+            asked(&["large", "idle", "B"], &overrides).cases.iter().map(Case::name).collect();
+        let expected = [
+            "slap",
+            "slap beside 5 MiB",
+            "update_index",
+            "update_index beside 5000 idle",
+            "contended",
+            "contended",
+            "contended, early release off",
+            "contended, early release off",
+        ];
+        assert_eq!(titles, expected);
+    }
+
+    #[test]
+    fn what_two_tables_share_is_measured_once() {
+        let overrides =
+            Overrides { clients: Some(vec![16]), disks: Some(vec![Disk::SSD]), large_mib: Some(1) };
+        let titles: Vec<String> = asked(&["large", "A"], &overrides).cases.iter().map(Case::name).collect();
+        assert_eq!(titles, ["slap", "slap beside 1 MiB", "slap, adaptive grouping off"]);
     }
 
     #[test]

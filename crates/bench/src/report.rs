@@ -2,12 +2,30 @@
 
 use std::fmt::Write;
 
-use crate::results::{CaseResult, Memory, Results};
+use crate::goals;
+use crate::results::{CaseResult, Memory, PipelineResult, Results};
 use crate::sample::{Sample, Spread};
 
 /// The base of ratios, and what is compared with it.
-const BASE: &str = "mariadb";
-const SUBJECT: &str = "cohort";
+pub const BASE: &str = "mariadb";
+pub const SUBJECT: &str = "cohort";
+
+/// Around the results in docs/benchmarks.md.
+const RESULTS_BEGIN: &str = "<!-- results begin -->\n";
+const RESULTS_END: &str = "<!-- results end -->\n";
+
+/// Stages of a commit in their order.
+pub const STAGES: &[&str] = &[
+    "prepare",
+    "order_wait",
+    "order_work",
+    "queue",
+    "write",
+    "flush",
+    "replica_wait",
+    "publish",
+    "acknowledge",
+];
 
 /// A table, in any form.
 pub struct Table {
@@ -29,9 +47,22 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-/// One table for each disk with one line for each case; then memory.
+/// A page with the tables in its place for results; `None` if it has no such place.
+pub fn into_page(page: &str, results: &Results) -> Option<String> {
+    let (before, rest) = page.split_once(RESULTS_BEGIN)?;
+    let (_, after) = rest.split_once(RESULTS_END)?;
+    Some(format!("{before}{RESULTS_BEGIN}\n{}\n{RESULTS_END}{after}", markdown(results)))
+}
+
+/// The goals; for each disk a line for each case: rates, latencies, stages; then what needs no cases.
 pub fn tables(results: &Results) -> Vec<Table> {
-    let mut tables: Vec<Table> = disks(results).into_iter().map(|disk| cases(results, disk)).collect();
+    let mut tables: Vec<Table> = goals::table(results).into_iter().collect();
+    tables.extend(disks(results).into_iter().map(|disk| cases(results, disk)));
+    tables.extend(disks(results).into_iter().map(|disk| latencies(results, disk)));
+    tables.extend(stages(results));
+    if !results.pipeline.is_empty() {
+        tables.push(pipeline(results));
+    }
     if !results.memory.is_empty() {
         tables.push(memory(results));
     }
@@ -95,7 +126,7 @@ pub fn disk_title(disk: &str) -> String {
 fn cases(results: &Results, disk: &str) -> Table {
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
     let has_ratio = names.contains(&BASE) && names.contains(&SUBJECT);
-    let columns = ["/s", " p50 / p99 / max ms", " group", " flushes per group", " CPU us"];
+    let columns = ["/s", " group", " flushes per group", " flushes/s", " CPU us"];
     let mut head: Vec<String> = vec!["workload".into(), "clients".into()];
     for (index, column) in columns.iter().enumerate() {
         head.extend(names.iter().map(|name| format!("{name}{column}")));
@@ -105,7 +136,7 @@ fn cases(results: &Results, disk: &str) -> Table {
     }
     let row = |case: &CaseResult| {
         let mut cells = vec![workload_name(case), case.clients.to_string()];
-        for (index, column) in [rate, latency, group, flushes, processor].iter().enumerate() {
+        for (index, column) in [rate, group, flushes, flush_rate, processor].iter().enumerate() {
             cells.extend(case.samples.iter().map(|samples| column(samples)));
             if index == 0 && has_ratio {
                 cells.push(ratio(&names, case).map_or("-".into(), |ratio| format!("**{ratio:.2}**")));
@@ -115,6 +146,81 @@ fn cases(results: &Results, disk: &str) -> Table {
     };
     let rows = results.cases.iter().filter(|case| case.disk == disk).map(row).collect();
     Table { title: disk_title(disk), head, rows }
+}
+
+/// Percentiles of the transactions' latency.
+fn latencies(results: &Results, disk: &str) -> Table {
+    let mut head = vec!["workload".to_owned(), "clients".to_owned()];
+    let percentiles: [(&str, fn(&Sample) -> f64); 5] = [
+        ("p50", |s| s.p50_us),
+        ("p95", |s| s.p95_us),
+        ("p99", |s| s.p99_us),
+        ("p99.9", |s| s.p999_us),
+        ("max", |s| s.max_us),
+    ];
+    for server in &results.servers {
+        head.extend(percentiles.iter().map(|(name, _)| format!("{} {name}", server.name)));
+    }
+    let row = |case: &CaseResult| {
+        let mut cells = vec![workload_name(case), case.clients.to_string()];
+        for samples in &case.samples {
+            cells.extend(percentiles.iter().map(|(_, figure)| {
+                let ms = Spread::of(samples, |s| Some(figure(s) / 1000.0));
+                ms.map_or("-".into(), |ms| short(ms.median))
+            }));
+        }
+        cells
+    };
+    let rows = results.cases.iter().filter(|case| case.disk == disk).map(row).collect();
+    Table { title: format!("{}: latency, ms", disk_title(disk)), head, rows }
+}
+
+/// Medians of the microseconds that a transaction spends in each of [`STAGES`], if the server tells.
+pub fn stages_of(samples: &[Sample]) -> Option<Vec<f64>> {
+    let stage = |stage: &&str| {
+        let of = |s: &Sample| Some(s.stages_us.iter().find(|(name, _)| name == stage)?.1);
+        Spread::of(samples, of).map_or(0.0, |us| us.median)
+    };
+    samples.iter().any(|s| !s.stages_us.is_empty()).then(|| STAGES.iter().map(stage).collect())
+}
+
+/// What a transaction's time from COMMIT to OK is spent on, for servers that tell.
+fn stages(results: &Results) -> Option<Table> {
+    let mut head: Vec<String> = ["workload", "clients", "disk", "us in all"].map(str::to_owned).to_vec();
+    head.extend(STAGES.iter().map(|stage| stage.replace('_', " ")));
+    let mut rows = Vec::new();
+    for case in &results.cases {
+        for samples in &case.samples {
+            let Some(us) = stages_of(samples) else { continue };
+            let total: f64 = us.iter().sum();
+            if total <= 0.0 {
+                continue;
+            }
+            let mut cells =
+                vec![workload_name(case), case.clients.to_string(), case.disk.clone(), short(total)];
+            cells.extend(us.iter().map(|us| format!("{:.1} %", 100.0 * us / total)));
+            rows.push(cells);
+        }
+    }
+    let title = "Share of each stage in a transaction's time from COMMIT to OK".to_owned();
+    (!rows.is_empty()).then_some(Table { title, head, rows })
+}
+
+fn pipeline(results: &Results) -> Table {
+    let row = |of: &PipelineResult| {
+        vec![
+            of.threads.to_string(),
+            of.disk.clone(),
+            format!("{:.0}", of.per_second),
+            format!("{:.1}", of.group_size),
+            format!("{:.0}", of.flush_us),
+        ]
+    };
+    Table {
+        title: "The commit pipeline without SQL: hardened transactions of 200 bytes".to_owned(),
+        head: ["threads", "disk", "transactions/s", "group", "flush us"].map(str::to_owned).to_vec(),
+        rows: results.pipeline.iter().map(row).collect(),
+    }
 }
 
 fn workload_name(case: &CaseResult) -> String {
@@ -140,19 +246,16 @@ fn rate(samples: &[Sample]) -> String {
     })
 }
 
-fn latency(samples: &[Sample]) -> String {
-    let ms = |figure: fn(&Sample) -> f64| {
-        Spread::of(samples, |s| Some(figure(s) / 1000.0)).map_or("-".into(), |s| short(s.median))
-    };
-    format!("{} / {} / {}", ms(|s| s.p50_us), ms(|s| s.p99_us), ms(|s| s.max_us))
-}
-
 fn group(samples: &[Sample]) -> String {
     Spread::of(samples, |s| s.group_size).map_or("-".into(), |s| format!("{:.1}", s.median))
 }
 
 fn flushes(samples: &[Sample]) -> String {
     Spread::of(samples, |s| s.flushes_per_group).map_or("-".into(), |s| format!("{:.2}", s.median))
+}
+
+fn flush_rate(samples: &[Sample]) -> String {
+    Spread::of(samples, |s| s.flushes_per_second).map_or("-".into(), |s| format!("{:.0}", s.median))
 }
 
 fn processor(samples: &[Sample]) -> String {
@@ -218,6 +321,28 @@ mod tests {
             text.contains("| insert (text) | 64 | 500 (400..510) | 250 (100..300) | **2.00** |"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_place_of_results_in_a_page_is_filled_again_and_again() {
+        let page = format!("# Title\n{RESULTS_BEGIN}old\n{RESULTS_END}behind\n");
+        let results = results(&[("mariadb", &[100.0])]);
+        let filled = into_page(&page, &results).expect("has a place");
+        assert!(filled.starts_with("# Title\n") && filled.ends_with("behind\n") && !filled.contains("old"));
+        assert_eq!(into_page(&filled, &results), Some(filled));
+        assert_eq!(into_page("# Title\n", &results), None);
+    }
+
+    #[test]
+    fn stages_are_shares_of_their_sum_and_servers_that_do_not_tell_have_no_line() {
+        let mut results = results(&[("cohort", &[1.0]), ("mariadb", &[1.0])]);
+        results.cases[0].samples[0][0].stages_us = vec![("flush".into(), 30.0), ("queue".into(), 10.0)];
+        let table = stages(&results).expect("told");
+        assert_eq!(table.rows.len(), 1);
+        let column = |name: &str| table.head.iter().position(|h| h == name).expect("a stage");
+        assert_eq!(table.rows[0][column("us in all")], "40.0");
+        assert_eq!(table.rows[0][column("flush")], "75.0 %");
+        assert_eq!(table.rows[0][column("queue")], "25.0 %");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub struct Results {
     pub servers: Vec<ServerInfo>,
     pub cases: Vec<CaseResult>,
     pub memory: Vec<Memory>,
+    pub pipeline: Vec<PipelineResult>,
 }
 
 /// What was measured on.
@@ -61,6 +62,17 @@ pub struct Memory {
     pub connected_bytes: u64,
 }
 
+/// The commit pipeline without SQL.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PipelineResult {
+    pub threads: u64,
+    pub disk: String,
+    /// Hardened transactions.
+    pub per_second: f64,
+    pub group_size: f64,
+    pub flush_us: f64,
+}
+
 impl Results {
     pub fn to_json(&self) -> Value {
         let case = |case: &CaseResult| {
@@ -77,6 +89,12 @@ impl Results {
                 "connections": memory.connections, "connected_bytes": memory.connected_bytes,
             })
         };
+        let pipeline = |of: &PipelineResult| {
+            json!({
+                "threads": of.threads, "disk": of.disk, "per_second": of.per_second,
+                "group_size": of.group_size, "flush_us": of.flush_us,
+            })
+        };
         let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
         json!({
             "machine": {
@@ -91,6 +109,7 @@ impl Results {
             "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
             "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
             "memory": self.memory.iter().map(memory).collect::<Vec<_>>(),
+            "pipeline": self.pipeline.iter().map(pipeline).collect::<Vec<_>>(),
         })
     }
 
@@ -123,6 +142,16 @@ impl Results {
                     connected_bytes: memory.get("connected_bytes")?.as_u64()?,
                 })
             })?,
+            pipeline: list(value, "pipeline", |of| {
+                Some(PipelineResult {
+                    threads: of.get("threads")?.as_u64()?,
+                    disk: text(of, "disk")?,
+                    per_second: of.get("per_second")?.as_f64()?,
+                    group_size: of.get("group_size")?.as_f64()?,
+                    flush_us: of.get("flush_us")?.as_f64()?,
+                })
+            })
+            .unwrap_or_default(),
         })
     }
 }
@@ -161,6 +190,7 @@ mod tests {
                 ..CaseResult::default()
             }],
             memory: vec![Memory { server: "mariadb".into(), idle_bytes: 7, ..Memory::default() }],
+            pipeline: vec![PipelineResult { threads: 8, per_second: 1.5, ..PipelineResult::default() }],
             ..Results::default()
         };
         let text = results.to_json().to_string();

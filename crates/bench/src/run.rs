@@ -4,7 +4,6 @@
 //! repetition to the next, so that slow changes of the machine hit all alike. The first trouble with a server ends the run without results:
 //! a ratio against a server that fails means nothing.
 
-use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,11 +13,13 @@ use crate::driver::{self, Load, Moment};
 use crate::interrupt;
 use crate::large::Large;
 use crate::memory;
+use crate::pipeline;
 use crate::plan::{Agenda, Case};
+use crate::progress::Progress;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
-use crate::servers::{Contestant, Server, Setup};
+use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::workload::Scale;
 
@@ -38,6 +39,7 @@ pub struct Run {
 
 /// A started server with a connection for counters.
 struct Contender {
+    kind: Kind,
     server: Server,
     connection: Connection,
 }
@@ -75,6 +77,15 @@ pub fn run(run: &Run) -> Result<Results, String> {
         },
         ..Results::default()
     };
+    let mut progress = Progress::new(run.steps());
+    for (threads, disk) in &run.agenda.pipeline {
+        progress.show(&format!("bare pipeline, {threads} threads"));
+        results.pipeline.push(pipeline::measure(dir, *threads, *disk, run.measure)?);
+        progress.step();
+        if interrupt::is_requested() {
+            return Err("interrupted".to_owned());
+        }
+    }
     if run.agenda.memory {
         for contestant in &run.contestants {
             let (memory, info) = memory::measure(contestant, &run.setup)?;
@@ -98,11 +109,23 @@ pub fn run(run: &Run) -> Result<Results, String> {
                 case.clients,
                 case.disk.name()
             );
-            results.cases.push(measure_case(run, case, &mut contenders, &title)?);
-            say_case(&title, &results);
+            let result = measure_case(run, case, &mut contenders, &title, &mut progress)?;
+            results.cases.push(result);
+            say_case(&title, &results, &progress);
         }
     }
     Ok(results)
+}
+
+impl Run {
+    /// Measurements in all.
+    fn steps(&self) -> usize {
+        let of = |case: &Case| {
+            let servers = self.contestants.iter().filter(|contestant| case.has(contestant.kind)).count();
+            servers * self.repeats.min(case.repeats_max)
+        };
+        self.agenda.pipeline.len() + self.agenda.cases.iter().map(of).sum::<usize>()
+    }
 }
 
 fn machine(run: &Run) -> Result<Machine, String> {
@@ -146,7 +169,7 @@ fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
         return Err(server.complaint("its flushes cannot be counted: the preloaded library saw none"));
     }
     server.pause();
-    Ok(Contender { server, connection })
+    Ok(Contender { kind: contestant.kind, server, connection })
 }
 
 fn measure_case(
@@ -154,29 +177,33 @@ fn measure_case(
     case: &Case,
     contenders: &mut [Contender],
     title: &str,
+    progress: &mut Progress,
 ) -> Result<CaseResult, String> {
     let mut samples = vec![Vec::new(); contenders.len()];
-    for repeat in 0..run.repeats {
-        let mut order: Vec<usize> = (0..contenders.len()).collect();
+    let repeats = run.repeats.min(case.repeats_max);
+    for repeat in 0..repeats {
+        let mut order: Vec<usize> =
+            (0..contenders.len()).filter(|index| case.has(contenders[*index].kind)).collect();
         if repeat % 2 == 1 {
             order.reverse();
         }
         for index in order {
             let contender = &mut contenders[index];
             let name = contender.server.label.clone();
-            let label = format!("{title}: {name} {}/{}", repeat + 1, run.repeats);
+            let label = format!("{title}: {name} {}/{repeats}", repeat + 1);
             contender.server.resume();
             contender.server.flushes.set_delay(case.disk.flush);
-            let sample = measure(run, case, contender, &label);
+            let sample = measure(run, case, contender, &label, progress);
             contender.server.flushes.set_delay(Duration::ZERO);
             if interrupt::is_requested() {
                 return Err("interrupted".to_owned());
             }
             samples[index].push(sample.map_err(|error| {
-                clear_line();
+                progress.clear();
                 contender.complaint(&format!("{}, {} clients: {error}", case.name(), case.clients))
             })?);
             contender.server.pause();
+            progress.step();
         }
     }
     Ok(CaseResult {
@@ -188,7 +215,31 @@ fn measure_case(
     })
 }
 
-fn measure(run: &Run, case: &Case, contender: &mut Contender, label: &str) -> Result<Sample, String> {
+/// Measures with the settings of the case's variant, which go back afterwards.
+fn measure(
+    run: &Run,
+    case: &Case,
+    contender: &mut Contender,
+    label: &str,
+    progress: &Progress,
+) -> Result<Sample, String> {
+    let Some(variant) = case.variant else { return measure_as_set(run, case, contender, label, progress) };
+    let set = |contender: &mut Contender, sql: &str| {
+        contender.connection.query(sql).map(drop).map_err(|error| format!("{sql}: {error}"))
+    };
+    set(contender, variant.set)?;
+    let sample = measure_as_set(run, case, contender, label, progress)?;
+    set(contender, variant.reset)?;
+    Ok(sample)
+}
+
+fn measure_as_set(
+    run: &Run,
+    case: &Case,
+    contender: &mut Contender,
+    label: &str,
+    progress: &Progress,
+) -> Result<Sample, String> {
     let load = Load {
         address: contender.server.address.clone(),
         schema: SCHEMA.to_owned(),
@@ -201,8 +252,8 @@ fn measure(run: &Run, case: &Case, contender: &mut Contender, label: &str) -> Re
         measure: run.measure,
     };
     let text = |error: ConnectionError| error.to_string();
-    let mut idle = Vec::with_capacity(run.idle);
-    for _ in 0..run.idle {
+    let mut idle = Vec::new();
+    for _ in 0..run.idle + case.idle {
         idle.push(Connection::open(&load.address, SCHEMA).map_err(text)?);
     }
     let mut large = match case.large_mib {
@@ -214,37 +265,24 @@ fn measure(run: &Run, case: &Case, contender: &mut Contender, label: &str) -> Re
         Moment::MeasureBegins => before = Counters::read(&contender.server, &mut contender.connection),
         Moment::Tick(done) => {
             large.iter_mut().for_each(Large::commit);
-            progress(&format!("{label}, {done} transactions"));
+            progress.show(&format!("{label}, {done} transactions"));
         }
         Moment::MeasureEnds => after = Counters::read(&contender.server, &mut contender.connection),
     })?;
     if let Some(took) = large.and_then(Large::finish) {
         let took = took.map_err(|error| format!("the large transaction: {error}"))?;
-        clear_line();
-        eprintln!("{label}: the large transaction committed in {:.2} s", took.as_secs_f64());
+        progress.say(&format!("{label}: the large transaction committed in {:.2} s", took.as_secs_f64()));
+        // What is left of it would only disturb the next case.
+        contender.connection.query("DROP TABLE large").map_err(text)?;
     }
-    let sample = Sample::new(&outcome, before.map_err(text)?, after.map_err(text)?);
+    let sample = Sample::new(&outcome, &before.map_err(text)?, &after.map_err(text)?);
     if outcome.latencies.total() == 0 {
         return Err("no transaction ended within the measurement".to_owned());
     }
     Ok(sample)
 }
 
-fn progress(text: &str) {
-    if stderr().is_terminal() {
-        eprint!("\r\x1b[K{text}");
-        let _ = stderr().flush();
-    }
-}
-
-fn clear_line() {
-    if stderr().is_terminal() {
-        eprint!("\r\x1b[K");
-    }
-}
-
-fn say_case(title: &str, results: &Results) {
-    clear_line();
+fn say_case(title: &str, results: &Results, progress: &Progress) {
     let Some(case) = results.cases.last() else { return };
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
     let mut line = format!("{title}:");
@@ -259,5 +297,5 @@ fn say_case(title: &str, results: &Results) {
     if let Some(ratio) = report::ratio(&names, case) {
         line.push_str(&format!("  ratio {ratio:.2}"));
     }
-    eprintln!("{line}");
+    progress.say(&line);
 }

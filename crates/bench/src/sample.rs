@@ -8,11 +8,13 @@ use crate::process;
 use crate::servers::Server;
 
 /// Counters of a server at one moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counters {
     commits: u64,
     groups: u64,
     flushes: FlushCounts,
+    /// Microseconds that transactions spent in each stage of their commits, where the server tells.
+    stages: Vec<(String, u64)>,
     processor_seconds: f64,
     /// Of this program.
     load_seconds: f64,
@@ -31,11 +33,21 @@ impl Counters {
             commits: value("Binlog_commits"),
             groups: value("Binlog_group_commits"),
             flushes: server.flushes.counts(),
+            stages: stages(connection)?,
             processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
             load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
             machine_seconds: process::machine_seconds().unwrap_or(0.0),
         })
     }
+}
+
+fn stages(connection: &mut Connection) -> Result<Vec<(String, u64)>, ConnectionError> {
+    let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort\\_%\\_us\\_trx\\_total'")?;
+    let stage = |row: &Vec<Option<String>>| {
+        let name = row[0].as_deref()?.strip_prefix("Cohort_")?.strip_suffix("_us_trx_total")?;
+        Some((name.to_owned(), row[1].as_deref()?.parse().ok()?))
+    };
+    Ok(rows.iter().filter_map(stage).collect())
 }
 
 /// One measurement. Ratios whose divisor did not occur are absent.
@@ -52,6 +64,10 @@ pub struct Sample {
     pub group_size: Option<f64>,
     /// Calls of fsync and fdatasync by commit group.
     pub flushes_per_group: Option<f64>,
+    /// Calls of fsync and fdatasync.
+    pub flushes_per_second: Option<f64>,
+    /// Microseconds of a transaction in each stage of its commit, where the server tells.
+    pub stages_us: Vec<(String, f64)>,
     /// How long a flush took on average.
     pub flush_us: Option<f64>,
     /// Processor time of the server by transaction.
@@ -61,7 +77,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub fn new(outcome: &crate::driver::Outcome, before: Counters, after: Counters) -> Sample {
+    pub fn new(outcome: &crate::driver::Outcome, before: &Counters, after: &Counters) -> Sample {
         let us = |p: f64| outcome.latencies.percentile(p) as f64 / 1000.0;
         let transactions = outcome.latencies.total() as f64;
         let groups = (after.groups - before.groups) as f64;
@@ -72,6 +88,11 @@ impl Sample {
         let others = (after.machine_seconds - before.machine_seconds - processor - load).max(0.0);
         let processors = std::thread::available_parallelism().map_or(0.0, |n| n.get() as f64);
         let ratio = |of: f64, by: f64| (by > 0.0).then(|| of / by);
+        let commits = (after.commits - before.commits) as f64;
+        let stage = |(name, us): &(String, u64)| {
+            let earlier = before.stages.iter().find(|(n, _)| n == name).map_or(0, |(_, us)| *us);
+            Some((name.clone(), ratio((us - earlier) as f64, commits)?))
+        };
         Sample {
             per_second: transactions / outcome.seconds,
             p50_us: us(0.5),
@@ -80,8 +101,10 @@ impl Sample {
             p999_us: us(0.999),
             max_us: us(1.0),
             retries: outcome.retries,
-            group_size: ratio((after.commits - before.commits) as f64, groups),
+            group_size: ratio(commits, groups),
             flushes_per_group: ratio(flushes, groups),
+            flushes_per_second: ratio(flushes, outcome.seconds),
+            stages_us: after.stages.iter().filter_map(stage).collect(),
             flush_us: ratio(flush_ns / 1000.0, flushes),
             processor_us: ratio(processor * 1e6, transactions),
             others_share: ratio(others, processors * outcome.seconds),
@@ -89,6 +112,8 @@ impl Sample {
     }
 
     pub fn to_json(&self) -> Value {
+        let stages: serde_json::Map<String, Value> =
+            self.stages_us.iter().map(|(name, us)| (name.clone(), json!(us))).collect();
         json!({
             "per_second": self.per_second,
             "p50_us": self.p50_us,
@@ -99,6 +124,8 @@ impl Sample {
             "retries": self.retries,
             "group_size": self.group_size,
             "flushes_per_group": self.flushes_per_group,
+            "flushes_per_second": self.flushes_per_second,
+            "stages_us": stages,
             "flush_us": self.flush_us,
             "processor_us": self.processor_us,
             "others_share": self.others_share,
@@ -117,6 +144,10 @@ impl Sample {
             retries: value.get("retries")?.as_u64()?,
             group_size: number("group_size"),
             flushes_per_group: number("flushes_per_group"),
+            flushes_per_second: number("flushes_per_second"),
+            stages_us: value.get("stages_us").and_then(Value::as_object).map_or(Vec::new(), |stages| {
+                stages.iter().filter_map(|(name, us)| Some((name.clone(), us.as_f64()?))).collect()
+            }),
             flush_us: number("flush_us"),
             processor_us: number("processor_us"),
             others_share: number("others_share"),
@@ -174,6 +205,7 @@ mod tests {
             p50_us: 1.0,
             retries: 3,
             flushes_per_group: Some(2.0),
+            stages_us: vec![("flush".into(), 120.5)],
             ..Sample::default()
         };
         assert_eq!(Sample::from_json(&sample.to_json()), Some(sample));

@@ -1,7 +1,7 @@
 //! The bare commit pipeline over the real log on the real disk, without engines, binlog and SQL.
 //!
-//! `cargo run --release -p cohort-commit --example pipeline_speed [FOLDER]` prints hardened transactions/s by number of threads that order
-//! transactions of 200 bytes. Threads do not wait for their transactions (deferred acknowledgement); each has at most 1,000 on the way.
+//! `cargo run --release -p cohort-commit --example pipeline_speed [FOLDER [SECONDS [THREADS...]]]` prints hardened transactions/s by number
+//! of threads that order transactions of 200 bytes; `./x bench pipeline` runs it with flushes of a fixed time. Threads do not wait for their transactions (deferred acknowledgement); each has at most 1,000 on the way.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use cohort_vfs::World;
 
 const TRX_BYTES: usize = 200;
 const ON_THE_WAY_MAX: u64 = 1000;
-const TIME: Duration = Duration::from_secs(3);
+const SECONDS: f64 = 3.0;
+const THREADS: [usize; 7] = [1, 2, 4, 16, 64, 256, 512];
 
 /// Takes redo and keeps nothing.
 struct Sink;
@@ -61,7 +62,7 @@ impl Wake for Counter {
     }
 }
 
-fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
+fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
     let locks = LockTable::new(1, None);
     let options = CoordinatorOptions {
         datadir: folder,
@@ -86,7 +87,7 @@ fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
             scope.spawn(move || {
                 let done = Arc::new(Counter::default());
                 let mut sent = 0;
-                while start.elapsed() < TIME {
+                while start.elapsed() < time {
                     let redo = vec![(ParticipantId(1), Redo { bytes: vec![7; TRX_BYTES] })];
                     let locks = locks.owner(TrxId(thread));
                     let request = CommitRequest { redo, binlog: None, locks, client: None };
@@ -109,12 +110,16 @@ fn run(folder: PathBuf, threads: usize) -> (f64, f64, f64) {
 }
 
 fn main() {
-    let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let seconds = arguments.next().map_or(SECONDS, |text| text.parse().expect("seconds"));
+    let given: Vec<usize> = arguments.map(|text| text.parse().expect("a number of threads")).collect();
+    let all = if given.is_empty() { THREADS.to_vec() } else { given };
     println!("threads  transactions/s  group size  flush us");
-    for threads in [1, 2, 4, 16, 64, 256, 512] {
+    for threads in all {
         let dir = folder.join(format!("pipeline-{}-{threads}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
-        let (rate, group, flush_us) = run(dir.clone(), threads);
+        let (rate, group, flush_us) = run(dir.clone(), Duration::from_secs_f64(seconds), threads);
         println!("{threads:7}  {rate:14.0}  {group:10.1}  {flush_us:8.0}");
         std::fs::remove_dir_all(&dir).expect("removes");
     }
