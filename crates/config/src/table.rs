@@ -202,10 +202,10 @@ settings! {
     GtidPosAutoEngines = Setting::inert("gtid_pos_auto_engines", text(""), "the position is kept in the commit record").no_option().doc("Engines with their own position table.");
     GtidCleanupBatchSize = Setting::inert("gtid_cleanup_batch_size", num(64, 0, i32::MAX as u64), "the position is kept in the commit record").doc("Rows to clean at once in the position table.");
     LastGtid = Setting::session("last_gtid", text("")).read_only().computed().doc("GTID of the session's last transaction.");
-    RplSemiSyncMasterEnabled = Setting::inert("rpl_semi_sync_master_enabled", flag(false), "semi-synchronous replication is not there yet").doc("Wait for a replica's acknowledgement before a commit is published.");
-    RplSemiSyncMasterTimeout = Setting::inert("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX), "semi-synchronous replication is not there yet").doc("The longest such wait.").unit("milliseconds");
-    RplSemiSyncMasterWaitPoint = Setting::inert("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"]), "semi-synchronous replication is not there yet").doc("Where a commit waits.");
-    RplSemiSyncMasterWaitNoSlave = Setting::inert("rpl_semi_sync_master_wait_no_slave", flag(true), "semi-synchronous replication is not there yet").doc("Wait even when no replica is connected.");
+    RplSemiSyncMasterEnabled = Setting::global("rpl_semi_sync_master_enabled", flag(false)).doc("Wait for a replica's acknowledgement before a commit is published.");
+    RplSemiSyncMasterTimeout = Setting::global("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX)).doc("The longest such wait.").unit("milliseconds");
+    RplSemiSyncMasterWaitPoint = Setting::global("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"])).doc("Where a commit waits.");
+    RplSemiSyncMasterWaitNoSlave = Setting::global("rpl_semi_sync_master_wait_no_slave", flag(true)).doc("Wait even when no replica is connected.");
     RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).doc("Acknowledge to the source.");
     SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).doc("Threads that apply transactions in parallel.");
     SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).doc("What may be applied in parallel.");

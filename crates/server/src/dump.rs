@@ -158,7 +158,7 @@ fn listen(connection: &Connection, source: &Source, handle: &Arc<DumpHandle>) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => break,
         }
-        if !take_packets(&mut input) {
+        if !take_packets(&mut input, source, handle) {
             break;
         }
     }
@@ -166,7 +166,7 @@ fn listen(connection: &Connection, source: &Source, handle: &Arc<DumpHandle>) {
 }
 
 /// False if the replica says goodbye, or something that nobody says here.
-fn take_packets(input: &mut InputBuffer) -> bool {
+fn take_packets(input: &mut InputBuffer, source: &Source, handle: &DumpHandle) -> bool {
     loop {
         // Each acknowledgement, like each command, starts at 0.
         input.expect_sequence(0);
@@ -174,6 +174,7 @@ fn take_packets(input: &mut InputBuffer) -> bool {
             Ok(None) => return true,
             Ok(Some(packet)) => match input.payload(&packet) {
                 [QUIT] => return false,
+                payload if source.take_acknowledgement(handle, payload) => {}
                 _ => return false,
             },
             Err(_) => return false,

@@ -21,6 +21,7 @@
 //! | `metrics` | the HTTP endpoint: Prometheus, and a page with live charts |
 //! | `flush_watch` | the warning of slow flushes |
 //! | `epoll` | the system calls |
+//! | `semi_sync` | settings and status of semi-synchronous commits |
 //! | `error_log` | the error log |
 
 mod accounts;
@@ -42,6 +43,7 @@ pub mod machine;
 pub mod metrics;
 mod ownership;
 mod pool;
+mod semi_sync;
 mod server;
 pub mod signals;
 mod sql_backend;

@@ -121,7 +121,7 @@ fn serve(
     flush_watch::apply_threshold(&commit, globals);
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
     let accounts = Arc::new(CatalogAccounts(Arc::clone(&storage.catalog)));
-    let backend = Arc::new(SqlBackend::new(storage, world, globals, &status));
+    let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
     match backend.drop_orphans() {
         Ok(0) => {}
         Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left behind were freed")),

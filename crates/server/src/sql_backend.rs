@@ -17,8 +17,9 @@ use crate::backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
 use crate::binlog_expiry::BinlogExpiry;
-use crate::flush_watch;
+use crate::error_log::ErrorLog;
 use crate::storage::{self, Storage};
+use crate::{flush_watch, semi_sync};
 
 /// Runs SQL over the storage of a data directory.
 pub struct SqlBackend {
@@ -29,7 +30,13 @@ pub struct SqlBackend {
 
 impl SqlBackend {
     /// A database over storage that is open.
-    pub fn new(storage: Storage, world: &World, globals: &Arc<Globals>, status: &Arc<Status>) -> SqlBackend {
+    pub fn new(
+        storage: Storage,
+        world: &World,
+        globals: &Arc<Globals>,
+        status: &Arc<Status>,
+        log: &ErrorLog,
+    ) -> SqlBackend {
         let commit = Arc::clone(&storage.commit);
         let spill = Some(Arc::clone(commit.spill_dir()));
         let db = Database::new(DatabaseParts {
@@ -45,7 +52,15 @@ impl SqlBackend {
             virtual_tables: cohort_exec::information_schema(),
         });
         let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
-        let source = commit.binlog_files().map(|_| Arc::new(Source::new(Arc::clone(&commit), server_id)));
+        let source = commit.binlog_files().map(|files| {
+            let semi_sync_log = semi_sync::log(log, &files);
+            Arc::new(Source::new(Arc::clone(&commit), server_id, semi_sync_log))
+        });
+        if let Some(source) = &source {
+            // Nothing waits yet that would have to be let out.
+            let _ = source.semi_sync().configure(semi_sync::options(globals));
+            status.register(Box::new(semi_sync::SemiSyncStatus(Arc::clone(source))));
+        }
         let facts = Arc::new(Facts {
             source: source.clone(),
             commit,
@@ -367,6 +382,15 @@ impl ServerFacts for Facts {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
             VarId::SlowFlushWarningMs => flush_watch::apply_threshold(&self.commit, &self.globals),
+            VarId::RplSemiSyncMasterEnabled
+            | VarId::RplSemiSyncMasterTimeout
+            | VarId::RplSemiSyncMasterWaitPoint
+            | VarId::RplSemiSyncMasterWaitNoSlave => {
+                if let Some(source) = &self.source {
+                    let configured = source.semi_sync().configure(semi_sync::options(&self.globals));
+                    configured.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+                }
+            }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogChecksum => {

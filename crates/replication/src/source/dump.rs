@@ -26,7 +26,7 @@ use cohort_types::{ErrorCode, SqlError};
 
 use super::errors::{self, Coordinates};
 use super::feed::{Feed, FeedStep, split_run};
-use super::filter::{Filter, GroupKind, GtidHead, Verdict};
+use super::filter::{Filter, GroupKind, GtidHead, Verdict, ends_group};
 use super::made_up;
 use super::outbox::{Header, LinkGone, Outbox, ReplicaLink};
 use super::registry::{DumpHandle, Source, WhyEnd};
@@ -98,6 +98,10 @@ pub fn run_dump<L: ReplicaLink>(
     link: L,
 ) -> DumpEnd {
     let mut outbox = Outbox::new(link);
+    let acknowledges = request.semi_sync == SemiSyncWish::Acknowledges;
+    if acknowledges {
+        source.semi_sync().add_replica();
+    }
     observer.state(DumpState::Sending);
     let stop = match Dump::open(source, request, handle, observer) {
         Ok(mut dump) => match dump.run(&mut outbox) {
@@ -107,6 +111,9 @@ pub fn run_dump<L: ReplicaLink>(
         Err(error) => Stop::Failed(error),
     };
     observer.state(DumpState::Ending);
+    if acknowledges {
+        source.semi_sync().remove_replica();
+    }
     let flushed = outbox.flush();
     let sequence = outbox.into_sequence();
     match (stop, flushed) {
@@ -137,6 +144,12 @@ struct Dump<'a> {
     /// Where the last event sent or skipped starts and ends.
     last_event: u64,
     last_byte: u64,
+    /// The group that is open.
+    group: Option<GroupKind>,
+    /// Of this run: the end of the event that the replica is to acknowledge.
+    acknowledge_at: Option<u64>,
+    /// Whole groups were sent behind the last one that the replica was asked to acknowledge.
+    is_unconfirmed: bool,
 }
 
 impl<'a> Dump<'a> {
@@ -171,6 +184,9 @@ impl<'a> Dump<'a> {
             file_name: name,
             last_event: start.at.offset,
             last_byte: start.at.offset,
+            group: None,
+            acknowledge_at: None,
+            is_unconfirmed: false,
         })
     }
 
@@ -189,6 +205,7 @@ impl<'a> Dump<'a> {
                         return Err(Stop::Finished);
                     }
                     out.flush()?;
+                    self.note_caught_up();
                     if let Some(step) = self.wait(out, &mut alive)? {
                         self.take(out, step)?;
                     }
@@ -279,6 +296,30 @@ impl<'a> Dump<'a> {
         }
     }
 
+    /// Of an event of the stream; the last one of the last group of a run may want an answer.
+    fn header_of_event(&mut self) -> Header {
+        if self.request.semi_sync == SemiSyncWish::Asynchronous {
+            return Header::Plain;
+        }
+        let end = BinlogPos { file: self.feed.position().file, offset: self.last_byte };
+        if self.acknowledge_at == Some(end.offset) {
+            self.handle.ask(end);
+            self.is_unconfirmed = false;
+            return Header::SemiSyncAcknowledge;
+        }
+        self.is_unconfirmed |= self.group.is_none();
+        Header::SemiSync
+    }
+
+    /// Nothing is left to send. A replica that has shown by its start, or by its answers, that it has everything counts as one
+    /// that has acknowledged.
+    fn note_caught_up(&self) {
+        let acknowledges = self.request.semi_sync == SemiSyncWish::Acknowledges;
+        if acknowledges && !self.is_unconfirmed && !self.handle.is_asked() {
+            self.source.semi_sync().has(self.feed.position());
+        }
+    }
+
     /// The description of the file in whose middle the dump starts.
     fn send_format_of_start<L: ReplicaLink>(&mut self, out: &mut Outbox<L>) -> Result<(), Stop> {
         let number = self.start.file;
@@ -317,6 +358,7 @@ impl<'a> Dump<'a> {
         // The feed keeps the bytes until its next step; the run is taken out so that `self` stays free.
         let run = self.feed.take_run();
         self.last_byte = at.offset;
+        self.acknowledge_at = self.last_group_end(run.bytes(), at);
         let mut outcome = Ok(());
         for event in split_run(run.bytes()) {
             self.last_event = self.last_byte;
@@ -330,8 +372,34 @@ impl<'a> Dump<'a> {
         outcome
     }
 
+    /// The end of the last group in a run, if the replica is to acknowledge it: once for many groups that come together.
+    fn last_group_end(&self, run: &[u8], at: BinlogPos) -> Option<u64> {
+        if self.request.semi_sync == SemiSyncWish::Asynchronous {
+            return None;
+        }
+        let (mut offset, mut group, mut last) = (at.offset, self.group, None);
+        for event in split_run(run) {
+            offset += event.len() as u64;
+            group = self.group_behind(group, event);
+            // Behind a ROTATE the replica's position is in the next file.
+            let counts = group.is_none() && event[4] != EventType::ROTATE.0;
+            last = if counts { Some(offset) } else { last };
+        }
+        let end = BinlogPos { file: at.file, offset: last? };
+        self.source.semi_sync().wants_acknowledgement(end).then_some(end.offset)
+    }
+
+    /// The group that is open behind an event.
+    fn group_behind(&self, group: Option<GroupKind>, event: &[u8]) -> Option<GroupKind> {
+        match EventType(event[4]) {
+            EventType::GTID => GtidHead::read(event).map(|head| head.kind),
+            _ => group.filter(|kind| !ends_group(*kind, event, self.sum)),
+        }
+    }
+
     fn forward<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, event: &[u8]) -> Result<(), Stop> {
         let kind = EventType(event[4]);
+        self.group = self.group_behind(self.group, event);
         match kind {
             EventType::FORMAT_DESCRIPTION => return self.format_description(out, event, false),
             EventType::GTID => {
@@ -392,7 +460,7 @@ impl<'a> Dump<'a> {
             return Ok(());
         }
         if capability >= needed {
-            return Ok(out.event(self.header(), event)?);
+            return Ok(out.event(self.header_of_event(), event)?);
         }
         let is_transaction = kind == EventType::GTID
             && GtidHead::read(event).is_some_and(|head| head.kind == GroupKind::Transaction);
@@ -403,7 +471,7 @@ impl<'a> Dump<'a> {
         };
         let too_small = "Failed to replace an event with one that the slave knows: too small event.";
         let made = made.ok_or_else(|| Stop::Failed(errors::fatal(too_small)))?;
-        Ok(out.event(self.header(), &made)?)
+        Ok(out.event(self.header_of_event(), &made)?)
     }
 
     fn send_list<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, list_flags: u8) -> Result<(), Stop> {

@@ -10,6 +10,7 @@
 //! | `outbox` | packets to one replica |
 //! | `dump` | one dump from start to end |
 //! | `registry` | [`Source`]: who is connected |
+//! | `semi_sync` | [`SemiSync`]: commits that wait for a replica |
 //! | `errors` | error 1236 with the texts that tools look for |
 
 mod dump;
@@ -20,6 +21,7 @@ mod made_up;
 mod outbox;
 mod registry;
 mod request;
+mod semi_sync;
 mod start;
 
 pub use dump::{DumpEnd, DumpObserver, DumpState, run_dump};
@@ -30,3 +32,4 @@ pub use request::{
     Annotations, AtEnd, Capability, ChecksumWish, DumpRequest, GtidRequest, MarkedEvents, SemiSyncWish,
     StartAt,
 };
+pub use semi_sync::{SemiSync, SemiSyncCounters, SemiSyncLog, SemiSyncNews, SemiSyncOptions};

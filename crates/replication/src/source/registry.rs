@@ -1,14 +1,16 @@
 //! Who is connected: replicas that registered, and running dumps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use cohort_base::{ConnectionId, ServerId};
+use cohort_base::{BinlogPos, ConnectionId, ServerId};
 use cohort_binlog::{GtidState, Materialiser};
 use cohort_commit::Coordinator;
 use cohort_protocol::RegisterReplica;
 use parking_lot::Mutex;
+
+use super::semi_sync::{SemiSync, SemiSyncLog};
 
 /// A replica as it registered itself: a row of SHOW SLAVE HOSTS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,9 @@ pub struct ReplicaHost {
     pub password: String,
     pub port: u16,
 }
+
+/// First byte of an acknowledgement.
+const ACKNOWLEDGEMENT: u8 = 0xef;
 
 /// Why a dump is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,8 @@ pub struct DumpHandle {
     server_id: u32,
     connection: ConnectionId,
     why: AtomicU8,
+    /// Ends of groups whose acknowledgement was asked for and has not come, in order.
+    asked: Mutex<VecDeque<BinlogPos>>,
 }
 
 impl DumpHandle {
@@ -51,6 +58,24 @@ impl DumpHandle {
             1 => WhyEnd::Gone,
             _ => WhyEnd::SameServerId,
         }
+    }
+
+    /// An acknowledgement is asked for.
+    pub(crate) fn ask(&self, end: BinlogPos) {
+        self.asked.lock().push_back(end);
+    }
+
+    /// Whether one is on its way.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.asked.lock().is_empty()
+    }
+
+    /// The end that an acknowledgement stands for. Replicas know positions modulo 2^32. `None` if nobody asked for it.
+    fn answered(&self, file: u32, offset: u64) -> Option<BinlogPos> {
+        let mut asked = self.asked.lock();
+        let is_it = |end: &BinlogPos| end.file == file && end.offset as u32 == offset as u32;
+        let at = asked.iter().position(is_it)?;
+        asked.drain(..=at).next_back()
     }
 }
 
@@ -65,12 +90,34 @@ pub struct Source {
     commit: Arc<Coordinator>,
     server_id: ServerId,
     connected: Mutex<Connected>,
+    semi_sync: Arc<SemiSync>,
 }
 
 impl Source {
     /// A source over the commit path.
-    pub fn new(commit: Arc<Coordinator>, server_id: ServerId) -> Source {
-        Source { commit, server_id, connected: Mutex::default() }
+    pub fn new(commit: Arc<Coordinator>, server_id: ServerId, log: SemiSyncLog) -> Source {
+        let semi_sync = SemiSync::new(Arc::downgrade(&commit), log);
+        commit.set_replica_gate(semi_sync.clone());
+        Source { commit, server_id, connected: Mutex::default(), semi_sync }
+    }
+
+    /// Commits that wait for replicas.
+    pub fn semi_sync(&self) -> &Arc<SemiSync> {
+        &self.semi_sync
+    }
+
+    /// What a semi-synchronous replica says: `ef | position u64 | file name`. False if it is no acknowledgement.
+    pub fn take_acknowledgement(&self, handle: &DumpHandle, payload: &[u8]) -> bool {
+        let Some((&ACKNOWLEDGEMENT, rest)) = payload.split_first() else { return false };
+        let Some((offset, name)) = rest.split_first_chunk::<8>() else { return false };
+        let name = String::from_utf8_lossy(name);
+        let file = self.files().and_then(|files| files.with_files(|files| files.name().number(&name)));
+        if let Some(file) = file
+            && let Some(end) = handle.answered(file, u64::from_le_bytes(*offset))
+        {
+            self.semi_sync.acknowledge(end);
+        }
+        true
     }
 
     /// The binary log; `None` when it is off.
@@ -117,7 +164,12 @@ impl Source {
 
     /// A dump begins; an older one of the same replica ends.
     pub fn begin_dump(&self, server_id: u32, connection: ConnectionId) -> Arc<DumpHandle> {
-        let handle = Arc::new(DumpHandle { server_id, connection, why: AtomicU8::new(WhyEnd::GoesOn as u8) });
+        let handle = Arc::new(DumpHandle {
+            server_id,
+            connection,
+            why: AtomicU8::new(WhyEnd::GoesOn as u8),
+            asked: Mutex::default(),
+        });
         let mut connected = self.connected.lock();
         for other in connected.dumps.iter().filter(|other| server_id != 0 && other.server_id == server_id) {
             other.why.store(WhyEnd::SameServerId as u8, Ordering::Release);
@@ -153,5 +205,11 @@ impl Source {
         if let Some(files) = self.files() {
             files.tail().interrupt();
         }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.semi_sync.end();
     }
 }

@@ -1,0 +1,490 @@
+//! Semi-synchronous commits: a hardened group is let out when a replica has it.
+//!
+//! # Concepts
+//!
+//! - The commit path asks at two gates ([`Gate`]): before publishing (AFTER_SYNC) or before telling the clients (AFTER_COMMIT).
+//!   `rpl_semi_sync_master_wait_point` says which of them is used. A held group blocks no later one from being hardened.
+//! - One acknowledgement is enough, and it stands for everything before its position.
+//! - When a group waits for longer than the timeout, the source becomes asynchronous (*off*): all that waits is let out. It is
+//!   semi-synchronous again (*on*) when a replica has acknowledged, or shown when it connected, that it has everything.
+//!
+//! # States and the function that makes each move
+//!
+//! ```text
+//! disabled --configure--> on --expire--> off --has--> on        configure leads back to disabled from both
+//! a group: hardened() -> waits -> has() | expire() | configure() | remove_replica() -> let out
+//! ```
+//!
+//! # Invariants
+//!
+//! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`] stays false once it
+//!   was (the commit path relies on it).
+//! - A group is let out for one of the four reasons above, and each tells the commit path.
+//! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log says first that what
+//!   is let out without an answer must not be cut when this server comes back as a replica.
+//!
+//! # Lock order
+//!
+//! `changing`, then the locks of the commit path, then `state`, a leaf. The commit path is told with `state` released.
+//!
+//! # On failure
+//!
+//! A replica that stops, hangs or lies about positions costs one timeout. Without replicas groups wait for it only if
+//! `rpl_semi_sync_master_wait_no_slave` is on.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use cohort_base::BinlogPos;
+use cohort_commit::{CommitError, Coordinator, Gate, ReplicaGate};
+use parking_lot::{Condvar, Mutex};
+
+/// Pause before the log is asked again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// `rpl_semi_sync_master_*`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SemiSyncOptions {
+    /// `_enabled`
+    pub is_enabled: bool,
+    /// `_timeout`
+    pub timeout: Duration,
+    /// `_wait_point`
+    pub gate: Gate,
+    /// `_wait_no_slave`
+    pub waits_without_replica: bool,
+}
+
+/// What the error log is told.
+pub type SemiSyncLog = Box<dyn Fn(SemiSyncNews) + Send + Sync>;
+
+/// A change worth a line in the error log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SemiSyncNews {
+    /// A group that ends here waited for too long; the newest acknowledgement is the second position.
+    TimedOut(BinlogPos, BinlogPos),
+    /// A replica has everything up to here.
+    SwitchedOn(BinlogPos),
+}
+
+/// `Rpl_semi_sync_master_*`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SemiSyncCounters {
+    /// Semi-synchronous replicas that are connected.
+    pub clients: u64,
+    pub is_on: bool,
+    /// Acknowledgements.
+    pub get_ack: u64,
+    /// Packets that asked for one.
+    pub request_ack: u64,
+    /// Transactions let out by an acknowledgement.
+    pub yes_tx: u64,
+    /// Transactions let out without.
+    pub no_tx: u64,
+    /// How often it was switched off.
+    pub no_times: u64,
+    /// Transactions that waited, and how long all of them did.
+    pub tx_waits: u64,
+    pub tx_wait_us: u64,
+    /// Transactions that wait now.
+    pub wait_sessions: u64,
+}
+
+/// A group that waits.
+#[derive(Debug)]
+struct Wait {
+    end: BinlogPos,
+    transactions: u64,
+    since: Instant,
+}
+
+/// What decides whether groups wait.
+#[derive(Clone, Copy, Debug)]
+struct Switches {
+    options: SemiSyncOptions,
+    is_on: bool,
+    replicas: u64,
+}
+
+impl Switches {
+    fn is_gated(&self) -> bool {
+        let has_whom = self.replicas > 0 || self.options.waits_without_replica;
+        self.options.is_enabled && self.is_on && has_whom
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    switches: Switches,
+    /// What some replica has.
+    acknowledged: BinlogPos,
+    /// The end of the newest hardened group.
+    newest: BinlogPos,
+    waiting: VecDeque<Wait>,
+    counters: SemiSyncCounters,
+    has_timer: bool,
+    is_ending: bool,
+}
+
+/// The semi-synchronous half of a source.
+pub struct SemiSync {
+    /// Looks at `state.switches` without its lock.
+    is_enabled: AtomicBool,
+    is_gated: AtomicBool,
+    /// Held by who changes the switches.
+    changing: Mutex<()>,
+    state: Mutex<State>,
+    /// The timer sleeps here.
+    changed: Condvar,
+    commit: Weak<Coordinator>,
+    log: SemiSyncLog,
+}
+
+impl SemiSync {
+    /// Disabled until it is configured.
+    pub fn new(commit: Weak<Coordinator>, log: SemiSyncLog) -> Arc<SemiSync> {
+        let options = SemiSyncOptions {
+            is_enabled: false,
+            timeout: Duration::from_secs(10),
+            gate: Gate::Acknowledge,
+            waits_without_replica: true,
+        };
+        let state = State {
+            switches: Switches { options, is_on: false, replicas: 0 },
+            acknowledged: BinlogPos::default(),
+            newest: BinlogPos::default(),
+            waiting: VecDeque::new(),
+            counters: SemiSyncCounters::default(),
+            has_timer: false,
+            is_ending: false,
+        };
+        Arc::new(SemiSync {
+            is_enabled: AtomicBool::new(false),
+            is_gated: AtomicBool::new(false),
+            changing: Mutex::new(()),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            commit,
+            log,
+        })
+    }
+
+    /// Takes settings; at any time. An error leaves them as they were: nothing can be let out while the log takes nothing.
+    pub fn configure(self: &Arc<Self>, options: SemiSyncOptions) -> Result<(), CommitError> {
+        self.change(|switches| {
+            if options.is_enabled != switches.options.is_enabled {
+                switches.is_on = options.is_enabled;
+            }
+            switches.options = options;
+        })?;
+        let mut state = self.state.lock();
+        if options.is_enabled && !state.has_timer {
+            state.has_timer = self.start_timer();
+        }
+        drop(state);
+        // The gate may have moved away from what waits, and the timeout may be another.
+        self.changed.notify_all();
+        self.open();
+        Ok(())
+    }
+
+    /// A semi-synchronous replica has connected.
+    pub fn add_replica(&self) {
+        // Only the step to not waiting can fail.
+        let _ = self.change(|switches| switches.replicas += 1);
+    }
+
+    /// It has gone.
+    pub fn remove_replica(&self) {
+        // While the log takes nothing, what waits goes on waiting: until there is room, or the server stops.
+        while let Err(error) = self.change(|switches| switches.replicas -= 1) {
+            if matches!(error, CommitError::Stopped) {
+                return;
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    /// Changes the switches. When groups are no longer waited for then, all that wait are let out.
+    fn change(&self, apply: impl FnOnce(&mut Switches) + Copy) -> Result<(), CommitError> {
+        let _changing = self.changing.lock();
+        let (before, after) = {
+            let switches = self.state.lock().switches;
+            let mut after = switches;
+            apply(&mut after);
+            (switches.is_gated(), after.is_gated())
+        };
+        let take = || {
+            let mut state = self.state.lock();
+            apply(&mut state.switches);
+            if !after {
+                state.let_all_out();
+            }
+            self.is_enabled.store(state.switches.options.is_enabled, Ordering::SeqCst);
+            self.is_gated.store(after, Ordering::SeqCst);
+        };
+        match self.commit.upgrade() {
+            Some(commit) if before && !after => commit.release_from_replicas(take),
+            _ => {
+                take();
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the replica is to acknowledge a group that ends here.
+    pub(crate) fn wants_acknowledgement(&self, end: BinlogPos) -> bool {
+        if !self.is_enabled.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut state = self.state.lock();
+        let wants = match state.switches.is_on {
+            true => end > state.acknowledged,
+            false => end >= state.newest,
+        };
+        state.counters.request_ack += u64::from(wants);
+        wants
+    }
+
+    /// A replica has acknowledged.
+    pub(crate) fn acknowledge(&self, end: BinlogPos) {
+        self.state.lock().counters.get_ack += 1;
+        self.has(end);
+    }
+
+    /// A replica has everything up to here.
+    pub(crate) fn has(&self, end: BinlogPos) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.acknowledged = state.acknowledged.max(end);
+        let has_opened = state.let_out_up_to(end);
+        let is_back = !state.switches.is_on && end >= state.newest;
+        drop(state);
+        if has_opened {
+            self.open();
+        }
+        if is_back {
+            // The step to waiting cannot fail.
+            let _ = self.change(|switches| switches.is_on = switches.options.is_enabled);
+            (self.log)(SemiSyncNews::SwitchedOn(end));
+        }
+    }
+
+    /// Counters as they are now.
+    pub fn counters(&self) -> SemiSyncCounters {
+        let state = self.state.lock();
+        SemiSyncCounters {
+            clients: state.switches.replicas,
+            is_on: state.switches.options.is_enabled && state.switches.is_on,
+            wait_sessions: state.waiting.iter().map(|wait| wait.transactions).sum(),
+            ..state.counters
+        }
+    }
+
+    fn open(&self) {
+        if let Some(commit) = self.commit.upgrade() {
+            commit.gate_opened();
+        }
+    }
+
+    /// Whether the thread could be started.
+    fn start_timer(self: &Arc<Self>) -> bool {
+        let semi_sync = Arc::clone(self);
+        let run = move || {
+            while semi_sync.watch() == Watch::GoOn {}
+        };
+        Builder::new().name("semi-sync".into()).stack_size(128 << 10).spawn(run).is_ok()
+    }
+
+    /// Sleeps until the oldest group has waited for too long.
+    fn watch(&self) -> Watch {
+        let mut state = self.state.lock();
+        if state.is_ending {
+            return Watch::End;
+        }
+        let Some(oldest) = state.waiting.front() else {
+            self.changed.wait(&mut state);
+            return Watch::GoOn;
+        };
+        // A deadline beyond the end of time is none.
+        match oldest.since.checked_add(state.switches.options.timeout) {
+            Some(deadline) if Instant::now() >= deadline => {
+                let news = SemiSyncNews::TimedOut(oldest.end, state.acknowledged);
+                drop(state);
+                match self.change(|switches| switches.is_on = false) {
+                    Ok(()) => {
+                        self.state.lock().counters.no_times += 1;
+                        (self.log)(news);
+                    }
+                    // The log takes nothing at the moment.
+                    Err(_) => std::thread::sleep(RETRY),
+                }
+            }
+            Some(deadline) => drop(self.changed.wait_until(&mut state, deadline)),
+            None => self.changed.wait(&mut state),
+        }
+        Watch::GoOn
+    }
+
+    /// Ends the timer: the server stops. What waits stays where it is; nobody is told OK.
+    pub fn end(&self) {
+        self.state.lock().is_ending = true;
+        self.changed.notify_all();
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Watch {
+    GoOn,
+    End,
+}
+
+impl State {
+    /// Whether there was something to let out.
+    fn let_out_up_to(&mut self, end: BinlogPos) -> bool {
+        let before = self.waiting.len();
+        while let Some(wait) = self.waiting.pop_front_if(|wait| wait.end <= end) {
+            self.counters.yes_tx += wait.transactions;
+            self.counters.tx_waits += wait.transactions;
+            self.counters.tx_wait_us += wait.since.elapsed().as_micros() as u64 * wait.transactions;
+        }
+        self.waiting.len() < before
+    }
+
+    fn let_all_out(&mut self) {
+        self.counters.no_tx += self.waiting.drain(..).map(|wait| wait.transactions).sum::<u64>();
+    }
+}
+
+impl ReplicaGate for SemiSync {
+    fn hardened(&self, end: BinlogPos, transactions: u64) {
+        let mut state = self.state.lock();
+        state.newest = end;
+        if !state.switches.options.is_enabled {
+            return;
+        }
+        // The replica can be quicker than this call: it got the bytes a moment ago.
+        if end <= state.acknowledged {
+            state.counters.yes_tx += transactions;
+        } else if state.switches.is_gated() {
+            state.waiting.push_back(Wait { end, transactions, since: Instant::now() });
+            if state.waiting.len() == 1 {
+                drop(state);
+                self.changed.notify_all();
+            }
+        } else {
+            state.counters.no_tx += transactions;
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        self.is_gated.load(Ordering::SeqCst)
+    }
+
+    fn holds(&self, gate: Gate, end: BinlogPos) -> bool {
+        if !self.is_gated.load(Ordering::SeqCst) {
+            return false;
+        }
+        let state = self.state.lock();
+        gate == state.switches.options.gate && state.waiting.front().is_some_and(|oldest| oldest.end <= end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pos(offset: u64) -> BinlogPos {
+        BinlogPos { file: 1, offset }
+    }
+
+    fn options(timeout_ms: u64) -> SemiSyncOptions {
+        SemiSyncOptions {
+            is_enabled: true,
+            timeout: Duration::from_millis(timeout_ms),
+            gate: Gate::Publish,
+            waits_without_replica: true,
+        }
+    }
+
+    fn semi_sync(options: SemiSyncOptions) -> Arc<SemiSync> {
+        let semi_sync = SemiSync::new(Weak::new(), Box::new(|_| {}));
+        semi_sync.configure(options).expect("no log");
+        semi_sync
+    }
+
+    #[test]
+    fn an_acknowledgement_lets_out_everything_before_it_at_the_chosen_gate() {
+        let semi = semi_sync(options(60_000));
+        semi.add_replica();
+        for end in [100, 200, 300] {
+            semi.hardened(pos(end), 2);
+        }
+        assert!(semi.holds(Gate::Publish, pos(100)) && !semi.holds(Gate::Acknowledge, pos(100)));
+        assert!(semi.wants_acknowledgement(pos(200)));
+        semi.acknowledge(pos(200));
+        assert!(!semi.wants_acknowledgement(pos(200)), "it is known already");
+        assert!(!semi.holds(Gate::Publish, pos(200)) && semi.holds(Gate::Publish, pos(300)));
+        let counters = semi.counters();
+        assert_eq!((counters.yes_tx, counters.wait_sessions, counters.get_ack), (4, 2, 1));
+        semi.configure(SemiSyncOptions { is_enabled: false, ..options(60_000) }).expect("no log");
+        assert!(!semi.holds(Gate::Publish, pos(300)));
+        assert_eq!(semi.counters().no_tx, 2);
+        semi.end();
+    }
+
+    #[test]
+    fn an_acknowledgement_that_comes_before_the_group_is_known_counts() {
+        let semi = semi_sync(options(60_000));
+        semi.add_replica();
+        semi.acknowledge(pos(100));
+        semi.hardened(pos(100), 1);
+        assert!(!semi.holds(Gate::Publish, pos(100)));
+        semi.end();
+    }
+
+    #[test]
+    fn a_timeout_switches_off_and_a_replica_that_has_everything_on_again() {
+        let semi = semi_sync(options(30));
+        semi.add_replica();
+        semi.hardened(pos(100), 1);
+        semi.hardened(pos(200), 1);
+        assert!(semi.holds(Gate::Publish, pos(100)));
+        let end = Instant::now() + Duration::from_secs(10);
+        while semi.holds(Gate::Publish, pos(100)) {
+            assert!(Instant::now() < end, "it never times out");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!semi.holds(Gate::Publish, pos(200)) && !semi.counters().is_on);
+        semi.hardened(pos(300), 1);
+        assert!(!semi.holds(Gate::Publish, pos(300)));
+        assert!(!semi.wants_acknowledgement(pos(200)) && semi.wants_acknowledgement(pos(300)));
+        semi.acknowledge(pos(200));
+        assert!(!semi.counters().is_on);
+        semi.acknowledge(pos(300));
+        assert!(semi.counters().is_on);
+        semi.hardened(pos(400), 1);
+        assert!(semi.holds(Gate::Publish, pos(400)));
+        let counters = semi.counters();
+        assert_eq!((counters.no_times, counters.no_tx, counters.yes_tx), (1, 3, 0));
+        semi.end();
+    }
+
+    #[test]
+    fn without_replicas_only_who_wants_to_waits() {
+        let semi = semi_sync(SemiSyncOptions { waits_without_replica: false, ..options(60_000) });
+        semi.hardened(pos(100), 1);
+        assert!(!semi.holds(Gate::Publish, pos(100)));
+        semi.add_replica();
+        semi.hardened(pos(200), 1);
+        assert!(semi.holds(Gate::Publish, pos(200)) && !semi.holds(Gate::Publish, pos(100)));
+        semi.remove_replica();
+        assert!(!semi.holds(Gate::Publish, pos(200)));
+        semi.end();
+    }
+}
