@@ -30,7 +30,7 @@ use cohort_base::ServerId;
 
 use crate::event::{
     Checksum, Event, EventHeader, EventType, HEADER_LEN, Packing, QueryEvent, RowsKind, TableMap,
-    begin_event, encode_rows_head, finish_event, rows_flags,
+    begin_event, deflate, encode_rows_head, finish_event, rows_flags,
 };
 use crate::spill::SpillFile;
 use crate::{Sealed, SpillDir};
@@ -121,6 +121,7 @@ struct OpenRows {
     table_id: u64,
     kind: RowsKind,
     flags: u16,
+    packing: Packing,
 }
 
 struct AnnouncedTable {
@@ -142,6 +143,10 @@ pub struct TrxCache {
     annotate: Vec<u8>,
     annotate_pending: bool,
     tables: Vec<AnnouncedTable>,
+    /// Shortest image that goes into a compressed event.
+    compress_from: Option<usize>,
+    /// Rows of a compressed event before they are packed.
+    plain: Vec<u8>,
 }
 
 impl TrxCache {
@@ -158,6 +163,20 @@ impl TrxCache {
             annotate: Vec::new(),
             annotate_pending: false,
             tables: Vec::new(),
+            compress_from: None,
+            plain: Vec::new(),
+        }
+    }
+
+    /// Rows whose images have at least so many bytes go into compressed events (`log_bin_compress`); None: no row does.
+    pub fn set_compression(&mut self, bytes_min: Option<usize>) {
+        self.compress_from = bytes_min;
+    }
+
+    fn packing_of(&self, row: &RowImage<'_>) -> Packing {
+        match self.compress_from {
+            Some(bytes_min) if row.image.len() >= bytes_min => Packing::Compressed,
+            _ => Packing::Plain,
         }
     }
 
@@ -343,11 +362,12 @@ impl TrxCache {
 
     fn open_rows(&mut self, table_id: u64, width: u32, row: &RowImage<'_>) {
         let Stamp { timestamp, server_id, flags } = self.stamp;
-        let kind = row.kind.event_type(Packing::Plain);
+        let packing = self.packing_of(row);
+        let kind = row.kind.event_type(packing);
         let start = begin_event(&mut self.buf, kind, timestamp, server_id, flags);
         encode_rows_head(&mut self.buf, table_id, row.flags, width, row.present, row.present_after);
         let rows_start = self.buf.len();
-        self.open = Some(OpenRows { start, rows_start, table_id, kind: row.kind, flags: row.flags });
+        self.open = Some(OpenRows { start, rows_start, table_id, kind: row.kind, flags: row.flags, packing });
     }
 
     fn fits_open(&self, table_id: u64, row: &RowImage<'_>) -> bool {
@@ -357,6 +377,7 @@ impl TrxCache {
         open.table_id == table_id
             && open.kind == row.kind
             && open.flags == row.flags
+            && open.packing == self.packing_of(row)
             && written.starts_with(row.present)
             && written.ends_with(row.present_after)
             && self.buf.len() - open.start + row.image.len() <= self.options.row_event_bytes_max
@@ -365,6 +386,12 @@ impl TrxCache {
     /// Finishes the open row event, if there is one, with these flags added.
     fn close_rows(&mut self, more: u16) {
         let Some(open) = self.open.take() else { return };
+        if open.packing == Packing::Compressed {
+            self.plain.clear();
+            self.plain.extend_from_slice(&self.buf[open.rows_start..]);
+            self.buf.truncate(open.rows_start);
+            deflate(&self.plain, &mut self.buf);
+        }
         let at = open.start + ROWS_FLAGS_AT;
         self.buf[at..at + 2].copy_from_slice(&(open.flags | more).to_le_bytes());
         finish_event(&mut self.buf, open.start, 0, Checksum::None);

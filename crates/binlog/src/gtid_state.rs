@@ -67,6 +67,12 @@ impl GtidState {
         gtids
     }
 
+    /// The newest GTID of a domain, with the largest number seen there.
+    pub fn last_in(&self, domain: DomainId) -> Option<Gtid> {
+        let d = self.domains.get(&domain)?;
+        Some(Gtid { domain, server: d.last_server, seq_no: d.seq_no_max })
+    }
+
     /// The newest sequence number of a server in a domain.
     pub fn seq_no(&self, domain: DomainId, server: ServerId) -> Option<u64> {
         self.domains.get(&domain)?.servers.get(&server).copied()

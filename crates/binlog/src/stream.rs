@@ -20,7 +20,7 @@
 //!
 //! # Deliberately missing
 //!
-//! Encrypted binlogs, and compressed events of our own.
+//! Encrypted binlogs.
 
 use cohort_base::{BinlogPos, Gtid, ServerId, Write, Xid};
 

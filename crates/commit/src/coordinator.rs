@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq, Lsn, ServerId, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, ServerId, Xid};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
     Batch, BinlogFiles, BinlogName, BinlogReaders, GtidState, Materialiser, MaterialiserOptions, OpenOptions,
@@ -426,6 +426,18 @@ impl Coordinator {
     /// FLUSH BINARY LOGS: ends the file, at once.
     pub fn rotate_binlog(&self) -> Result<(), CommitError> {
         self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
+    }
+
+    /// `gtid_strict_mode`: whether the number is above all of its domain so far.
+    pub fn check_gtid_order(&self, gtid: Gtid) -> Result<(), CommitError> {
+        let last = self.env().gtids.lock().last_in(gtid.domain);
+        match last.filter(|last| gtid.seq_no <= last.seq_no) {
+            None => Ok(()),
+            Some(last) => Err(CommitError::OutOfOrderGtid(format!(
+                "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
+                 existing GTID {last}, and gtid strict mode is enabled"
+            ))),
+        }
     }
 
     /// `max_binlog_size`: takes effect with the next group.

@@ -164,15 +164,17 @@ impl ServerEnv {
         let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
         let is_ddl = part.kind == GroupKind::Ddl;
         let mut flags2 = match part.kind {
-            GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::ALLOW_PARALLEL,
-            GroupKind::Ddl => {
-                event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL | event::gtid_flags2::ALLOW_PARALLEL
-            }
+            GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
+            GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL,
         };
-        if part.has_waited {
+        if !part.hints.is_alone {
+            flags2 |= event::gtid_flags2::ALLOW_PARALLEL;
+        }
+        if part.hints.has_waited {
             flags2 |= event::gtid_flags2::WAITED;
         }
-        let head = GtidHead { gtid, commit_id, flags2, xid: None, flags: 0, timestamp: part.timestamp };
+        let flags = part.hints.event_flags;
+        let head = GtidHead { gtid, commit_id, flags2, xid: None, flags, timestamp: part.timestamp };
         stream.append_trx(out, &head, &part.events, (!is_ddl).then_some(trx.xid));
     }
 

@@ -37,5 +37,5 @@ pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
 pub use recovery::{Recovered, RecoveryError, Row};
-pub use request::{BinlogPart, CommitRequest, GroupKind, Prepared};
+pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};

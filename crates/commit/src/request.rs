@@ -20,6 +20,17 @@ pub enum GroupKind {
     Ddl,
 }
 
+/// What the GTID event tells replicas that apply in parallel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GtidHints {
+    /// The transaction waited for a row lock (flag WAITED).
+    pub has_waited: bool,
+    /// `skip_parallel_replication`: to be applied alone (flag ALLOW_PARALLEL absent).
+    pub is_alone: bool,
+    /// Flags of the common header, of GTID and XID events; SKIP_REPLICATION belongs here.
+    pub event_flags: u16,
+}
+
 /// The binlog's share.
 #[derive(Debug)]
 pub struct BinlogPart {
@@ -30,8 +41,8 @@ pub struct BinlogPart {
     pub server: ServerId,
     /// `gtid_seq_no` when the session set it; otherwise the next of the domain is taken at the order stage.
     pub seq_no: Option<u64>,
-    /// Whether the transaction waited for a row lock (GTID flag WAITED).
-    pub has_waited: bool,
+    /// What the GTID event tells replicas besides.
+    pub hints: GtidHints,
     /// Seconds since 1970 UTC, as in the event headers.
     pub timestamp: u32,
 }

@@ -329,6 +329,8 @@ impl Globals {
         match (setting.access, setting.scope) {
             (Access::ReadOnly, _) => Err(SetError::ReadOnly(setting.name)),
             (_, SettingScope::Session) => Err(SetError::SessionOnly(setting.name)),
+            // New sessions log; only a session can stop logging for itself.
+            _ if id == VarId::SqlLogBin => Err(SetError::NoGlobalValue(setting.name)),
             _ => Ok(id.canonical()),
         }
     }

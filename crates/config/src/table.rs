@@ -161,12 +161,12 @@ settings! {
         .may_lose_data("without it there is no point-in-time recovery: when the disk is lost, so is all that was changed since the last backup");
     LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
     LogBinIndex = Setting::global("log_bin_index", Kind::Path { default: None }).read_only().doc("The file that lists the binary log files.");
-    LogBinCompress = Setting::inert("log_bin_compress", flag(false), "compressed events are not written").doc("Compress binary log events.");
-    LogBinCompressMinLen = Setting::inert("log_bin_compress_min_len", num(256, 10, 1024), "compressed events are not written").doc("Shortest event to compress.");
+    LogBinCompress = Setting::global("log_bin_compress", flag(false)).doc("Compress statements and row events of log_bin_compress_min_len bytes and more.");
+    LogBinCompressMinLen = Setting::global("log_bin_compress_min_len", num(256, 10, 1024)).doc("Shortest statement or row to compress.").unit("bytes");
     LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").doc("Allow CREATE FUNCTION without SUPER.");
     BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).doc("How changes are logged. MariaDB's default is MIXED.").no_effect("row events are always written");
-    BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL", "FULL_NODUP"])).doc("Which columns row events carry.");
-    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.").no_effect("as with NO_LOG");
+    BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL"])).doc("Which columns row events carry.");
+    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.");
     BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event; setting it begins a new file.");
     BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
     BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit; for sessions that start later. MariaDB's default is 32K.").unit("bytes");
@@ -184,6 +184,8 @@ settings! {
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
+    BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");
+    BinlogIgnoreDb = Setting::global("binlog_ignore_db", text("")).read_only().hidden().doc("Do not log what happens in this database; may be given several times.");
     SqlLogBin = Setting::both("sql_log_bin", flag(true)).no_option().doc("Off: the session's changes are not written to the binary log.");
     EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
     ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).doc("KiB per second a replica reads.");
@@ -193,7 +195,7 @@ settings! {
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
     GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
     GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).doc("Sequence number of the next transaction; 0 counts on.");
-    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.").no_effect("numbers that the server gives always grow; given ones are not checked");
+    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.");
     GtidBinlogPos = Setting::fact("gtid_binlog_pos", text("")).computed().doc("Last GTID of each domain in the binary log.");
     GtidBinlogState = Setting::global("gtid_binlog_state", text("")).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
     GtidCurrentPos = Setting::fact("gtid_current_pos", text("")).computed().doc("gtid_binlog_pos and gtid_slave_pos together.");
@@ -220,8 +222,8 @@ settings! {
     SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).doc("Events between flushes of master.info.");
     ReplicateAnnotateRowEvents = Setting::inert("replicate_annotate_row_events", flag(true), REPLICA).read_only().doc("Ask the source for statement texts.");
     ReportHost = Setting::inert("report_host", path(""), REPLICA).read_only().doc("Host name to report to a source.");
-    SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.").no_effect("not written yet");
-    SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.").no_effect("not written yet");
+    SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.");
+    SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.");
     PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.").no_effect("the output of mariadb-binlog is taken from every session");
 
     // --- Storage ----------------------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ settings! {
     ForeignKeyChecks = Setting::both("foreign_key_checks", flag(true)).no_option().doc("Check foreign keys.");
     UniqueChecks = Setting::both("unique_checks", flag(true)).no_option().no_effect("unique keys are always checked").doc("Check unique keys of secondary indexes.");
     CheckConstraintChecks = Setting::both("check_constraint_checks", flag(true)).no_option().doc("Check CHECK constraints.");
-    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the SUPER or READ ONLY ADMIN privilege.").no_effect("not enforced yet");
+    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the READ_ONLY ADMIN privilege.");
     TransactionIsolation = Setting::both("transaction_isolation", word(2, ISOLATION)).doc("Isolation level of new transactions.");
     TxIsolation = Setting::both("tx_isolation", word(2, ISOLATION)).no_option().alias(VarId::TransactionIsolation).doc("Old name of transaction_isolation.");
     TransactionReadOnly = Setting::both("transaction_read_only", flag(false)).doc("New transactions may not write.");
@@ -299,7 +301,7 @@ settings! {
     OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.").no_effect("as with the default");
     SqlNotes = Setting::both("sql_notes", flag(true)).no_option().doc("Notes count as warnings.");
     SqlWarnings = Setting::both("sql_warnings", flag(false)).no_option().doc("Single-row INSERT says when there are warnings.").no_effect("as with OFF");
-    SqlSafeUpdates = Setting::both("sql_safe_updates", flag(false)).doc("UPDATE and DELETE need a key in WHERE or a LIMIT.").no_effect("not enforced yet");
+    SqlSafeUpdates = Setting::both("sql_safe_updates", flag(false)).doc("UPDATE and DELETE need a key in WHERE, or UPDATE a LIMIT.");
     SqlAutoIsNull = Setting::both("sql_auto_is_null", flag(false)).no_option().no_effect("`IS NULL` never finds the last row").doc("`WHERE auto_increment IS NULL` finds the last row.");
     SqlBigSelects = Setting::both("sql_big_selects", flag(true)).no_option().no_effect("statements are not refused for their size").doc("Allow SELECTs that read more than max_join_size rows.");
     SqlBufferResult = Setting::both("sql_buffer_result", flag(false)).no_option().no_effect(BUFFERS).doc("Put results into temporary tables.");

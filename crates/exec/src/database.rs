@@ -13,6 +13,7 @@ use cohort_types::SqlResult;
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::RwLock;
 
+use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
@@ -94,6 +95,8 @@ pub struct Database {
     pub virtual_tables: VirtualTables,
     /// Plans of statements by digest.
     pub plans: PlanCache<CachedPlan>,
+    /// Which databases' changes are logged.
+    pub binlog_filter: BinlogFilter,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
@@ -105,6 +108,7 @@ impl Database {
     /// A database of parts that are ready for use.
     pub fn new(parts: DatabaseParts) -> Arc<Database> {
         Arc::new(Database {
+            binlog_filter: BinlogFilter::of(&parts.globals),
             commit: parts.commit,
             engines: parts.engines,
             locks: parts.locks,
@@ -132,6 +136,12 @@ impl Database {
             ..self.binlog_cache.options
         };
         TrxCache::new(options, self.binlog_cache.spill.clone())
+    }
+
+    /// Bytes from which statements and rows are compressed in the binlog; None: they are not.
+    pub(crate) fn compression(&self) -> Option<usize> {
+        let is_on = self.globals.flag(VarId::LogBinCompress);
+        is_on.then(|| self.globals.uint(VarId::LogBinCompressMinLen) as usize)
     }
 
     /// The catalog as it is now.

@@ -13,7 +13,7 @@
 //! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the same, the
 //! literals that the plan depends on (*pins*) have the same values, and the others are of the same kinds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
@@ -28,6 +28,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
+use crate::guards;
 use crate::plan::{QueryPlan, plan_query};
 use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, is_current, lock_tables, run_query};
 use crate::session::Session;
@@ -181,6 +182,9 @@ impl Session {
             self.diagnostics.clear();
         }
         self.count(statement);
+        if guards::writes(statement) {
+            guards::check_read_only(&self.state)?;
+        }
         if cohort_sql::commits_implicitly(statement) {
             self.trx.commit_implicitly()?;
         }
@@ -323,6 +327,8 @@ impl Session {
             text: job.text,
             param_at: job.param_at,
             params: job.params,
+            uses_zone: Cell::new(false),
+            uses_micros: Cell::new(false),
             deadline_ns,
             ticks: 0,
         };
@@ -538,6 +544,7 @@ fn lock_for_write(
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
     ctx.trx.check_writable()?;
+    guards::check_read_only(ctx.session)?;
     let open = ctx.trx.open_table(table)?;
     ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
     ctx.trx.lock_name(&open.table_key, MetadataMode::SharedWrite)?;

@@ -9,6 +9,8 @@
 //! | `variables` | SET, and the variables that other modules obey |
 //! | `prepared` | prepared statements |
 //! | `annotation` | the text that row events are annotated with |
+//! | `binlog_filter` | which databases' changes are logged |
+//! | `guards` | settings that refuse statements |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
@@ -25,11 +27,13 @@
 
 mod annotation;
 mod bind;
+mod binlog_filter;
 mod database;
 mod ddl;
 mod diagnostics;
 mod dispatch;
 mod dml;
+mod guards;
 mod other_statements;
 mod plan;
 mod prepared;

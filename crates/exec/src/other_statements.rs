@@ -6,6 +6,7 @@ use cohort_expr::Expr;
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
+use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
@@ -32,7 +33,12 @@ impl Session {
             }
             Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
             Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
-            Statement::Savepoint(name) => self.trx.savepoint(name)?,
+            Statement::Savepoint(name) => {
+                let state = &self.state;
+                self.trx.savepoint(name, || {
+                    ddl::query_event(state, &format!("SAVEPOINT {}", quoted_name(name)))
+                })?;
+            }
             Statement::RollbackTo(name) => self.trx.rollback_to(name)?,
             Statement::ReleaseSavepoint(name) => self.trx.release(name)?,
             Statement::Set(items) => self.set_items(items, job)?,

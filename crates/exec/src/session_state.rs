@@ -38,6 +38,8 @@ pub struct SessionState {
     pub user_variables: RefCell<HashMap<String, Value>>,
     /// Collation of the character set in which strings are sent.
     pub results: Collation,
+    /// The collation that the client's character set was last named with; query events carry it.
+    pub(crate) client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
     pub(crate) next_insert_id: Cell<Option<u64>>,
     /// Warnings that planning found.
@@ -67,6 +69,7 @@ impl SessionState {
             current_schema,
             user_variables: RefCell::default(),
             results: Collation::UTF8MB4_GENERAL_CI,
+            client_collation: Collation::UTF8MB4_GENERAL_CI,
             next_insert_id: Cell::new(None),
             planning_warnings: RefCell::default(),
             plan_key: 0,
@@ -88,6 +91,7 @@ impl SessionState {
             self.vars.put(id, &charset);
         }
         self.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        self.client_collation = collation;
     }
 
     /// After variables or the current database changed: what is derived from them.
@@ -137,6 +141,7 @@ impl SessionState {
             .hash(&mut hasher);
         (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
             .hash(&mut hasher);
+        self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -6,6 +6,7 @@
 //! SessionTrx::statement_begin -> plan.run(&mut StatementContext) -> SessionTrx::statement_end
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
@@ -32,6 +33,9 @@ pub struct StatementContext<'s> {
     /// Where the question marks stand in the text of a prepared statement, and the values given for them.
     pub(crate) param_at: &'s [u32],
     pub(crate) params: &'s [Value],
+    /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says so.
+    pub(crate) uses_zone: Cell<bool>,
+    pub(crate) uses_micros: Cell<bool>,
     /// `Clock::monotonic_ns` after which the statement fails with 1969 (`max_statement_time`).
     pub deadline_ns: Option<u64>,
     /// Rows until the clock is looked at again.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cohort_base::{DomainId, ServerId};
+use cohort_base::{DomainId, Gtid, ServerId};
+use cohort_binlog::event::{flags, rows_flags};
 use cohort_config::{Scope, SetError, SetNote, VarId, VarValue};
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
@@ -11,6 +12,7 @@ use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Va
 
 use crate::bind::convert;
 use crate::dispatch::Job;
+use crate::guards::check_settable_now;
 use crate::session::Session;
 use crate::trx::{Isolation, RowImage};
 
@@ -121,6 +123,9 @@ impl Session {
             _ => Scope::Session,
         };
         let id = VarId::find(name);
+        if let (Some(id), Scope::Session) = (id, scope) {
+            check_settable_now(id, self.trx.in_transaction())?;
+        }
         let value = match value {
             SetValue::Default => {
                 self.state.vars.set_default(name, scope).map_err(set_error)?;
@@ -170,11 +175,25 @@ impl Session {
             VarId::InsertId => self.trx.settings.insert_id = self.state.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {
                 let n = self.state.vars.uint(VarId::GtidSeqNo);
+                self.check_gtid(n)?;
                 self.trx.settings.binlog.seq_no = (n > 0).then_some(n);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// `gtid_strict_mode`: a number that does not grow is refused when it is set.
+    fn check_gtid(&self, seq_no: u64) -> SqlResult<()> {
+        if seq_no == 0 || !self.state.vars.globals().flag(VarId::GtidStrictMode) {
+            return Ok(());
+        }
+        let gtid = Gtid {
+            domain: DomainId(self.state.vars.uint(VarId::GtidDomainId) as u32),
+            server: ServerId(self.state.vars.uint(VarId::ServerId) as u32),
+            seq_no,
+        };
+        self.state.db.commit.check_gtid_order(gtid).map_err(crate::trx::commit_error)
     }
 
     fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
@@ -201,6 +220,7 @@ impl Session {
             self.state.vars.put(id, &name);
         }
         self.state.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        self.state.client_collation = collation;
         Ok(())
     }
 
@@ -260,6 +280,15 @@ impl Session {
             1 => RowImage::NoBlob,
             _ => RowImage::Full,
         };
+        binlog.rows_flags = 0;
+        for (id, flag) in [
+            (VarId::ForeignKeyChecks, rows_flags::NO_FOREIGN_KEY_CHECKS),
+            (VarId::UniqueChecks, rows_flags::RELAXED_UNIQUE_CHECKS),
+        ] {
+            binlog.rows_flags |= if vars.flag(id) { 0 } else { flag };
+        }
+        binlog.event_flags = if vars.flag(VarId::SkipReplication) { flags::SKIP_REPLICATION } else { 0 };
+        binlog.allow_parallel = !vars.flag(VarId::SkipParallelReplication);
         binlog.domain = DomainId(vars.uint(VarId::GtidDomainId) as u32);
         binlog.server = ServerId(vars.uint(VarId::ServerId) as u32);
         // A session starts with the global value; only a switch ends a transaction.

@@ -4,7 +4,8 @@ mod world;
 
 use std::path::Path;
 
-use cohort_binlog::EventType;
+use cohort_binlog::event::{Event, QueryEvent, RowsEvent, RowsKind, gtid_flags2};
+use cohort_binlog::{EventHeader, EventType};
 use cohort_types::{Date, DateTime, Decimal, Time, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server};
@@ -18,21 +19,29 @@ fn server(table: &str) -> (SharedFs, Server, Client) {
     (disk, server, client)
 }
 
-/// Info texts of the events of one kind, as SHOW BINLOG EVENTS prints them, oldest first.
-fn infos(server: &Server, disk: &SharedFs, kind: EventType) -> Vec<String> {
+/// All events, oldest first.
+fn events(server: &Server, disk: &SharedFs) -> Vec<(EventHeader, Event)> {
     let mut found = Vec::new();
     for path in server.binlog() {
         let mut reader =
             cohort_binlog::EventReader::open(disk, Path::new(&path)).expect("a binlog file opens");
         while let Some(raw) = reader.next_event().expect("it is sound") {
-            if raw.header.kind == kind {
-                let event = reader.decode(&raw).expect("it decodes");
-                let info = event.info(&raw.header).expect("it prints");
-                found.push(String::from_utf8_lossy(&info).into_owned());
-            }
+            found.push((raw.header, reader.decode(&raw).expect("it decodes")));
         }
     }
     found
+}
+
+/// Info texts of the events of one kind, as SHOW BINLOG EVENTS prints them, oldest first.
+fn infos(server: &Server, disk: &SharedFs, kind: EventType) -> Vec<String> {
+    let print = |(header, event): (EventHeader, Event)| event.info(&header).expect("it prints");
+    let of_kind = events(server, disk).into_iter().filter(|(header, _)| header.kind == kind);
+    of_kind.map(print).map(|info| String::from_utf8_lossy(&info).into_owned()).collect()
+}
+
+fn row_events(server: &Server, disk: &SharedFs) -> Vec<RowsEvent> {
+    let rows = |(_, event)| if let Event::Rows(rows) = event { Some(rows) } else { None };
+    events(server, disk).into_iter().filter_map(rows).collect()
 }
 
 #[test]
@@ -119,4 +128,327 @@ fn the_two_names_of_the_expiry_set_each_other() {
     assert!(client.run("SELECT @@expire_logs_days * 10").contains("15"));
     client.ok("SET GLOBAL expire_logs_days = DEFAULT");
     assert!(client.run("SELECT @@binlog_expire_logs_seconds").ends_with("864000\n"));
+}
+
+/// `flags error db | status variables | text`.
+fn show_query(header: &EventHeader, query: &QueryEvent) -> String {
+    let vars = query.status_vars().expect("they decode");
+    let mut shown = Vec::new();
+    let mut add = |text: Option<String>| shown.extend(text);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    add(vars.flags2.map(|v| format!("flags2={v:x}")));
+    add(vars.sql_mode.map(|v| format!("mode={v:x}")));
+    add(vars.catalog.map(|v| format!("cat={}", text(v))));
+    add(vars.auto_increment.map(|(increment, offset)| format!("ai={increment},{offset}")));
+    add(vars.charset.map(|[a, b, c]| format!("cs={a},{b},{c}")));
+    add(vars.time_zone.map(|v| format!("tz={}", text(v))));
+    add(vars.invoker.map(|(user, host)| format!("inv=b'{}'@b'{}'", text(user), text(host))));
+    add(vars.hrnow.map(|v| format!("hr={v}")));
+    add(vars.xid.map(|_| "xid".to_owned()));
+    let (db, sql) = (text(query.db.clone()), text(query.sql.clone()));
+    format!("{:<4x} {} {db:<5}| {} | {sql}", header.flags, query.error, shown.join(" "))
+}
+
+/// Beside the statements lies what MariaDB 10.11 wrote for them (`--character-set-server=utf8mb4`).
+#[test]
+fn query_events_carry_what_mariadb_writes() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("SET timestamp = DEFAULT");
+    for statement in include_str!("binlog_events/statements.sql").lines() {
+        client.ok(statement);
+    }
+    let mut shown = String::new();
+    for (header, event) in events(&server, &disk) {
+        if let Event::Query(query) = event {
+            shown += &show_query(&header, &query);
+            shown.push('\n');
+        }
+    }
+    for (ours, mariadbs) in shown.lines().zip(include_str!("binlog_events/statements.mariadb").lines()) {
+        assert_eq!(ours, mariadbs);
+    }
+    assert_eq!(shown, include_str!("binlog_events/statements.mariadb"));
+}
+
+/// `W 01`, `U 01>16`, `D 01`: the kind of each row event, and the bitmaps of its columns.
+fn images(server: &Server, disk: &SharedFs) -> Vec<String> {
+    let bits = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let show = |rows: RowsEvent| match rows.kind {
+        RowsKind::Write => format!("W {}", bits(&rows.present)),
+        RowsKind::Delete => format!("D {}", bits(&rows.present)),
+        RowsKind::Update => format!("U {}>{}", bits(&rows.present), bits(&rows.present_after)),
+    };
+    row_events(server, disk).into_iter().map(show).collect()
+}
+
+const WIDE: &str = "CREATE TABLE im (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b BLOB, c VARCHAR(10) DEFAULT 'x', \
+     ts TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, e TEXT)";
+
+/// What mariadb-binlog showed of MariaDB's events for the same statements.
+#[test]
+fn minimal_row_images_hold_the_key_and_what_was_written() {
+    let (disk, server, mut client) = server(WIDE);
+    client.ok("CREATE TABLE nopk (a INT, b BLOB)");
+    client.ok("CREATE TABLE uq (a INT NOT NULL, b INT, c TEXT, UNIQUE (a), KEY (b))");
+    client.ok("SET binlog_row_image = MINIMAL");
+    let statements = [
+        ("INSERT INTO im (a) VALUES (1)", "W 13"),
+        ("INSERT INTO im VALUES (7, 1, 'b', 'c', NOW(), 'e')", "W 3f"),
+        ("INSERT INTO im SET a = 5, b = 'zz'", "W 17"),
+        ("UPDATE im SET a = 2 WHERE id = 7", "U 01>12"),
+        ("UPDATE im SET a = a, b = 'q' WHERE id = 7", "U 01>16"),
+        ("INSERT INTO im (id, a) VALUES (7, 9) ON DUPLICATE KEY UPDATE e = 'dup'", "U 01>33"),
+        ("DELETE FROM im WHERE id = 7", "D 01"),
+        ("INSERT INTO nopk (a) VALUES (1)", "W 03"),
+        ("UPDATE nopk SET a = 2", "U 03>03"),
+        ("DELETE FROM nopk", "D 03"),
+        ("INSERT INTO uq (a, b) VALUES (1, 1)", "W 03"),
+        ("UPDATE uq SET c = 'x'", "U 01>04"),
+        ("INSERT INTO uq (a, b) VALUES (1, 5) ON DUPLICATE KEY UPDATE b = b + 1", "U 01>03"),
+        ("DELETE FROM uq", "D 01"),
+    ];
+    statements.iter().for_each(|(statement, _)| client.ok(statement));
+    assert_eq!(images(&server, &disk), statements.map(|(_, image)| image));
+}
+
+#[test]
+fn noblob_row_images_leave_out_blobs_that_are_not_written() {
+    let (disk, server, mut client) = server(WIDE);
+    client.ok("SET binlog_row_image = NOBLOB");
+    let statements = [
+        ("INSERT INTO im (a) VALUES (1)", "W 1b"),
+        ("INSERT INTO im (a, b) VALUES (1, 'x')", "W 1f"),
+        ("UPDATE im SET a = 2 WHERE id = 1", "U 1b>1b"),
+        ("UPDATE im SET b = 'new' WHERE id = 1", "U 1b>1f"),
+        ("INSERT INTO im (id, a) VALUES (1, 9) ON DUPLICATE KEY UPDATE e = 'dup'", "U 1b>3b"),
+        ("DELETE FROM im WHERE id = 1", "D 1b"),
+        ("INSERT INTO im (a) SELECT 5", "W 1b"),
+    ];
+    statements.iter().for_each(|(statement, _)| client.ok(statement));
+    assert_eq!(images(&server, &disk), statements.map(|(_, image)| image));
+    let last = row_events(&server, &disk).pop().expect("they were logged");
+    assert_eq!(last.rows[0], 0b1111_0000, "of four columns none is NULL; unused bits are set");
+}
+
+/// The bytes are MariaDB's.
+#[test]
+fn table_maps_carry_the_metadata_that_is_asked_for() {
+    let (disk, server, mut client) = server(
+        "CREATE TABLE m1 (id INT UNSIGNED PRIMARY KEY, a TINYINT, b BIGINT UNSIGNED, c DECIMAL(10,2), d FLOAT UNSIGNED, \
+         y YEAR, v VARCHAR(10) CHARACTER SET latin1, t TEXT, e ENUM('a','bé') CHARACTER SET utf8mb4, \
+         s SET('x','y') CHARACTER SET latin1, bin VARBINARY(10), bl BLOB, dt DATETIME(3), bt BIT(9), \
+         u CHAR(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, j JSON, ts TIMESTAMP(2) NOT NULL DEFAULT NOW(2))",
+    );
+    for table in [
+        "m2 (v VARCHAR(300), t TEXT, id INT, PRIMARY KEY (t(10), v(20)))",
+        "m3 (a VARCHAR(3) CHARSET latin1, b VARCHAR(3), c CHAR(3) CHARSET ascii, d VARBINARY(3), \
+         e ENUM('q') CHARSET latin1, f ENUM('q'), UNIQUE (a))",
+        "m4 (d DATE, tm TIME(6), k INT, k2 INT, PRIMARY KEY (k2, k))",
+        "m5 (d DATE)",
+        "m6 (a INT NOT NULL, b VARCHAR(10) NOT NULL, UNIQUE KEY (b, a), e1 SET('1','2'))",
+        "m7 (a INT, e ENUM('a','b') CHARACTER SET latin1, e2 ENUM('c') CHARACTER SET latin1, \
+         c CHAR(2) CHARACTER SET latin1, v VARCHAR(4) CHARACTER SET latin1, v2 VARCHAR(4), PRIMARY KEY (v2, a))",
+        "m8 (a INT, b BIGINT UNSIGNED ZEROFILL, c VARCHAR(20), PRIMARY KEY (a, c(3)))",
+    ] {
+        client.ok(&format!("CREATE TABLE {table}"));
+    }
+    let mut fill = |n: u32| {
+        for row in [
+            format!("m1 (id) VALUES ({n})"),
+            format!("m2 VALUES ('a', {n}, 1)"),
+            format!("m3 VALUES ({n}, 1, 1, 1, 1, 1)"),
+            format!("m4 (k, k2) VALUES ({n}, 1)"),
+            "m5 VALUES (NULL)".to_owned(),
+            format!("m6 VALUES ({n}, 1, 1)"),
+            format!("m7 VALUES ({n}, 1, 1, 1, 1, 1)"),
+            format!("m8 VALUES ({n}, 1, 1)"),
+        ] {
+            client.ok(&format!("INSERT INTO {row}"));
+        }
+        if n < 3 {
+            client
+                .ok(&format!("SET GLOBAL binlog_row_metadata = {}", if n == 1 { "MINIMAL" } else { "FULL" }));
+        }
+    };
+    (1..=3).for_each(&mut fill);
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let map = |(_, event)| if let Event::TableMap(map) = event { Some(hex(&map.optional)) } else { None };
+    let maps: Vec<String> = events(&server, &disk).into_iter().filter_map(map).collect();
+    let (none, rest) = maps.split_at(8);
+    let (minimal, full) = rest.split_at(8);
+    assert!(none.iter().all(String::is_empty));
+    assert_eq!(
+        minimal[..6],
+        ["0101ac0306082d3f3f2e2e", "01010002012d", "0304082d0b3f", "010100", "", "01010002012d"]
+    );
+    assert_eq!(
+        full,
+        [
+            "0101ac0306082d3f3f2e2e04290269640161016201630164017901760174016501730362696e02626c0264740262740175016a027473\
+             0b022d080505020178017906070201610362c3a9080100",
+            "01010002012d0407017601740269640904010a0014",
+            "0304082d0b3f040c0161016201630164016501660b02082d0606010171010171",
+            "010100040a016402746d016b026b3208020302",
+            "04020164",
+            "01010002012d0407016101620265310a012d0505020131013208020100",
+            "010100020308022d040e01610165026532016301760276320a01080608020161016201016308020500",
+            "01014002012d0406016101620163090400000203",
+        ]
+    );
+}
+
+#[test]
+fn long_statements_and_rows_are_compressed() {
+    let (disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(2000))");
+    client.ok("SET GLOBAL log_bin_compress = 1");
+    let long = "x".repeat(300);
+    client.ok(&format!("INSERT INTO t VALUES (1, '{long}'), (2, 'y'), (3, '{long}'), (4, '{long}')"));
+    client.ok("UPDATE t SET v = 'z' WHERE id = 1");
+    client.ok("CREATE TABLE short (a INT)");
+    client.ok(&format!("CREATE TABLE `long` (a INT) COMMENT '{long}'"));
+    let kinds: Vec<EventType> = events(&server, &disk)
+        .iter()
+        .map(|(header, _)| header.kind)
+        .filter(|kind| ![EventType::GTID, EventType::XID, EventType::TABLE_MAP].contains(kind))
+        .skip(3 + 1)
+        .collect();
+    let expected = [
+        EventType::ANNOTATE_ROWS,
+        EventType::WRITE_ROWS_COMPRESSED_V1,
+        EventType::WRITE_ROWS_V1,
+        EventType::WRITE_ROWS_COMPRESSED_V1,
+        EventType::ANNOTATE_ROWS,
+        EventType::UPDATE_ROWS_COMPRESSED_V1,
+        EventType::QUERY,
+        EventType::QUERY_COMPRESSED,
+    ];
+    assert_eq!(kinds, expected);
+    let rows = row_events(&server, &disk);
+    let texts: usize = rows.iter().map(|r| r.plain_rows().expect("unpacks").len()).sum();
+    assert_eq!(texts, 3 * (1 + 4 + 2 + 300) + (1 + 4 + 2 + 1) + (1 + 4 + 2 + 300) + (1 + 4 + 2 + 1));
+    assert!(rows[2].rows.len() < 60 && rows[2].ends_statement() && !rows[1].ends_statement());
+}
+
+#[test]
+fn sessions_say_how_their_transactions_are_marked() {
+    let (disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    client.ok("SET gtid_domain_id = 7, server_id = 9, gtid_seq_no = 50");
+    client.ok("INSERT INTO t VALUES (1)");
+    client.ok(
+        "SET skip_parallel_replication = 1, skip_replication = 1, foreign_key_checks = 0, unique_checks = 0",
+    );
+    client.ok("INSERT INTO t VALUES (2)");
+    client.ok("SET sql_log_bin = 0");
+    client.ok("INSERT INTO t VALUES (3)");
+    client.ok("CREATE TABLE u (id INT)");
+    let gtid = |(header, event)| if let Event::Gtid(gtid) = event { Some((header, gtid)) } else { None };
+    let gtids: Vec<_> = events(&server, &disk).into_iter().filter_map(gtid).skip(1).collect();
+    let [(header, first), (skipped, second)] = &gtids[..] else { panic!("{gtids:?}") };
+    assert_eq!((first.domain.0, header.server_id.0, first.seq_no), (7, 9, 50));
+    assert_eq!((second.domain.0, second.seq_no), (7, 51));
+    assert_eq!(first.flags2, gtid_flags2::TRANSACTIONAL | gtid_flags2::ALLOW_PARALLEL);
+    assert_eq!(second.flags2, gtid_flags2::TRANSACTIONAL);
+    assert_eq!((header.flags, skipped.flags), (0x8, 0x8008));
+    let rows = row_events(&server, &disk);
+    assert_eq!(rows.iter().map(|r| r.flags).collect::<Vec<_>>(), [1, 1 | 2 | 4]);
+    assert!(client.run("SELECT COUNT(*) FROM t").ends_with("3\n"));
+}
+
+#[test]
+fn what_a_transaction_was_begun_under_stays() {
+    let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    client.ok("BEGIN");
+    for (set, error) in [
+        ("gtid_domain_id = 5", "1953"),
+        ("gtid_seq_no = 5", "1953"),
+        ("sql_log_bin = 0", "1694"),
+        ("skip_replication = 1", "1929"),
+        ("binlog_format = ROW", "1679"),
+    ] {
+        let answer = client.run(&format!("SET {set}"));
+        assert!(answer.contains(error), "{set}: {answer}");
+    }
+    client.ok("SET server_id = 9, skip_parallel_replication = 1, binlog_row_image = MINIMAL");
+    client.ok("ROLLBACK");
+    assert!(
+        client.run("SET GLOBAL sql_log_bin = 0").contains("Variable 'sql_log_bin' is a SESSION variable")
+    );
+}
+
+#[test]
+fn strict_mode_refuses_numbers_that_do_not_grow() {
+    let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    client.ok("SET gtid_seq_no = 100");
+    client.ok("INSERT INTO t VALUES (1)");
+    client.ok("SET GLOBAL gtid_strict_mode = 1");
+    let answer = client.run("SET gtid_seq_no = 100");
+    let text = "An attempt was made to binlog GTID 0-1-100 which would create an out-of-order sequence number with \
+                existing GTID 0-1-100, and gtid strict mode is enabled";
+    assert!(answer.contains("1950") && answer.contains(text), "{answer}");
+    client.ok("SET gtid_seq_no = 101");
+    client.ok("INSERT INTO t VALUES (2)");
+}
+
+#[test]
+fn read_only_refuses_changes_of_others_than_administrators() {
+    let (_disk, mut server, mut root) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON test.* TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("INSERT INTO t VALUES (1)");
+    root.ok("SET GLOBAL read_only = 1");
+    let text =
+        "The MariaDB server is running with the --read-only option so it cannot execute this statement";
+    for statement in [
+        "INSERT INTO t VALUES (2)",
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET id = 5 WHERE 0",
+        "DELETE FROM t",
+        "CREATE TABLE x (a INT)",
+        "DROP TABLE IF EXISTS x",
+        "TRUNCATE t",
+        "ANALYZE TABLE t",
+        "START TRANSACTION READ WRITE",
+        "SELECT * FROM t FOR UPDATE",
+    ] {
+        let answer = user.run(statement);
+        assert!(answer.contains("1290") && answer.contains(text), "{statement}: {answer}");
+    }
+    for statement in ["SELECT * FROM t", "BEGIN", "COMMIT", "SET @a = 1"] {
+        user.ok(statement);
+    }
+    root.ok("INSERT INTO t VALUES (2)");
+    root.ok("SET GLOBAL read_only = 0");
+    user.ok("INSERT INTO t VALUES (3)");
+}
+
+#[test]
+fn safe_updates_want_a_key_or_a_limit() {
+    let (_disk, _server, mut client) = server("CREATE TABLE su (id INT PRIMARY KEY, a INT, b INT, KEY (b))");
+    client.ok("INSERT INTO su VALUES (1, 1, 1), (2, 2, 2)");
+    client.ok("SET sql_safe_updates = 1");
+    for refused in [
+        "UPDATE su SET a = 1",
+        "UPDATE su SET a = 1 WHERE a = 1",
+        "UPDATE su SET a = 1 WHERE id = 1 OR a = 1",
+        "DELETE FROM su",
+        "DELETE FROM su WHERE a = 1",
+        "DELETE FROM su LIMIT 1",
+        "DELETE FROM su WHERE 1 = 0",
+    ] {
+        assert!(client.run(refused).contains("1175"), "{refused}");
+    }
+    for done in [
+        "UPDATE su SET a = 1 WHERE id = 1",
+        "UPDATE su SET a = 1 WHERE b = 1",
+        "UPDATE su SET a = 1 WHERE b > 0",
+        "UPDATE su SET a = 1 WHERE a = 5 LIMIT 1",
+        "UPDATE su SET a = 1 LIMIT 1",
+        "DELETE FROM su WHERE b = 7",
+        "DELETE FROM su WHERE id = 1",
+    ] {
+        client.ok(done);
+    }
 }

@@ -88,6 +88,7 @@ pub struct LockOwner {
     pub(crate) rows: Vec<RowKey>,
     pub(crate) names: Vec<Ticket>,
     pub(crate) depends_on: CommitSeq,
+    pub(crate) has_waited: bool,
 }
 
 impl LockOwner {
@@ -98,7 +99,18 @@ impl LockOwner {
             rows: Vec::new(),
             names: Vec::new(),
             depends_on: CommitSeq(0),
+            has_waited: false,
         }
+    }
+
+    /// Whether it had to wait for a row lock: the GTID flag WAITED.
+    pub fn has_waited(&self) -> bool {
+        self.has_waited
+    }
+
+    /// Whether it holds no row locks and never had to do with others: then another transaction may use it.
+    pub fn is_as_new(&self) -> bool {
+        self.rows.is_empty() && self.depends_on == CommitSeq(0) && !self.has_waited
     }
 
     /// The transaction.

@@ -177,6 +177,7 @@ impl LockTable {
         if answer.request != Request::Blocked {
             return Ok((answer.request, answer.predecessor));
         }
+        owner.has_waited = true;
         let started = Instant::now();
         self.counters.row_waits.fetch_add(1, Ordering::Relaxed);
         self.counters.row_waits_current.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, DomainId, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Event, EventReader, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitRequest, GroupKind};
+use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
 use cohort_vfs::{Rng, SeededRng};
@@ -149,7 +149,7 @@ fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
         domain: DomainId(0),
         server: ServerId(1),
         seq_no: None,
-        has_waited: false,
+        hints: GtidHints::default(),
         timestamp: 1,
     })
 }

@@ -132,6 +132,14 @@ errors! {
     CantChangeTxCharacteristics = 1568, "25001";
     CantExecuteInReadOnlyTransaction = 1792, "25006";
     OptionPreventsStatement = 1290, "HY000";
+    UpdateWithoutKeyInSafeMode = 1175, "HY000";
+    InsideTransactionPreventsSwitchBinlogFormat = 1679, "HY000";
+    InsideTransactionPreventsSwitchSqlLogBin = 1694, "HY000";
+    InsideTransactionPreventsSwitchSkipReplication = 1929, "HY000";
+    InsideTransactionPreventsSwitchGtidDomainIdSeqNo = 1953, "HY000";
+    TableNotLockedForWrite = 1099, "HY000";
+    TableNotLocked = 1100, "HY000";
+    CantUpdateWithReadlock = 1223, "HY000";
     OutOfResources = 1041, "HY000";
     UnknownError = 1105, "HY000";
     ServerShutdown = 1053, "08S01";

@@ -4,7 +4,7 @@
 //! head u8: bit 7 set, bits 4..6 algorithm (0 zlib), bits 0..2 size of the length | length, big-endian | data
 //! ```
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use cohort_base::Reader;
 
@@ -12,6 +12,17 @@ use super::DecodeError;
 
 /// Longest plain form: the largest packet, twice.
 pub const PLAIN_LEN_MAX: u64 = 0x8000_0000;
+
+/// Compresses.
+pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
+    let len = (plain.len() as u32).to_be_bytes();
+    let skip = len.iter().position(|&byte| byte != 0).unwrap_or(3);
+    out.push(0x80 | (4 - skip) as u8);
+    out.extend_from_slice(&len[skip..]);
+    let mut encoder = flate2::write::ZlibEncoder::new(out, flate2::Compression::default());
+    let done = encoder.write_all(plain).and_then(|()| encoder.finish().map(drop));
+    done.expect("a Vec takes everything");
+}
 
 /// Decompresses. Memory grows with what is really there, not with what the length field claims.
 pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
@@ -37,4 +48,22 @@ pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
         return Err(DecodeError::BadValue("compressed data has another length than it says"));
     }
     Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_packed_unpacks() {
+        for len in [0, 1, 255, 256, 70_000] {
+            let plain: Vec<u8> = (0..len).map(|n: u32| (n % 7) as u8).collect();
+            let mut packed = Vec::new();
+            deflate(&plain, &mut packed);
+            assert_eq!(inflate(&packed), Ok(plain), "{len}");
+        }
+        let mut packed = Vec::new();
+        deflate(&[7; 300], &mut packed);
+        assert_eq!(packed[..3], [0x82, 1, 44], "two bytes of length, the high one first");
+    }
 }

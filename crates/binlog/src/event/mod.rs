@@ -31,7 +31,7 @@ use std::fmt;
 
 use cohort_base::{Reader, Truncated};
 
-pub use compressed::{PLAIN_LEN_MAX, inflate};
+pub use compressed::{PLAIN_LEN_MAX, deflate, inflate};
 pub use format_description::{FormatDescription, POST_HEADER_LENGTHS};
 pub use gtid::{GtidEvent, flags_extra as gtid_flags_extra, flags2 as gtid_flags2};
 pub use gtid_list::GtidListEvent;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use cohort_base::{Reader, Write};
 
-use super::{DecodeError, Packing, StatusVars, inflate};
+use super::{DecodeError, Packing, StatusVars, deflate, inflate};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,15 @@ impl QueryEvent {
         };
         status.encode(&mut event.status);
         event
+    }
+
+    /// Packs the statement (`log_bin_compress`).
+    pub fn compress(&mut self) {
+        if self.packing == Packing::Plain {
+            let plain = std::mem::take(&mut self.sql);
+            deflate(&plain, &mut self.sql);
+            self.packing = Packing::Compressed;
+        }
     }
 
     /// The status variables, decoded.

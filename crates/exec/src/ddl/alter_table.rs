@@ -91,7 +91,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     }
     changes.catalog.push(CatalogChange::PutTable(table));
     let warnings = ctx.eval.warning_count();
-    commit(ctx, changes, LogText::AsWritten)?;
+    commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
     Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
 }

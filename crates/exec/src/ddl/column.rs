@@ -241,7 +241,12 @@ fn store_default(
     let stored = ty.store(value, &store, &mut warnings)?;
     match warnings.into_iter().find(|w| w.level != Level::Note) {
         Some(warning) => Err(warning.error),
-        None => Ok(stored),
+        None => {
+            if ty.kind == TypeKind::Timestamp && !stored.is_null() {
+                ctx.uses_zone.set(true);
+            }
+            Ok(stored)
+        }
     }
 }
 
@@ -288,5 +293,7 @@ pub(super) fn value_now(
 
 fn now_in_zone(ctx: &StatementContext<'_>, now: Value) -> Value {
     let Value::Timestamp(micros) = now else { return now };
+    ctx.uses_zone.set(true);
+    ctx.uses_micros.set(true);
     Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
 }

@@ -35,7 +35,9 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         match create.mode {
             CreateMode::Create => return Err(SqlError::table_exists(&name.table)),
             CreateMode::IfNotExists => return exists_already(ctx, &name),
-            CreateMode::OrReplace => changes.drop_table(ctx, &existing)?,
+            CreateMode::OrReplace => {
+                changes.drop_table(ctx, &existing)?;
+            }
         }
     } else if mode != MetadataMode::Exclusive {
         // Dropped between the look and the lock: rare enough to ask for another try.
@@ -46,7 +48,11 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         None => describe(ctx, create, &name, &schema)?,
     };
     changes.catalog.push(CatalogChange::PutTable(table));
-    commit(ctx, changes, LogText::AsWritten)?;
+    let log = match create.mode {
+        CreateMode::OrReplace => LogText::ReplacingTable,
+        CreateMode::Create | CreateMode::IfNotExists => LogText::AsWritten,
+    };
+    commit(ctx, changes.with_xid(), log)?;
     Ok(DdlOutcome::default())
 }
 
@@ -66,10 +72,9 @@ fn refuse(create: &CreateTable) -> SqlResult<()> {
     Ok(())
 }
 
-fn exists_already(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
+fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
     let error = SqlError::table_exists(&name.table);
     ctx.eval.note(error.code, error.message);
-    commit(ctx, Changes::default(), LogText::AsWritten)?;
     Ok(DdlOutcome::default())
 }
 

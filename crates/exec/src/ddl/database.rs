@@ -74,13 +74,17 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlRe
             return Err(error);
         }
         ctx.eval.note(error.code, error.message);
-        commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+        commit(ctx, changes.with_xid(), LogText::AboutSchema(name.clone()))?;
         return Ok(DdlOutcome::default());
     };
     let affected = schema.tables.len() as u64;
     drop_all(ctx, &schema, &mut changes)?;
     changes.catalog.push(CatalogChange::DropSchema(name.clone()));
-    commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
+    let log = match affected {
+        0 => LogText::AboutSchema(name.clone()),
+        _ => LogText::DropSchema(name.clone()),
+    };
+    commit(ctx, changes.with_xid(), log)?;
     Ok(DdlOutcome { affected, dropped_schema: Some(name.clone()), ..DdlOutcome::default() })
 }
 

@@ -44,7 +44,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     }
     let logged: Vec<&TableName> = if drop.if_exists { names.iter().collect() } else { present };
     let text = drop_text(ctx, drop, &logged);
-    commit(ctx, changes, LogText::DropTables(text))?;
+    commit(ctx, changes.with_xid(), LogText::DropTables(text))?;
     if missing.is_empty() {
         return Ok(DdlOutcome::default());
     }
@@ -111,7 +111,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
         now.apply(vec![CatalogChange::PutTable(renamed.clone())]);
         changes.catalog.push(CatalogChange::PutTable(renamed));
     }
-    commit(ctx, changes, LogText::AsWritten)?;
+    commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     Ok(DdlOutcome::default())
 }
 

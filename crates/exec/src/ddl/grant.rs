@@ -174,7 +174,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
         account.schema_privileges.retain(|_, held| !held.is_empty());
         changes.catalog.push(CatalogChange::PutAccount(account));
     }
-    commit(ctx, changes, LogText::AsWritten)?;
+    commit(ctx, changes, LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
@@ -202,7 +202,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
         account.schema_privileges.retain(|_, held| !held.is_empty());
         changes.catalog.push(CatalogChange::PutAccount(account));
     }
-    commit(ctx, changes, LogText::AsWritten)?;
+    commit(ctx, changes, LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, Value, Warning};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
@@ -157,6 +157,13 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
         row: 0,
         zone,
     };
+    let is_timestamp = |column: &cohort_catalog::Column| column.ty.kind == TypeKind::Timestamp;
+    let converts = after.table.columns.iter().zip(&after.column_origins).any(|(column, origin)| {
+        origin.is_some_and(|origin| is_timestamp(column) != is_timestamp(&before.columns[origin]))
+    });
+    if converts {
+        ctx.uses_zone.set(true);
+    }
     let mut convert = |row: &[Value]| {
         rows += 1;
         converter.convert(row, &filled, &store, &mut warnings)

@@ -27,6 +27,12 @@ pub(super) enum LogText {
     AsWritten,
     /// As the client wrote it, about a database.
     AboutSchema(String),
+    /// As the client wrote it, about a database whose tables it drops.
+    DropSchema(String),
+    /// As the client wrote it; a table of the same name goes, be it a temporary one.
+    ReplacingTable,
+    /// As the client wrote it, with names of users that may mean the client himself.
+    AboutUsers,
     /// Names only, other than what the client wrote.
     DropTables(String),
     /// Text that must not stand there as it was written (passwords).
@@ -40,12 +46,20 @@ pub(super) struct Changes {
     /// Engine and key space of what nothing refers to afterwards.
     freed: Vec<(String, IndexId)>,
     closed: Vec<TableId>,
+    /// The statement is one of those that MariaDB's DDL log covers: the event names its XID.
+    has_xid: bool,
 }
 
 impl Changes {
     /// One change of the catalog.
     pub(super) fn one(change: CatalogChange) -> Changes {
         Changes { catalog: vec![change], ..Changes::default() }
+    }
+
+    /// Has the event name an XID, as those of statements that MariaDB's DDL log covers.
+    pub(super) fn with_xid(mut self) -> Changes {
+        self.has_xid = true;
+        self
     }
 
     /// Key spaces that go when the change is published.
@@ -68,13 +82,13 @@ impl Changes {
 /// Makes the changes durable with the statement's event, and frees what they leave.
 pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
     ctx.trx.check_killed()?;
-    let Changes { mut catalog, freed, closed } = changes;
+    let Changes { mut catalog, freed, closed, has_xid: catalog_has_xid } = changes;
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
         redo.push((CATALOG, CatalogChange::encode(&catalog)));
     }
-    let (event, flags) = event(ctx, log);
+    let (event, flags) = event(ctx, log, catalog_has_xid);
     let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
     // The next statement of this session needs the names, whose locks go at publish.
     let stopped = |_| SqlError::server_shutdown();
@@ -98,20 +112,40 @@ pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
     }
 }
 
-fn event(ctx: &StatementContext<'_>, log: LogText) -> (QueryEvent, u16) {
+fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> (QueryEvent, u16) {
     let session = ctx.session;
     let current = session.current_schema.as_deref().unwrap_or("");
-    let status = status_vars(session);
+    let mut status = status_vars(session);
+    if ctx.uses_zone.get() {
+        status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    }
+    status.hrnow =
+        ctx.uses_micros.get().then_some((session.env.now_micros % 1_000_000) as u32).filter(|us| *us > 0);
+    if matches!(log, LogText::AboutUsers) {
+        let (user, host) = &session.info.account;
+        status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
+    }
+    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be there.
+    status.xid = has_xid.then(|| ctx.trx.transaction_id());
     let thread = session.info.id.0 as u32;
     let written = ctx.text.trim_ascii();
     let (schema, text, flags) = match &log {
         LogText::AsWritten => (current, written, 0),
         LogText::AboutSchema(schema) => (schema.as_str(), written, SUPPRESS_USE),
+        LogText::DropSchema(schema) => (schema.as_str(), written, SUPPRESS_USE | THREAD_SPECIFIC),
+        LogText::ReplacingTable => (current, written, THREAD_SPECIFIC),
+        LogText::AboutUsers => (current, written, 0),
         LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
         LogText::Instead(text) => (current, text.as_bytes(), 0),
     };
     let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
     (QueryEvent::new(thread, &status, schema.as_bytes(), text), flags)
+}
+
+/// A statement as text, with what it depends on of the session.
+pub(crate) fn query_event(session: &SessionState, text: &str) -> QueryEvent {
+    let current = session.current_schema.as_deref().unwrap_or("");
+    QueryEvent::new(session.info.id.0 as u32, &status_vars(session), current.as_bytes(), text.as_bytes())
 }
 
 fn status_vars(session: &SessionState) -> StatusVars {
@@ -120,8 +154,15 @@ fn status_vars(session: &SessionState) -> StatusVars {
         VarValue::Text(name) => Charset::by_name(&name),
         _ => None,
     };
+    let charset = charset.unwrap_or(Charset::Utf8mb4);
+    let client = match session.client_collation {
+        named if named.charset() == charset => named,
+        _ => charset.default_collation(),
+    };
     let off = |id: VarId, bit: u32| if vars.flag(id) { 0 } else { bit };
-    let flags2 = off(VarId::Autocommit, 0x8_0000)
+    let on = |id: VarId, bit: u32| if vars.flag(id) { bit } else { 0 };
+    let flags2 = on(VarId::ExplicitDefaultsForTimestamp, 0x100_0000)
+        | on(VarId::SqlAutoIsNull, 0x4000)
         | off(VarId::ForeignKeyChecks, 0x400_0000)
         | off(VarId::UniqueChecks, 0x800_0000);
     let (increment, offset) =
@@ -131,11 +172,7 @@ fn status_vars(session: &SessionState) -> StatusVars {
         sql_mode: Some(session.env.sql_mode.0),
         catalog: Some(b"std".to_vec()),
         auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
-        charset: Some([
-            charset.unwrap_or(Charset::Utf8mb4).default_collation().0,
-            session.env.collation_connection.0,
-            server_collation(session).0,
-        ]),
+        charset: Some([client.0, session.env.collation_connection.0, server_collation(session).0]),
         ..StatusVars::default()
     }
 }

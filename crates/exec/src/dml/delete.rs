@@ -10,6 +10,7 @@ use crate::bind::PlanContext;
 use crate::dml::insert_plan::not_supported;
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::target::Order;
+use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::statement::StatementContext;
 
@@ -47,9 +48,11 @@ impl DeletePlan {
 
     /// Runs the statement.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        let decides = |filter: &cohort_expr::Expr| !filter.is_const_per_execution();
+        check_safe_update(ctx.session, &self.target, !self.target.filter.as_ref().is_some_and(decides))?;
         ctx.annotate();
         let mut deleted = 0;
-        self.target.for_each(ctx, Order::WhileScanning, &mut |ctx, writer, key, row| {
+        self.target.for_each(ctx, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
             deleted += 1;
             writer.delete(ctx.trx, key, row)
         })?;

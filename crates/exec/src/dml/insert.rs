@@ -68,6 +68,7 @@ impl InsertPlan {
             generated_id: None,
             last_id: 0,
         };
+        insert.writer.narrow_images(ctx.trx, self.written());
         let outcome = insert.run(ctx);
         ctx.eval.abort_on_warning.set(false);
         outcome?;

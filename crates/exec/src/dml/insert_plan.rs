@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{OnUpdate, Table};
 use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -10,6 +10,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::bind::{Binder, Clause, PlanContext, Scope};
 use crate::dml::assign::Default;
 use crate::plan::QueryPlan;
+use crate::table::computed_columns;
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]
@@ -89,6 +90,20 @@ impl InsertPlan {
             (false, false) => OnDuplicate::Update(bind_update(ctx, &scope, &insert.on_duplicate)?),
         };
         Ok(InsertPlan { table, columns, defaults, unnamed, rows, on_duplicate, ignore: insert.ignore })
+    }
+
+    /// The columns whose values the statement, or the time and place of its execution, decide.
+    pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
+        let updated = match &self.on_duplicate {
+            OnDuplicate::Update(assignments) => assignments.as_slice(),
+            OnDuplicate::Refuse | OnDuplicate::Replace => &[],
+        };
+        let is_update = matches!(self.on_duplicate, OnDuplicate::Update(_));
+        let touched =
+            move |c: &usize| is_update && self.table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
+        let touched = (0..self.table.columns.len()).filter(touched);
+        let named = self.columns.iter().copied();
+        named.chain(updated.iter().map(|(c, _)| *c)).chain(computed_columns(&self.table)).chain(touched)
     }
 
     /// REPLACE.

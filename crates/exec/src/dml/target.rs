@@ -33,14 +33,16 @@ struct Found {
 }
 
 impl TargetPlan {
-    /// Finds the rows and calls `change` for each.
+    /// Finds the rows and calls `change` for each, which may give the columns `written` other values.
     pub(super) fn for_each(
         &self,
         ctx: &mut StatementContext<'_>,
         order: Order,
+        written: &[usize],
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
+        writer.narrow_images(ctx.trx, written.iter().copied());
         let limit = self.limit_rows(&ctx.eval)?;
         let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
         let single = matches!(&*spans.spans, [KeySpan::Point(_)]);

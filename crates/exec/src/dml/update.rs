@@ -10,6 +10,7 @@ use crate::bind::{Binder, Clause, PlanContext};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell, not_supported};
 use crate::dml::outcome::DmlOutcome;
+use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
@@ -60,6 +61,7 @@ impl UpdatePlan {
 
     /// Runs the statement.
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        check_safe_update(ctx.session, &self.target, false)?;
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
@@ -71,7 +73,7 @@ impl UpdatePlan {
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();
         let mut after = Vec::new();
-        let outcome = self.target.for_each(ctx, order, &mut |ctx, writer, key, before| {
+        let outcome = self.target.for_each(ctx, order, &assigned, &mut |ctx, writer, key, before| {
             self.change(ctx, writer, key, before, &mut after, &assigner, &mut counts)
         });
         ctx.eval.abort_on_warning.set(false);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
+use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::SqlResult;
@@ -56,7 +57,7 @@ pub fn plan_target(
     let choice = Candidates {
         table: &base,
         first_slot: 0,
-        entries: entries_of(ctx, &base),
+        entries: entries_for_change(ctx, &base),
         allowed,
         forced,
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
@@ -67,6 +68,12 @@ pub fn plan_target(
         sort.clear();
     }
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
+}
+
+/// Under `sql_safe_updates` a key is taken wherever there is one, however small the table.
+fn entries_for_change(ctx: &PlanContext<'_>, table: &Table) -> u64 {
+    let entries = entries_of(ctx, table);
+    if ctx.session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {

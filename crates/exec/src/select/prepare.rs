@@ -6,12 +6,15 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table};
+use cohort_config::VarId;
 use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
 use crate::ddl::check_access;
-use crate::plan::{PlanBody, QueryPlan, Source};
+use crate::guards::check_read_only;
+use crate::plan::{PlanBody, QueryPlan, Source, Step};
 use crate::statement::StatementContext;
+use crate::table::ReadMode;
 
 /// Whether the plan can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,10 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
     if tables.is_empty() {
         return Ok(Freshness::Fresh);
     }
+    // Rows that are locked for a change count as a change, as in MariaDB.
+    if ctx.db.globals.flag(VarId::ReadOnly) && plan.locks_rows() {
+        check_read_only(ctx.session)?;
+    }
     for table in &tables {
         let open = ctx.trx.open_table(table)?;
         ctx.trx.lock_name(&open.table_key, MetadataMode::SharedRead)?;
@@ -40,6 +47,21 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
 /// Whether the catalog still holds this very description.
 pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
     catalog.table(&table.name.schema, &table.name.table).is_some_and(|now| Arc::ptr_eq(now, table))
+}
+
+impl QueryPlan {
+    /// Whether it reads FOR UPDATE.
+    fn locks_rows(&self) -> bool {
+        match &self.body {
+            PlanBody::Select(select) => {
+                let inner = |step: &Step| matches!(&step.source, Source::Derived(plan) if plan.locks_rows());
+                matches!(select.read, ReadMode::LockExclusive(_)) || select.steps.iter().any(inner)
+            }
+            PlanBody::Union(union) => union.left.locks_rows() || union.right.locks_rows(),
+            PlanBody::Nested(inner) => inner.locks_rows(),
+            PlanBody::Values(_) => false,
+        }
+    }
 }
 
 fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<&'p Arc<Table>>) {

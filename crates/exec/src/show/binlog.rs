@@ -2,6 +2,7 @@
 
 use cohort_binlog::BinlogError;
 use cohort_commit::{CommitError, PurgeError, PurgeRule};
+use cohort_config::VarId;
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
@@ -58,9 +59,15 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
         .text("Binlog_Ignore_DB", 255);
     let Some((position, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
     let name = ctx.db.commit.with_binlog_files(|files| files.name().file(position.file));
+    let list = |id| Value::text(ctx.db.globals.text(id).as_deref().unwrap_or(""));
     if let Some(name) = name {
         let name = name.map_err(|e| binlog_error(&e))?;
-        listing.add([Value::text(name), Value::UInt(position.offset), Value::text(""), Value::text("")]);
+        listing.add([
+            Value::text(name),
+            Value::UInt(position.offset),
+            list(VarId::BinlogDoDb),
+            list(VarId::BinlogIgnoreDb),
+        ]);
     }
     Ok(listing)
 }

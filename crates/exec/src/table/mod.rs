@@ -20,7 +20,9 @@ mod covering;
 mod cursor;
 mod image;
 mod keys;
+mod map_metadata;
 mod open_table;
+mod presence;
 mod resolve;
 #[cfg(test)]
 pub(crate) mod test_world;
@@ -33,4 +35,5 @@ pub(crate) use auto_increment::{AutoIncrement, Reserved, positive};
 pub use build::{build_index, copy_rows};
 pub use cursor::{Columns, CursorOptions, ReadMode, TableCursor, every_row};
 pub use open_table::{OpenTable, TableRegistry};
+pub(crate) use presence::computed_columns;
 pub(crate) use write::{Duplicate, TableWriter};

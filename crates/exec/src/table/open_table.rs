@@ -1,7 +1,7 @@
 //! A table as statements use it: the catalog's description with its codecs made once, shared by all sessions.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cohort_base::{IndexId, TableId};
 use cohort_binlog::event::TableMap;
@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 
 use crate::table::AutoIncrement;
 use crate::table::image::table_map;
+use crate::table::map_metadata::MapMetadata;
 use crate::trx::{EngineNo, all_columns};
 
 /// An index with its key codec.
@@ -42,6 +43,8 @@ pub struct OpenTable {
     pub(crate) table_key: NameKey,
     /// Its table id is one per version of the table, so that a reader never mixes two.
     pub(crate) map: Arc<TableMap>,
+    /// The same with more metadata, MINIMAL and FULL; made when it is first wanted.
+    pub(crate) rich_maps: [OnceLock<Arc<TableMap>>; 2],
     /// The bitmap of all columns in row events.
     pub(crate) all_columns: Vec<u8>,
     /// Average bytes of an entry that scans have met; steers how many they ask for.
@@ -114,7 +117,8 @@ impl OpenTable {
                 .collect(),
             schema_key: NameKey::Schema(schema.clone()),
             table_key: NameKey::Table(schema, name),
-            map: table_map(table, map_id),
+            map: table_map(table, map_id, MapMetadata::NoLog),
+            rich_maps: Default::default(),
             all_columns: all_columns(table.columns.len()),
             entry_bytes: AtomicU32::new(first_guess_bytes(&table.columns)),
             indexes,

@@ -60,7 +60,10 @@ fn a_failed_statement_is_undone_alone_and_its_transaction_goes_on() {
     let error =
         change(&mut trx, all_of(0), |_| true, |r| Some(vec![r[0].clone(), Value::Int(9), Value::Int(5)]));
     assert_eq!(error.expect_err("both u = 5").code, ErrorCode::DupEntry);
-    trx.savepoint("a").expect("sets");
+    trx.savepoint("a", || {
+        cohort_binlog::event::QueryEvent::new(1, &Default::default(), b"", b"SAVEPOINT `a`")
+    })
+    .expect("sets");
     insert(&mut trx, &row(3, 3, 3)).expect("inserts");
     trx.rollback_to("A").expect("exists");
     assert_eq!(trx.rollback_to("b").expect_err("does not").code, ErrorCode::SpDoesNotExist);

@@ -17,6 +17,7 @@ use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value};
 
 use crate::table::image::Change;
+use crate::table::presence::Presence;
 use crate::table::{Columns, OpenTable};
 use crate::trx::{SessionTrx, WaitPolicy, engine_error};
 
@@ -48,6 +49,8 @@ struct Buffers {
     entry_before: Vec<u8>,
     found: Vec<u8>,
     image: Vec<u8>,
+    /// Which columns the row images hold; None for all.
+    presence: Option<Presence>,
     changed: Vec<usize>,
 }
 
@@ -60,6 +63,12 @@ impl TableWriter {
 
     pub(crate) fn table(&self) -> &Arc<OpenTable> {
         &self.table
+    }
+
+    /// Has row images hold only what `binlog_row_image` asks for. `written` are the columns that the statement gives values.
+    pub(crate) fn narrow_images(&mut self, trx: &SessionTrx, written: impl Iterator<Item = usize>) {
+        let image = trx.settings.binlog.row_image;
+        self.buffers.presence = Presence::of(image, self.table.table(), written);
     }
 
     /// Adds a row.
@@ -121,7 +130,7 @@ impl Buffers {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, &self.entry, value).map_err(engine_error)?;
         }
-        table.log(trx, Change::Insert(row), &mut self.image)?;
+        table.log(trx, Change::Insert(row), &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
         if let Some((column, _)) = table.auto_column {
             trx.pass_auto_increment(table, &row[column])?;
@@ -178,7 +187,7 @@ impl Buffers {
                 engine.put(open.id, &self.entry, value).map_err(engine_error)?;
             }
         }
-        table.log(trx, Change::Update { before, after }, &mut self.image)?;
+        table.log(trx, Change::Update { before, after }, &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
         self.update_counter(table, trx, before, after)?;
         Ok(Ok(()))
@@ -199,7 +208,7 @@ impl Buffers {
             trx.engine(table.engine).delete(open.id, &self.entry).map_err(engine_error)?;
         }
         trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
-        table.log(trx, Change::Delete(row), &mut self.image)?;
+        table.log(trx, Change::Delete(row), &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
         match table.auto_column {
             Some((column, _)) => trx.drop_auto_increment(table, &row[column]),

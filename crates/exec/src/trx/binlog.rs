@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use cohort_base::ServerId;
 use cohort_binlog::event::{QueryEvent, RowsKind, TableMap};
 use cohort_binlog::{CacheError, CachePos, RowImage, Sealed, Stamp, TrxCache};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
+use crate::trx::settings::BinlogSettings;
 
 /// A place to go back to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,22 +84,28 @@ impl StatementLog {
     }
 
     /// Adds a statement as text (DDL).
-    pub(crate) fn query(&mut self, server: ServerId, flags: u16, event: &QueryEvent) -> SqlResult<()> {
-        self.begin(server, None);
+    pub(crate) fn query(
+        &mut self,
+        settings: &BinlogSettings,
+        flags: u16,
+        event: &QueryEvent,
+    ) -> SqlResult<()> {
+        self.begin(settings, None);
         self.cache.query(flags, event).map_err(cache_error)
     }
 
-    fn begin(&mut self, server: ServerId, annotation: Option<&[u8]>) {
-        let stamp = Stamp { timestamp: self.timestamp, server_id: server, flags: 0 };
+    fn begin(&mut self, settings: &BinlogSettings, annotation: Option<&[u8]>) {
+        let stamp =
+            Stamp { timestamp: self.timestamp, server_id: settings.server, flags: settings.event_flags };
         self.cache.begin_statement(stamp, annotation);
         self.statement = Statement::Logged;
     }
 }
 
 impl SessionTrx {
-    /// Whether changed rows go to the binlog: otherwise their images need not be built.
-    pub(crate) fn logs_rows(&self) -> bool {
-        self.settings.binlog.on
+    /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be built.
+    pub(crate) fn logs_rows(&self, schema: &str) -> bool {
+        self.settings.binlog.on && self.db.binlog_filter.lets_pass(schema)
     }
 
     /// Where the text goes that the running statement's row events are annotated with, empty; None if they are not.
@@ -110,11 +116,12 @@ impl SessionTrx {
 
     /// Adds a changed row.
     pub(crate) fn log_row(&mut self, row: LoggedRow<'_>) -> SqlResult<()> {
-        let server = self.settings.binlog.server;
         let annotation = std::mem::take(&mut self.annotation);
-        let log = &mut self.active_mut().log;
+        self.active_mut();
+        let log = &mut self.active.as_mut().expect("begun above").log;
         if log.statement == Statement::Silent {
-            log.begin(server, (!annotation.is_empty()).then_some(&*annotation));
+            log.begin(&self.settings.binlog, (!annotation.is_empty()).then_some(&*annotation));
+            log.cache.set_compression(self.db.compression());
         }
         let id = row.map.table_id;
         if !log.tables.contains(&id) {
@@ -137,9 +144,9 @@ pub(crate) fn all_columns(width: usize) -> Vec<u8> {
 }
 
 /// What an update's row event is, for readability at the call.
-pub(crate) fn image<'r>(kind: RowsKind, present: &'r [u8], bytes: &'r [u8]) -> RowImage<'r> {
+pub(crate) fn image<'r>(kind: RowsKind, flags: u16, present: &'r [u8], bytes: &'r [u8]) -> RowImage<'r> {
     let present_after = if kind == RowsKind::Update { present } else { &[] };
-    RowImage { kind, flags: 0, present, present_after, image: bytes }
+    RowImage { kind, flags, present, present_after, image: bytes }
 }
 
 fn cache_error(error: CacheError) -> SqlError {

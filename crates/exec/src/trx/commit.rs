@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_binlog::event::QueryEvent;
-use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind};
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints};
 use cohort_engine::Redo;
 use cohort_locks::RowMode;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -56,19 +56,31 @@ impl SessionTrx {
     /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the statement
     /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
-        let server = self.settings.binlog.server;
-        let logged = self.settings.binlog.on;
-        let result = match &ddl.event {
-            Some(event) if logged => self.active_mut().log.query(server, ddl.event_flags, event),
-            _ => Ok(()),
-        };
         self.active_mut();
+        let result = match ddl.event {
+            Some(event) => self.log_query(event, ddl.event_flags),
+            None => Ok(()),
+        };
         let active = self.active.take().expect("begun above");
         if let Err(error) = result {
             self.recycle(active);
             return Err(error);
         }
         self.commit_active(active, ddl.redo, GroupKind::Ddl)
+    }
+
+    /// Adds a statement as text to the running transaction's events, if it is to be logged.
+    pub(super) fn log_query(&mut self, mut event: QueryEvent, flags: u16) -> SqlResult<()> {
+        let settings = &self.settings.binlog;
+        let passes = std::str::from_utf8(&event.db).is_ok_and(|db| self.db.binlog_filter.lets_pass(db));
+        if !settings.on || !passes {
+            return Ok(());
+        }
+        if self.db.compression().is_some_and(|bytes_min| event.sql.len() >= bytes_min) {
+            event.compress();
+        }
+        let active = self.active.as_mut().expect("the statement has begun the transaction");
+        active.log.query(settings, flags, &event)
     }
 
     fn commit_active(
@@ -132,7 +144,11 @@ impl SessionTrx {
             domain: settings.domain,
             server: settings.server,
             seq_no: settings.seq_no.take(),
-            has_waited: false,
+            hints: GtidHints {
+                has_waited: active.locks.has_waited(),
+                is_alone: !settings.allow_parallel,
+                event_flags: settings.event_flags,
+            },
             timestamp: self.statement_timestamp,
         }))
     }

@@ -1,5 +1,6 @@
 //! SAVEPOINT, ROLLBACK TO, RELEASE.
 
+use cohort_binlog::event::{QueryEvent, flags};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
@@ -14,9 +15,14 @@ pub(crate) struct NamedSavepoint {
 
 impl SessionTrx {
     /// SAVEPOINT: an older one of the same name goes. Without a transaction that lasts, it has no effect.
-    pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
+    /// `event` is what the binlog holds of it behind row events of the same transaction.
+    pub fn savepoint(&mut self, name: &str, event: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
         if !self.lasts() {
             return Ok(());
+        }
+        if !self.active_mut().log.is_empty() {
+            self.log_query(event(), flags::SUPPRESS_USE)?;
+            self.active_mut().log.statement_end()?;
         }
         let active = self.active_mut();
         active.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));

@@ -100,6 +100,11 @@ impl SessionTrx {
         self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly)
     }
 
+    /// The number of the running transaction; 0 without one.
+    pub(crate) fn transaction_id(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.locks.trx().0)
+    }
+
     /// `autocommit`.
     pub fn autocommit(&self) -> bool {
         self.settings.autocommit
@@ -259,7 +264,7 @@ impl SessionTrx {
     pub(super) fn recycle(&mut self, mut active: Active) {
         self.hold_until = self.hold_until.max(active.has_seen());
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
-        let is_as_new = active.locks.row_locks() == 0 && active.locks.depends_on() == CommitSeq(0);
+        let is_as_new = active.locks.is_as_new();
         self.db.locks.release_all(&mut active.locks);
         if is_as_new {
             self.spare_locks = Some(active.locks);

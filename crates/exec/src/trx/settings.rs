@@ -53,6 +53,12 @@ pub struct BinlogSettings {
     pub annotate: bool,
     /// `binlog_row_image`.
     pub row_image: RowImage,
+    /// Flags of row events: `foreign_key_checks` and `unique_checks` that are off.
+    pub rows_flags: u16,
+    /// Flags of all events: `skip_replication`.
+    pub event_flags: u16,
+    /// `skip_parallel_replication` is off.
+    pub allow_parallel: bool,
     /// `gtid_domain_id`.
     pub domain: DomainId,
     /// `server_id`, which a session may set for BINLOG statements.
@@ -108,6 +114,9 @@ impl Default for TrxSettings {
                 on: false,
                 annotate: true,
                 row_image: RowImage::Full,
+                rows_flags: 0,
+                event_flags: 0,
+                allow_parallel: true,
                 domain: DomainId(0),
                 server: ServerId(1),
                 seq_no: None,

@@ -134,24 +134,24 @@ Variable_name | Value
 Binlog_commits | 2
 > SHOW BINARY LOGS
 Log_name | File_size
-binlog.000001 | 1590
+binlog.000001 | 1616
 > SHOW BINLOG EVENTS LIMIT 5
 Log_name | Pos | Event_type | Server_id | End_log_pos | Info
 binlog.000001 | 4 | Format_desc | 1 | 256 | Server ver: 10.11.99-MariaDB-cohort-log, Binlog ver: 4
 binlog.000001 | 256 | Gtid_list | 1 | 285 | []
 binlog.000001 | 285 | Binlog_checkpoint | 1 | 325 | binlog.000001
 binlog.000001 | 325 | Gtid | 1 | 367 | GTID 0-1-1
-binlog.000001 | 367 | Query | 1 | 916 | use `test`; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT UNSIGNED DEFAULT 0, c CHAR(10) NOT NULL DEFAULT '', v VARCHAR(20), d DECIMAL(10,2) DEFAULT 1.5, ts TIMESTAMP, ts2 TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, dt DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), e ENUM('a','b') DEFAULT 'b', s SET('x','y'), b BIT(4) DEFAULT b'101', bl BLOB, tx TEXT, KEY (k), UNIQUE uk (c,v), KEY (v(5)), y YEAR DEFAULT 2001, f FLOAT DEFAULT 1.25, j JSON, ex VARCHAR(40) DEFAULT (uuid())) COMMENT 'hi'
+binlog.000001 | 367 | Query | 1 | 925 | use `test`; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT UNSIGNED DEFAULT 0, c CHAR(10) NOT NULL DEFAULT '', v VARCHAR(20), d DECIMAL(10,2) DEFAULT 1.5, ts TIMESTAMP, ts2 TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, dt DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), e ENUM('a','b') DEFAULT 'b', s SET('x','y'), b BIT(4) DEFAULT b'101', bl BLOB, tx TEXT, KEY (k), UNIQUE uk (c,v), KEY (v(5)), y YEAR DEFAULT 2001, f FLOAT DEFAULT 1.25, j JSON, ex VARCHAR(40) DEFAULT (uuid())) COMMENT 'hi'
 > SHOW BINLOG EVENTS IN 'nothing'
 ERROR 1220 (HY000): Error when executing command SHOW BINLOG EVENTS: Could not find target log
 > SHOW MASTER STATUS
 File | Position | Binlog_Do_DB | Binlog_Ignore_DB
-binlog.000001 | 1590 |  | 
+binlog.000001 | 1616 |  | 
 > FLUSH BINARY LOGS
 OK
 > SHOW BINARY LOGS
 Log_name | File_size
-binlog.000001 | 1634
+binlog.000001 | 1660
 binlog.000002 | 339
 > PURGE BINARY LOGS TO 'binlog.000002'
 OK

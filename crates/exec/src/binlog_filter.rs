@@ -1,0 +1,50 @@
+//! `--binlog-do-db` and `--binlog-ignore-db`: which databases' changes are logged.
+//!
+//! Row changes go by the database of their table, statements by the database that stands in their event. With both options
+//! given, the first decides alone, as in MariaDB.
+
+use cohort_config::{Globals, VarId};
+
+/// The filter; none of the lists given lets everything through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BinlogFilter {
+    only: Vec<String>,
+    not: Vec<String>,
+}
+
+impl BinlogFilter {
+    /// From the options, names apart by commas.
+    pub fn of(globals: &Globals) -> BinlogFilter {
+        let list = |id| {
+            let text = globals.text(id).unwrap_or_default();
+            text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        BinlogFilter { only: list(VarId::BinlogDoDb), not: list(VarId::BinlogIgnoreDb) }
+    }
+
+    /// Whether what happens in this database is logged; always without a database.
+    pub fn lets_pass(&self, schema: &str) -> bool {
+        if schema.is_empty() {
+            return true;
+        }
+        match self.only.is_empty() {
+            true => !self.not.iter().any(|name| name == schema),
+            false => self.only.iter().any(|name| name == schema),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_db_decides_over_ignore_db() {
+        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
+        let filter = BinlogFilter { only: names(&["a"]), not: names(&["a", "b"]) };
+        assert!(filter.lets_pass("a") && !filter.lets_pass("c") && filter.lets_pass(""));
+        let filter = BinlogFilter { only: Vec::new(), not: names(&["b"]) };
+        assert!(filter.lets_pass("a") && !filter.lets_pass("b"));
+        assert!(BinlogFilter::default().lets_pass("x"));
+    }
+}
