@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, ServerId, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, ParticipantId, ServerId, Xid};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
     Batch, BinlogFiles, BinlogName, BinlogReaders, GtidState, Materialiser, MaterialiserOptions, OpenOptions,
     SpillDir, Stream, StreamOptions, StreamOut, VerifyScope,
 };
-use cohort_engine::{Engine, Participant, ReadView};
+use cohort_engine::{Engine, Participant, ReadView, StagedRedo};
 use cohort_locks::LockTable;
 use cohort_log::{FullCause, LogError, LogOptions, Recovery, Room};
 use cohort_vfs::{OpenMode, World};
@@ -37,10 +37,11 @@ use crate::env::{
 };
 use crate::metrics::{Metrics, Step};
 use crate::pace::{Pace, PaceOptions};
-use crate::pipeline::{CommitEnv, Pipeline, Stopped, Wake};
+use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::{self, Recovered, RecoveryError, Scene};
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
+use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Point, Stage};
 
 /// Redo above this is spilled: the log's buffer holds no huge records.
@@ -125,6 +126,11 @@ impl From<Stopped> for CommitError {
         CommitError::Stopped
     }
 }
+
+/// For each redo, the file it was spilled to.
+type Spilled = Vec<Option<SpilledRedo>>;
+/// What a participant has ready on the side.
+type Staged = (ParticipantId, Box<dyn StagedRedo>);
 
 /// The commit path, shared by all sessions.
 pub struct Coordinator {
@@ -289,12 +295,13 @@ impl Coordinator {
         self.env().reached(Point::Before(Stage::Prepare));
         let began_ns = self.now_ns();
         match self.prepare_room(&request) {
-            Ok((room, spilled)) => {
+            Ok((room, spilled, staged)) => {
                 let since_ns = self.now_ns();
                 self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
                 let trx = Trx {
                     request,
                     spilled,
+                    staged,
                     room: Some(room),
                     gtid: None,
                     xid: Xid(0),
@@ -308,7 +315,7 @@ impl Coordinator {
         }
     }
 
-    fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Vec<Option<SpilledRedo>>), CommitError> {
+    fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Spilled, Vec<Staged>), CommitError> {
         if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
             return Err(CommitError::Stopped);
         }
@@ -335,7 +342,30 @@ impl Coordinator {
         if let Some(part) = &request.binlog {
             bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
         }
-        Ok((self.reserve(bytes)?, spilled))
+        let staged = self.stage(request)?;
+        Ok((self.reserve(bytes)?, spilled, staged))
+    }
+
+    /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while replicas are waited for, because what
+    /// an engine took in this way cannot be cut any more (recovery.rs).
+    fn stage(&self, request: &CommitRequest) -> Result<Vec<Staged>, CommitError> {
+        let mut staged = Vec::new();
+        for (id, redo) in &request.redo {
+            if redo.bytes.len() <= INLINE_REDO_BYTES_MAX || self.env().is_gated() {
+                continue;
+            }
+            let participant = self.env().participants.iter().find(|participant| participant.id() == *id);
+            let participant = participant.expect("looked at above");
+            let done = participant.stage(redo).map_err(|e| CommitError::Io(std::io::Error::other(e)))?;
+            staged.extend(done.map(|done| (*id, done)));
+        }
+        if !staged.is_empty()
+            && let Err(error) = self.checkpoint()
+        {
+            // It only makes less for the engine to flush when it takes this in.
+            eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
+        }
+        Ok(staged)
     }
 
     fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
@@ -379,7 +409,11 @@ impl Coordinator {
     /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go.
     /// Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
-        self.pipeline.order(prepared)
+        if prepared.get().staged.is_empty() {
+            return self.pipeline.order(prepared);
+        }
+        // Stopped: the process is about to end, and nobody will be told of this transaction.
+        self.pipeline.order_alone(prepared).unwrap_or(CommitSeq(u64::MAX))
     }
 
     /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it goes on.

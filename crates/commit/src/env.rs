@@ -27,9 +27,9 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::metrics::{Metrics, Step};
 use crate::pace::ClientPace;
-use crate::pipeline::CommitEnv;
 use crate::record;
 use crate::request::{GroupKind, Trx};
+use crate::seam::CommitEnv;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
 /// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of domains still fits.
@@ -110,7 +110,9 @@ impl ServerEnv {
             let id = participant.id();
             let redo: Vec<&Redo> = batch
                 .iter()
-                .flat_map(|trx| &trx.get().request.redo)
+                .map(Ordered::get)
+                .filter(|trx| !trx.staged.iter().any(|(of, _)| *of == id))
+                .flat_map(|trx| &trx.request.redo)
                 .filter(|(of, _)| *of == id)
                 .map(|(_, redo)| redo)
                 .collect();
@@ -318,11 +320,25 @@ impl CommitEnv for ServerEnv {
             let trx = ordered.get_mut();
             self.assign_gtid(trx);
             trx.depends_on = trx.request.locks.depends_on();
-            if is_early {
+            // What is staged is not applied yet: nobody may get at these rows before.
+            if is_early && trx.staged.is_empty() {
                 self.locks.release_early(&mut trx.request.locks, seq);
             }
         }
         self.time_order(batch, began_ns);
+        std::mem::forget(guard);
+    }
+
+    fn apply_staged(&self, trx: &mut Ordered<Trx>) {
+        let guard = AbortOnPanic;
+        let seq = trx.seq();
+        let trx = trx.get_mut();
+        for (_, staged) in trx.staged.drain(..) {
+            staged.apply();
+        }
+        if self.is_early_release.load(Ordering::Relaxed) {
+            self.locks.release_early(&mut trx.request.locks, seq);
+        }
         std::mem::forget(guard);
     }
 
@@ -348,7 +364,9 @@ impl CommitEnv for ServerEnv {
             if let Some(stream) = &mut stream {
                 ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
             }
-            let released = if is_gated { published } else { seq };
+            // What an engine takes in at once cannot be cut.
+            let is_cuttable = is_gated && ordered.get().staged.is_empty();
+            let released = if is_cuttable { published } else { seq };
             record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
             let room = ordered.get_mut().room.take().expect("reserved at prepare (I6)");
             let span = self.log.append(room, record::COMMIT, &[&head, &out.bytes]);

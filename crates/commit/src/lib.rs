@@ -2,7 +2,8 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `pipeline` | [`Pipeline`]: the whole protocol, over the seam [`CommitEnv`] |
+//! | `pipeline` | [`Pipeline`]: the whole protocol |
+//! | `seam` | [`CommitEnv`]: what its stages do |
 //! | `stage` | [`Stage`] and the types of a transaction's way through them |
 //! | `pace` | how long a leader waits for its group to grow |
 //! | `env` | what the stages do in a server |
@@ -25,6 +26,7 @@ mod purge;
 mod record;
 mod recovery;
 mod request;
+mod seam;
 mod stage;
 mod status;
 
@@ -34,8 +36,9 @@ pub use coordinator::{
 pub use env::{FailpointHook, ReplicaGate, StopHook};
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
-pub use pipeline::{CommitEnv, Pipeline, Stopped, Wake};
+pub use pipeline::Pipeline;
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
 pub use recovery::{Recovered, RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
+pub use seam::{CommitEnv, Stopped, Wake};
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};

@@ -30,6 +30,9 @@
 //! a commit id, and whether a transaction shares one is known when its group is closed. The leader goes through the group in CommitSeq order,
 //! so log order = binlog order = CommitSeq order (I1).
 //!
+//! - **Alone**: a transaction too large for the order stage. Its engines have its writes ready on the side; it is ordered and hardened with the order stage held,
+//!   and then taken in at once ([`Pipeline::order_alone`]). Its locks stay until then.
+//!
 //! # Invariants
 //! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes a prefix of what is
 //!   ordered; leaders exclude each other from taking to hardening (asserted in `take_group`), and put their groups behind each other in that
@@ -43,7 +46,7 @@
 //!
 //! # Lock order
 //! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order` and `arrivals` are held for
-//! microseconds, never over I/O (but by [`Pipeline::hold`], which is for checkpoints and hardens what is ordered first).
+//! microseconds, never over I/O (but by [`Pipeline::hold`] and [`Pipeline::order_alone`], which harden what is ordered first).
 //!
 //! # On failure
 //! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
@@ -55,87 +58,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use cohort_base::CommitSeq;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::pace::{ClientPace, Pace, PaceOptions};
+use crate::pace::{Pace, PaceOptions};
+use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
-
-/// What the stages do. Calls come from the thread that holds the stage.
-pub trait CommitEnv: Send + Sync {
-    /// A transaction with all it brings.
-    type Trx: Send;
-    /// The state right after a group.
-    type Boundary: Send;
-    /// Why the log failed.
-    type Error: Clone + Send;
-
-    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once; must not fail or block.
-    fn order(&self, batch: &mut [Ordered<Self::Trx>]);
-
-    /// Order stage is held and everything ordered is in the group that ends with `last`.
-    fn boundary(&self, last: CommitSeq) -> Self::Boundary;
-
-    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail (room was reserved).
-    fn write(&self, group: &mut [Ordered<Self::Trx>]);
-
-    /// The leader makes all that was written durable: one sync.
-    fn harden(&self) -> Result<(), Self::Error>;
-
-    /// The leader has hardened the group: its binlog bytes may be shown to files and replicas (I3). In order.
-    fn hardened(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
-        let _ = (group, boundary);
-    }
-
-    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at [`Pipeline::gate_opened`].
-    fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
-        let _ = (gate, boundary);
-        false
-    }
-
-    /// Plain reads see the group from now on; locks that were kept until now go. In order.
-    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
-
-    /// The group leaves the last gate; its clients are told next. In order.
-    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
-        let _ = (group, boundary);
-    }
-
-    /// Telling the clients of so many transactions took so long.
-    fn told(&self, transactions: usize, ns: u64) {
-        let _ = (transactions, ns);
-    }
-
-    /// The log failed: nothing after this is durable. The real one ends the process.
-    fn stop(&self, error: &Self::Error);
-
-    /// Nanoseconds since some moment.
-    fn now_ns(&self) -> u64;
-
-    /// Whether somebody waits for a row lock that a transaction of the queue still holds (early release off).
-    fn is_waited_for(&self, queue: &[Ordered<Self::Trx>]) -> bool {
-        let _ = queue;
-        false
-    }
-
-    /// The pace's memory of the connection a transaction came from, if it came from one.
-    fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientPace> {
-        let _ = trx;
-        None
-    }
-
-    /// A failpoint.
-    fn reached(&self, point: Point) {
-        let _ = point;
-    }
-}
-
-/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the pipeline's waiting.
-pub trait Wake: Send + Sync {
-    /// The transaction, and everything before it, is hardened, published, and held by no gate.
-    fn acknowledged(self: Arc<Self>);
-}
-
-/// The log failed or the server is stopping: what is not acknowledged yet may be lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
 
 struct Arrivals<T> {
     next: CommitSeq,
@@ -268,10 +193,44 @@ impl<E: CommitEnv> Pipeline<E> {
     fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) {
         let start = queue.len();
         queue.append(&mut self.arrivals.lock().waiting);
-        let batch = &mut queue[start..];
+        self.order_batch(&mut queue[start..]);
+    }
+
+    fn order_batch(&self, batch: &mut [Ordered<E::Trx>]) {
         let Some(last) = batch.last().map(Ordered::seq) else { return };
         self.env.order(batch);
         self.ordered.store(last.0, Ordering::Release);
+    }
+
+    /// Gives a transaction whose writes are staged its place, and hardens it before engines take them in: at return it is applied and on
+    /// its way out. The order stage is held for one flush and what the engines need.
+    pub fn order_alone(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
+        self.env.reached(Point::Before(Stage::Order));
+        let mut leader = self.leader.lock();
+        let mut queue = self.order.lock();
+        let start = queue.len();
+        let seq = {
+            let mut arrivals = self.arrivals.lock();
+            let seq = arrivals.next;
+            arrivals.next = CommitSeq(seq.0 + 1);
+            queue.append(&mut arrivals.waiting);
+            queue.push(trx.order(seq));
+            seq
+        };
+        self.order_batch(&mut queue[start..]);
+        self.env.reached(Point::After(Stage::Order));
+        let spare = std::mem::take(&mut leader.spare);
+        let mut group = self.take_group(&mut queue, spare);
+        self.harden(&mut group)?;
+        self.env.apply_staged(group.last_mut().expect("it was just queued"));
+        let boundary = self.env.boundary(seq);
+        drop(queue);
+        leader.spare = self.put_behind(group, boundary);
+        let done = self.let_out();
+        drop(leader);
+        self.acknowledge(done);
+        self.lead();
+        Ok(seq)
     }
 
     /// Flushes what is queued if nobody does, group after group until the queue is empty. Whoever ordered a transaction
@@ -291,14 +250,16 @@ impl<E: CommitEnv> Pipeline<E> {
     /// One group: gather, take, write, harden, publish, resign, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
         self.gather();
-        let (group, boundary) = {
+        let (mut group, boundary) = {
             let mut queue = self.order.lock();
             let Some(last) = queue.last().map(Ordered::seq) else { return };
             let spare = std::mem::take(&mut leader.spare);
             (self.take_group(&mut queue, spare), self.env.boundary(last))
         };
-        let Ok(spare) = self.harden_group(group, boundary) else { return };
-        leader.spare = spare;
+        if self.harden(&mut group).is_err() {
+            return;
+        }
+        leader.spare = self.put_behind(group, boundary);
         let done = self.let_out();
         MutexGuard::unlock_fair(leader);
         self.acknowledge(done);
@@ -325,14 +286,10 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Writes and syncs the group and puts it behind those before. Answers the vector it came in, empty.
-    fn harden_group(
-        &self,
-        mut group: Vec<Ordered<E::Trx>>,
-        mut boundary: E::Boundary,
-    ) -> Result<Vec<Ordered<E::Trx>>, Stopped> {
+    /// Writes and syncs the group.
+    fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<(), Stopped> {
         self.env.reached(Point::Before(Stage::Harden));
-        self.env.write(&mut group);
+        self.env.write(group);
         let start_ns = self.env.now_ns();
         if let Err(error) = self.env.harden() {
             // I6: nothing may fail here, so the server ends. Nobody is told OK.
@@ -341,12 +298,17 @@ impl<E: CommitEnv> Pipeline<E> {
             return Err(Stopped);
         }
         self.pace.flushed(self.env.now_ns().saturating_sub(start_ns), group.len());
+        Ok(())
+    }
+
+    /// Puts a hardened group behind those before. Answers the vector it came in, empty.
+    fn put_behind(&self, mut group: Vec<Ordered<E::Trx>>, mut boundary: E::Boundary) -> Vec<Ordered<E::Trx>> {
         let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
         self.env.hardened(&trxs, &mut boundary);
         self.behind.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
         self.env.reached(Point::After(Stage::Harden));
-        Ok(group)
+        group
     }
 
     /// Publishes the hardened groups that no gate holds, oldest first, and answers the transactions to be acknowledged.
@@ -354,14 +316,10 @@ impl<E: CommitEnv> Pipeline<E> {
         let mut done = Vec::new();
         let mut behind = self.behind.lock();
         let behind = &mut *behind;
-        while let Some(group) =
-            behind.hardened.pop_front_if(|group| !self.env.holds(Gate::Publish, &group.boundary))
-        {
+        while let Some(group) = self.pop_let(Gate::Publish, &mut behind.hardened) {
             behind.published.push_back(self.publish(group));
         }
-        while let Some(mut group) =
-            behind.published.pop_front_if(|group| !self.env.holds(Gate::Acknowledge, &group.boundary))
-        {
+        while let Some(mut group) = self.pop_let(Gate::Acknowledge, &mut behind.published) {
             self.env.released(&group.trxs, &mut group.boundary);
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
@@ -370,6 +328,12 @@ impl<E: CommitEnv> Pipeline<E> {
             }
         }
         done
+    }
+
+    /// The oldest group, unless the gate holds it.
+    fn pop_let(&self, gate: Gate, groups: &mut VecDeque<HardenedGroup<E>>) -> Option<HardenedGroup<E>> {
+        let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.boundary));
+        if is_let { groups.pop_front() } else { None }
     }
 
     fn publish(&self, mut group: HardenedGroup<E>) -> HardenedGroup<E> {
@@ -445,8 +409,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3), and for transactions so
-    /// large that they are applied outside of the memtable.
+    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and what belongs to no transaction.
     pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
         let leader = self.leader.lock();
         if self.is_stopped() {
@@ -456,9 +419,10 @@ impl<E: CommitEnv> Pipeline<E> {
         self.order_arrivals(&mut queue);
         let last = self.ordered();
         if !queue.is_empty() {
-            let group = self.take_group(&mut queue, Vec::new());
+            let mut group = self.take_group(&mut queue, Vec::new());
             let boundary = self.env.boundary(last);
-            self.harden_group(group, boundary)?;
+            self.harden(&mut group)?;
+            self.put_behind(group, boundary);
         }
         let result = work(last);
         drop(queue);

@@ -229,7 +229,9 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
             }
             _ => {}
         }
-        while held.pop_front_if(|(seq, lsn)| *seq <= released || *lsn < durable).is_some() {}
+        while held.front().is_some_and(|(seq, lsn)| *seq <= released || *lsn < durable) {
+            held.pop_front();
+        }
     }
     let end = held.front().map_or(log.read_to(), |(_, lsn)| *lsn);
     log.cut_at(end);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, DomainId, Gtid, ParticipantId, ServerId, Xid};
 use cohort_binlog::Sealed;
-use cohort_engine::Redo;
+use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::LockOwner;
 use cohort_log::Room;
 
@@ -74,6 +74,8 @@ pub struct Trx {
     pub(crate) request: CommitRequest,
     /// Beside `request.redo`, by place: where the log finds redo that is not in the record itself.
     pub(crate) spilled: Vec<Option<SpilledRedo>>,
+    /// Redo that its participant takes in outside of the order stage.
+    pub(crate) staged: Vec<(ParticipantId, Box<dyn StagedRedo>)>,
     /// Room in the log, taken when the record is written.
     pub(crate) room: Option<Room>,
     /// Given at the order stage.

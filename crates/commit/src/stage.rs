@@ -101,6 +101,11 @@ impl<T> Prepared<T> {
         Ordered { seq, trx: self.trx }
     }
 
+    /// What it brings.
+    pub fn get(&self) -> &T {
+        &self.trx
+    }
+
     /// Gives the transaction back: it was not ordered and may be rolled back.
     pub fn into_inner(self) -> T {
         self.trx

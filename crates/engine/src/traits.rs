@@ -12,6 +12,8 @@
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
 //! | [`EngineTrx::prepare`] | the session's worker | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
 //! | [`Participant::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
+//! | [`Participant::stage`] | the session's worker, after prepare | yes | yes | what it wrote aside |
+//! | [`StagedRedo::apply`] | the session's worker, holding the order stage, log hardened | milliseconds | no: it aborts the process instead | may be: it is hardened (I3) |
 //! | [`Engine::snapshot`] | whoever holds the order stage | no | no | - |
 //! | [`Participant::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
@@ -154,6 +156,12 @@ pub trait Participant: Send + Sync {
     /// position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on aborts the process.
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]);
 
+    /// Makes redo that is too large for the order stage ready to be taken in by one step. None: it is applied like any other.
+    fn stage(&self, redo: &Redo) -> Result<Option<Box<dyn StagedRedo>>, EngineError> {
+        let _ = redo;
+        Ok(None)
+    }
+
     /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to `lsn` and holds nothing
     /// beyond: so whatever is written now is hardened (I3). Must be quick; the work is in [`CheckpointTask::finish`].
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError>;
@@ -166,6 +174,13 @@ pub trait Participant: Send + Sync {
 
     /// Does a transaction again. Called in log order from `durable_lsn()` or earlier.
     fn replay(&self, redo: &Redo) -> Result<(), EngineError>;
+}
+
+/// Redo that waits beside the data to be taken in at once. Dropped without that, nothing of it stays.
+pub trait StagedRedo: Send {
+    /// Takes it in: what [`Participant::commit_ordered`] does, in time that does not grow with its size. The order stage is held, and all that
+    /// is ordered, this included, is hardened. It must not fail (I6).
+    fn apply(self: Box<Self>);
 }
 
 /// A storage engine, shared by all sessions.

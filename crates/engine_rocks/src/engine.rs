@@ -15,7 +15,7 @@
 //! `index id u32 big-endian | key`. Index 0 is the engine's own.
 //!
 //! # On failure
-//! A memtable write that fails after the transaction was ordered would break I6: the process aborts, and recovery does the write
+//! A memtable write, or the taking in of staged files, that fails after the transaction was ordered would break I6: the process aborts, and recovery does the write
 //! again. A failed flush or compaction is an error of the checkpoint: the log keeps everything.
 //!
 //! # Missing
@@ -29,7 +29,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, KeyRange,
-    Participant, Redo, full_range,
+    Participant, Redo, StagedRedo, full_range,
 };
 use parking_lot::Mutex;
 use rocksdb::{
@@ -40,6 +40,7 @@ use rocksdb::{
 use crate::load::{self, SstLoad};
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
+use crate::staged::Staged;
 use crate::trx::RocksTrx;
 
 /// Key of the LSN up to which all redo is in the state that holds it.
@@ -151,6 +152,11 @@ impl RocksEngine {
         property(&self.db, name)
     }
 
+    /// Name of the next files that are written beside the database.
+    fn next_load(&self) -> PathBuf {
+        self.load_dir.join(format!("load{}", self.loads.fetch_add(1, Ordering::Relaxed)))
+    }
+
     fn write(&self, batch: WriteBatch) -> Result<(), EngineError> {
         self.db.write_opt(batch, &self.unlogged).map_err(io_error)
     }
@@ -172,6 +178,11 @@ impl Participant for RocksEngine {
             eprintln!("[ERROR] RocksDB refused an ordered transaction, stopping: {error}");
             std::process::abort();
         }
+    }
+
+    fn stage(&self, redo: &Redo) -> Result<Option<Box<dyn StagedRedo>>, EngineError> {
+        let prefix = self.next_load();
+        Ok(Some(Box::new(Staged::write(self.db.clone(), self.options, prefix, redo)?)))
     }
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
@@ -235,8 +246,7 @@ impl Engine for RocksEngine {
     }
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
-        let name = format!("load{}", self.loads.fetch_add(1, Ordering::Relaxed));
-        Ok(Box::new(SstLoad::new(self.db.clone(), self.options, self.load_dir.join(name), index)))
+        Ok(Box::new(SstLoad::new(self.db.clone(), self.options, self.next_load(), index)))
     }
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {

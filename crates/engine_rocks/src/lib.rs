@@ -9,11 +9,13 @@
 //! | `redo` | serialized write batches: building, joining |
 //! | `snapshot` | RocksDB snapshots that own their database |
 //! | `load` | bulk load by SST ingestion |
+//! | `staged` | large transactions, ready on the side before they are ordered |
 
 mod engine;
 mod load;
 mod redo;
 mod snapshot;
+mod staged;
 mod trx;
 
 pub use engine::{RocksEngine, RocksOptions};

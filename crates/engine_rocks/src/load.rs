@@ -10,7 +10,7 @@ use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 use crate::engine::io_error;
 
 /// A file is closed and the next one started at this size, so that compaction has units to work with.
-const FILE_BYTES_MAX: u64 = 128 << 20;
+pub const FILE_BYTES_MAX: u64 = 128 << 20;
 
 /// Where unfinished files lie; emptied when the engine opens.
 pub fn directory(datadir: &Path) -> PathBuf {

@@ -1,0 +1,92 @@
+//! The seams of the pipeline: what the stages do ([`CommitEnv`]), and who is told when a transaction is through ([`Wake`]).
+
+use std::sync::Arc;
+
+use cohort_base::CommitSeq;
+
+use crate::pace::ClientPace;
+use crate::stage::{Gate, Hardened, Ordered, Point};
+
+/// What the stages do. Calls come from the thread that holds the stage.
+pub trait CommitEnv: Send + Sync {
+    /// A transaction with all it brings.
+    type Trx: Send;
+    /// The state right after a group.
+    type Boundary: Send;
+    /// Why the log failed.
+    type Error: Clone + Send;
+
+    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once; must not fail or block.
+    fn order(&self, batch: &mut [Ordered<Self::Trx>]);
+
+    /// Order stage is held, the transaction is hardened: engines take in what they have ready on the side, its locks go. Must not fail.
+    fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) {
+        let _ = trx;
+    }
+
+    /// Order stage is held and everything ordered is in the group that ends with `last`.
+    fn boundary(&self, last: CommitSeq) -> Self::Boundary;
+
+    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail (room was reserved).
+    fn write(&self, group: &mut [Ordered<Self::Trx>]);
+
+    /// The leader makes all that was written durable: one sync.
+    fn harden(&self) -> Result<(), Self::Error>;
+
+    /// The leader has hardened the group: its binlog bytes may be shown to files and replicas (I3). In order.
+    fn hardened(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
+        let _ = (group, boundary);
+    }
+
+    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at [`Pipeline::gate_opened`].
+    fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
+        let _ = (gate, boundary);
+        false
+    }
+
+    /// Plain reads see the group from now on; locks that were kept until now go. In order.
+    fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
+
+    /// The group leaves the last gate; its clients are told next. In order.
+    fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
+        let _ = (group, boundary);
+    }
+
+    /// Telling the clients of so many transactions took so long.
+    fn told(&self, transactions: usize, ns: u64) {
+        let _ = (transactions, ns);
+    }
+
+    /// The log failed: nothing after this is durable. The real one ends the process.
+    fn stop(&self, error: &Self::Error);
+
+    /// Nanoseconds since some moment.
+    fn now_ns(&self) -> u64;
+
+    /// Whether somebody waits for a row lock that a transaction of the queue still holds (early release off).
+    fn is_waited_for(&self, queue: &[Ordered<Self::Trx>]) -> bool {
+        let _ = queue;
+        false
+    }
+
+    /// The pace's memory of the connection a transaction came from, if it came from one.
+    fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientPace> {
+        let _ = trx;
+        None
+    }
+
+    /// A failpoint.
+    fn reached(&self, point: Point) {
+        let _ = point;
+    }
+}
+
+/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the pipeline's waiting.
+pub trait Wake: Send + Sync {
+    /// The transaction, and everything before it, is hardened, published, and held by no gate.
+    fn acknowledged(self: Arc<Self>);
+}
+
+/// The log failed or the server is stopping: what is not acknowledged yet may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
