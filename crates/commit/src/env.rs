@@ -132,6 +132,9 @@ impl ServerEnv {
             };
             gtids.update(gtid);
             trx.gtid = Some(gtid);
+            if let Some(client) = &trx.request.client {
+                client.note_gtid(gtid);
+            }
         }
     }
 

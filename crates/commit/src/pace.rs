@@ -31,6 +31,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use cohort_base::{DomainId, Gtid, ServerId};
 use parking_lot::{Condvar, Mutex};
 
 /// Below this flush time nobody waits.
@@ -60,6 +61,26 @@ pub struct ClientPace {
     acked_ns: AtomicU64,
     /// Which group that was in.
     group: AtomicU64,
+    /// The GTID of its last transaction: sequence number (0: none yet), domain and server. Written at the order stage, read by the
+    /// connection behind it.
+    last_seq_no: AtomicU64,
+    last_origin: AtomicU64,
+}
+
+impl ClientPace {
+    /// A transaction of this connection got its GTID.
+    pub(crate) fn note_gtid(&self, gtid: Gtid) {
+        self.last_origin.store(u64::from(gtid.domain.0) << 32 | u64::from(gtid.server.0), Ordering::Relaxed);
+        self.last_seq_no.store(gtid.seq_no, Ordering::Relaxed);
+    }
+
+    /// The GTID of the connection's last transaction. For the connection itself, after its commit.
+    pub fn last_gtid(&self) -> Option<Gtid> {
+        let origin = self.last_origin.load(Ordering::Relaxed);
+        let (domain, server) = (DomainId((origin >> 32) as u32), ServerId(origin as u32));
+        let seq_no = self.last_seq_no.load(Ordering::Relaxed);
+        (seq_no > 0).then_some(Gtid { domain, server, seq_no })
+    }
 }
 
 /// Why an operator's wait ended, as SHOW STATUS counts it.

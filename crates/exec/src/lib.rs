@@ -34,6 +34,7 @@ mod diagnostics;
 mod dispatch;
 mod dml;
 mod guards;
+mod gtid_position;
 mod other_statements;
 mod plan;
 mod prepared;

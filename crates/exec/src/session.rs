@@ -58,7 +58,7 @@ impl Session {
         }
         process.set_schema(info.schema.as_deref());
         let mut session = Session {
-            state: SessionState::new(db, info, kill),
+            state: SessionState::new(db, info, kill, Arc::clone(trx.client())),
             trx,
             process,
             has_locked_tables: false,

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::KillFlag;
@@ -52,11 +53,18 @@ pub struct SessionState {
     /// Version of the catalog in which the account was last seen to have all privileges.
     pub(crate) all_privileges_at: Cell<u64>,
     pub(crate) kill: KillFlag,
+    /// What the commit path remembers of this connection.
+    pub(crate) pace: Arc<ClientPace>,
 }
 
 impl SessionState {
     /// The state of a new session.
-    pub(crate) fn new(db: Arc<Database>, info: ConnectionInfo, kill: KillFlag) -> SessionState {
+    pub(crate) fn new(
+        db: Arc<Database>,
+        info: ConnectionInfo,
+        kill: KillFlag,
+        pace: Arc<ClientPace>,
+    ) -> SessionState {
         let vars = db.globals.new_session();
         let env = SessionEnv::new(0);
         let current_schema = info.schema.as_deref().map(Arc::from);
@@ -77,6 +85,7 @@ impl SessionState {
             last: LastCounts::default(),
             all_privileges_at: Cell::new(u64::MAX),
             kill,
+            pace,
         };
         state.adopt_client_charset();
         state.refresh();
@@ -171,6 +180,9 @@ impl SessionState {
             VarId::PseudoThreadId => Value::UInt(self.info.id.0),
             VarId::WarningCount => Value::UInt(self.last.warnings),
             VarId::ErrorCount => Value::UInt(self.last.errors),
+            VarId::LastGtid => {
+                Value::text(self.pace.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
+            }
             VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
             _ => {
                 let facts = self.db.facts.read().clone()?;
@@ -204,6 +216,14 @@ impl SessionHooks for SessionState {
 
     fn set_last_insert_id(&self, id: u64) {
         self.next_insert_id.set(Some(id));
+    }
+
+    fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
+        crate::gtid_position::gtid_position_at(&self.db, file, offset)
+    }
+
+    fn wait_for_gtids(&self, position: &str, timeout: Option<Duration>) -> SqlResult<bool> {
+        crate::gtid_position::wait_for_gtids(self, position, timeout)
     }
 
     fn clock_micros(&self) -> i64 {

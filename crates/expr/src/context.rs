@@ -168,6 +168,16 @@ pub trait SessionHooks {
     fn random(&self) -> u64;
     /// Sleeps; true when it was cut short by KILL.
     fn sleep(&self, duration: Duration) -> bool;
+    /// BINLOG_GTID_POS: the GTID position at a place of the binary log; None where no event starts.
+    fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
+        let _ = (file, offset);
+        Ok(None)
+    }
+    /// MASTER_GTID_WAIT: whether the position was reached in time.
+    fn wait_for_gtids(&self, position: &str, timeout: Option<Duration>) -> SqlResult<bool> {
+        let _ = (position, timeout);
+        Ok(false)
+    }
     /// GET_LOCK: Some(true) got it, Some(false) timed out, None error.
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<Option<bool>> {
         let _ = (name, timeout);

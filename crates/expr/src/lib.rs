@@ -47,6 +47,7 @@ mod json_read;
 mod json_write;
 mod math;
 mod regex;
+mod replication;
 mod table;
 mod text_build;
 mod text_code;

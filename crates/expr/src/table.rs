@@ -129,6 +129,7 @@ static FAMILIES: &[&[Function]] = &[
     crate::regex::FUNCTIONS,
     crate::hash::FUNCTIONS,
     crate::info::FUNCTIONS,
+    crate::replication::FUNCTIONS,
     crate::date_now::FUNCTIONS,
     crate::date_part::FUNCTIONS,
     crate::date_calc::FUNCTIONS,

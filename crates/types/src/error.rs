@@ -158,6 +158,7 @@ errors! {
     TransactionTooLarge = 1197, "HY000";
     LockOrActiveTransaction = 1192, "HY000";
     UnsupportedPs = 1295, "HY000";
+    IncorrectGtidState = 1941, "HY000";
     GtidStrictOutOfOrder = 1950, "HY000";
     AutoincRange = 167, "22003";
     OnlyRowEventsInBinlogStatement = 1730, "HY000";

@@ -225,6 +225,11 @@ impl SessionTrx {
         self.applier = BinlogApplier::default();
     }
 
+    /// What the commit path remembers of this connection.
+    pub fn client(&self) -> &Arc<ClientPace> {
+        &self.client
+    }
+
     /// Whether the transaction, running or about to start, outlives the statement.
     pub(super) fn lasts(&self) -> bool {
         self.active.as_ref().map_or(!self.settings.autocommit, |a| a.ends == Ends::Explicitly)
