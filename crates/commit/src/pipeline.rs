@@ -298,6 +298,7 @@ impl<E: CommitEnv> Pipeline<E> {
             return Err(Stopped);
         }
         self.pace.flushed(self.env.now_ns().saturating_sub(start_ns), group.len());
+        self.env.reached(Point::After(Stage::Harden));
         Ok(())
     }
 
@@ -307,7 +308,6 @@ impl<E: CommitEnv> Pipeline<E> {
         let last = trxs.last().expect("a group is not empty").seq();
         self.env.hardened(&trxs, &mut boundary);
         self.behind.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
-        self.env.reached(Point::After(Stage::Harden));
         group
     }
 

@@ -33,6 +33,11 @@ pub fn refused(arguments: &[&str]) -> (i32, String) {
 impl Running {
     /// Starts a server with its data in `scratch`.
     pub fn start(scratch: &Path, more: &[&str]) -> Running {
+        Running::start_failing(scratch, more, None)
+    }
+
+    /// Starts a server that aborts at a failpoint.
+    pub fn start_failing(scratch: &Path, more: &[&str], failpoint: Option<&str>) -> Running {
         let port = free_port();
         let own = [
             format!("--datadir={}", scratch.join("data").display()),
@@ -41,7 +46,8 @@ impl Running {
             format!("--socket={}", scratch.join("socket").display()),
             format!("--log-error={}", scratch.join("error.log").display()),
         ];
-        let child = command(more).args(own).spawn().expect("starts");
+        let failpoint = failpoint.map(|point| ("COHORT_FAILPOINT", point));
+        let child = command(more).args(own).envs(failpoint).spawn().expect("starts");
         Running { child, port }
     }
 

@@ -1,0 +1,63 @@
+//! Transactions whose redo is taken in as files, crashed before and after they are hardened and published.
+
+#![cfg(feature = "rocksdb")]
+
+mod support;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use support::Running;
+
+const ROWS: u64 = 24;
+const ROW_BYTES: usize = 1 << 20;
+
+fn rows(client: &mut Conn) -> (u64, u64, u64) {
+    let found =
+        client.query_first("SELECT COUNT(*), COALESCE(SUM(v), 0), COALESCE(SUM(LENGTH(b)), 0) FROM test.t");
+    found.expect("answers").expect("one row")
+}
+
+/// 24 MiB in one transaction; the commit's outcome.
+fn insert(client: &mut Conn, first: u64) -> mysql::Result<()> {
+    client.query_drop("BEGIN")?;
+    for n in first..first + ROWS {
+        let bytes: Vec<u8> = (0..ROW_BYTES).map(|at| (at as u64 * (n + 7) >> 3) as u8).collect();
+        client.exec_drop("INSERT INTO test.t VALUES (?, ?, 1)", (n, bytes))?;
+    }
+    client.query_drop("COMMIT")
+}
+
+#[test]
+fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
+    let scratch = tempfile::tempdir().expect("temporary directory");
+    let server = Running::start(scratch.path(), &[]);
+    let mut client = server.client();
+    client
+        .query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT, KEY (v))")
+        .expect("creates");
+    // Small rows between and behind those of the large ones, so that key ranges overlap in the memtable.
+    client.query_drop("INSERT INTO test.t VALUES (0, '', 0), (1000, '', 0)").expect("inserts");
+    insert(&mut client, 1).expect("commits");
+    assert_eq!(rows(&mut client), (2 + ROWS, ROWS, ROWS * ROW_BYTES as u64));
+    client.query_drop("UPDATE test.t SET b = CONCAT(b, 'x'), v = 2 WHERE v = 1").expect("updates");
+    assert_eq!(rows(&mut client), (2 + ROWS, 2 * ROWS, ROWS * (ROW_BYTES as u64 + 1)));
+    drop((client, server));
+
+    let mut expected = (2 + ROWS, 2 * ROWS, ROWS * (ROW_BYTES as u64 + 1));
+    for (round, point) in ["before:harden:1", "after:harden:1", "before:publish:1"].iter().enumerate() {
+        let mut server = Running::start_failing(scratch.path(), &[], Some(point));
+        let mut client = server.client();
+        assert_eq!(rows(&mut client), expected, "before {point}");
+        insert(&mut client, 100 * (round as u64 + 1)).expect_err("the server ends before it can answer");
+        assert_eq!(server.exit_code(), None, "{point}: aborted");
+        if *point != "before:harden:1" {
+            expected = (expected.0 + ROWS, expected.1 + ROWS, expected.2 + ROWS * ROW_BYTES as u64);
+        }
+    }
+    let server = Running::start(scratch.path(), &[]);
+    let mut client = server.client();
+    assert_eq!(rows(&mut client), expected);
+    client.query_drop("DELETE FROM test.t WHERE v > 0").expect("deletes");
+    assert_eq!(rows(&mut client).0, 2);
+}
