@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::goals;
 use crate::report;
 use crate::results::{CaseResult, PipelineResult, Results};
 use crate::sample::{Sample, Spread};
@@ -23,7 +24,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;ma
     .charts{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}figcaption{font-weight:600}\
     svg text{font-size:11px;fill:#444}.legend span{margin-right:1.2rem;font-weight:600}\
     table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}td,th{border:1px solid #ddd;padding:.2rem .5rem;text-align:right}\
-    td:first-child,th:first-child{text-align:left}";
+    td:first-child,th:first-child,.words td,.words th{text-align:left}";
 
 /// A series of a chart: clients and figure with its lowest and highest.
 struct Line {
@@ -37,13 +38,21 @@ pub fn page(results: &Results) -> String {
         String::from("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Benchmark</title>");
     write!(out, "<style>{STYLE}</style><h1>Benchmark</h1><p>{}</p>", escape(&report::heading(results)))
         .expect("a string");
+    if let Some(table) = goals::table(results) {
+        out.push_str("<h2>Goals</h2>");
+        html_table(&table, "words", &mut out);
+    }
     legend(results, &mut out);
     for disk in report::disks(results) {
         write!(out, "<h2>{}</h2><div class=\"charts\">", escape(&report::disk_title(disk)))
             .expect("a string");
         for workload in workloads(results, disk) {
             let cases: Vec<&CaseResult> =
-                results.cases.iter().filter(|case| case.disk == disk && case.workload == workload).collect();
+                results.cases.iter().filter(|case| case.disk == disk && base(case) == workload).collect();
+            if cases.iter().all(|case| case.clients == cases[0].clients) {
+                // A single point is no chart; the tables have it.
+                continue;
+            }
             chart(&format!("{workload}: transactions/s"), &cases, |s| Some(s.per_second), &mut out);
             chart(&format!("{workload}: latency p99, ms"), &cases, |s| Some(s.p99_us / 1000.0), &mut out);
         }
@@ -51,9 +60,9 @@ pub fn page(results: &Results) -> String {
     }
     stages(results, &mut out);
     pipeline(results, &mut out);
-    for table in report::tables(results) {
+    for table in report::measured_tables(results) {
         write!(out, "<h2>{}</h2>", escape(&table.title)).expect("a string");
-        html_table(&table, &mut out);
+        html_table(&table, "", &mut out);
     }
     out.push_str("</html>\n");
     out
@@ -143,22 +152,46 @@ fn colour(index: usize) -> &'static str {
 fn workloads<'a>(results: &'a Results, disk: &str) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for case in results.cases.iter().filter(|case| case.disk == disk) {
-        if !names.contains(&case.workload.as_str()) {
-            names.push(&case.workload);
+        if !names.contains(&base(case)) {
+            names.push(base(case));
         }
     }
     names
 }
 
+/// The workload whose chart a case is drawn in: that of the same name with nothing switched off.
+fn base(case: &CaseResult) -> &str {
+    case.workload.split_once(", ").map_or(&case.workload, |(base, _)| base)
+}
+
 fn chart(title: &str, cases: &[&CaseResult], figure: fn(&Sample) -> Option<f64>, out: &mut String) {
     let servers = cases.iter().map(|case| case.samples.len()).max().unwrap_or(0);
-    let line = |index: usize| {
-        let point =
-            |case: &&CaseResult| Some((case.clients as f64, Spread::of(case.samples.get(index)?, figure)?));
-        Line { colour: colour(index), points: cases.iter().filter_map(point).collect() }
-    };
-    let lines: Vec<Line> = (0..servers).map(line).collect();
+    let mut names: Vec<&str> = cases.iter().map(|case| case.workload.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut lines: Vec<Line> = Vec::new();
+    let mut notes = Vec::new();
+    for name in names {
+        for index in 0..servers {
+            let point = |case: &&CaseResult| {
+                let is_it = case.workload == name;
+                is_it.then(|| Some((case.clients as f64, Spread::of(case.samples.get(index)?, figure)?)))?
+            };
+            let points: Vec<(f64, Spread)> = cases.iter().filter_map(point).collect();
+            let switched_off = name.split_once(", ").map(|(_, what)| what);
+            // Servers have the first colours; what is switched off has one of its own.
+            let colour = colour(if switched_off.is_some() { servers + notes.len() } else { index });
+            match switched_off {
+                Some(what) if !points.is_empty() => notes.push((colour, what)),
+                _ => {}
+            }
+            lines.push(Line { colour, points });
+        }
+    }
     write!(out, "<figure><figcaption>{}</figcaption>", escape(title)).expect("a string");
+    for (colour, what) in notes {
+        write!(out, "<span style=\"color:{colour}\">&#9632; {}</span>", escape(what)).expect("a string");
+    }
     svg(&lines, out);
     out.push_str("</figure>");
 }
@@ -250,8 +283,8 @@ fn number(value: f64) -> String {
     }
 }
 
-fn html_table(table: &report::Table, out: &mut String) {
-    out.push_str("<table>");
+fn html_table(table: &report::Table, class: &str, out: &mut String) {
+    write!(out, "<table class=\"{class}\">").expect("a string");
     for (index, row) in std::iter::once(&table.head).chain(&table.rows).enumerate() {
         let tag = if index == 0 { "th" } else { "td" };
         out.push_str("<tr>");
@@ -293,6 +326,8 @@ mod tests {
         let page = page(&results);
         assert_eq!(page.matches("<svg").count(), 2);
         assert_eq!(page.matches("<polyline").count(), 4);
+        // The goals, a table of rates and one of latencies.
+        assert_eq!(page.matches("<table").count(), 3);
         assert!(page.contains("&lt;1&gt;") && !page.contains("<1>"));
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
     }

@@ -56,8 +56,12 @@ pub fn into_page(page: &str, results: &Results) -> Option<String> {
 
 /// The goals; for each disk a line for each case: rates, latencies, stages; then what needs no cases.
 pub fn tables(results: &Results) -> Vec<Table> {
-    let mut tables: Vec<Table> = goals::table(results).into_iter().collect();
-    tables.extend(disks(results).into_iter().map(|disk| cases(results, disk)));
+    goals::table(results).into_iter().chain(measured_tables(results)).collect()
+}
+
+/// Without the goals.
+pub fn measured_tables(results: &Results) -> Vec<Table> {
+    let mut tables: Vec<Table> = disks(results).into_iter().map(|disk| cases(results, disk)).collect();
     tables.extend(disks(results).into_iter().map(|disk| latencies(results, disk)));
     tables.extend(stages(results));
     if !results.pipeline.is_empty() {

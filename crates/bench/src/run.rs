@@ -23,6 +23,9 @@ use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::workload::Scale;
 
+/// On a slow disk a measurement, and the warming up before it, take as long as so many flushes at least.
+const FLUSHES_MIN: u32 = 60;
+
 /// What to do.
 pub struct Run {
     pub agenda: Agenda,
@@ -248,8 +251,8 @@ fn measure_as_set(
         clients: case.clients,
         threads: run.threads,
         scale: run.scale,
-        warm: run.warm,
-        measure: run.measure,
+        warm: run.warm.max(case.disk.flush * FLUSHES_MIN),
+        measure: run.measure.max(case.disk.flush * FLUSHES_MIN),
     };
     let text = |error: ConnectionError| error.to_string();
     let mut idle = Vec::new();

@@ -107,7 +107,7 @@ impl Sample {
             stages_us: after.stages.iter().filter_map(stage).collect(),
             flush_us: ratio(flush_ns / 1000.0, flushes),
             processor_us: ratio(processor * 1e6, transactions),
-            others_share: ratio(others, processors * outcome.seconds),
+            others_share: ratio(others, processors * outcome.seconds).map(|share| share.min(1.0)),
         }
     }
 
