@@ -347,13 +347,13 @@ enum Watch {
 impl State {
     /// Whether there was something to let out.
     fn let_out_up_to(&mut self, end: BinlogPos) -> bool {
-        let before = self.waiting.len();
-        while let Some(wait) = self.waiting.pop_front_if(|wait| wait.end <= end) {
+        let count = self.waiting.partition_point(|wait| wait.end <= end);
+        for wait in self.waiting.drain(..count) {
             self.counters.yes_tx += wait.transactions;
             self.counters.tx_waits += wait.transactions;
             self.counters.tx_wait_us += wait.since.elapsed().as_micros() as u64 * wait.transactions;
         }
-        self.waiting.len() < before
+        count > 0
     }
 
     fn let_all_out(&mut self) {
