@@ -1,5 +1,7 @@
 //! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of conditions.
 
+use std::collections::BTreeMap;
+
 use cohort_base::ConnectionId;
 use cohort_config::VarId;
 use cohort_expr::Expr;
@@ -7,7 +9,7 @@ use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
-use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value};
 
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::ddl;
@@ -15,7 +17,7 @@ use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
 use crate::session::Session;
 use crate::show;
-use crate::trx::{AccessMode, BeginOptions};
+use crate::trx::{AccessMode, BeginOptions, TableLock};
 
 impl Session {
     /// Runs a statement that is not planned.
@@ -28,7 +30,6 @@ impl Session {
         ddl::check_statement(&self.state, statement)?;
         match statement {
             Statement::Begin(begin) => {
-                self.has_locked_tables = false;
                 self.begin(begin)?;
             }
             Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
@@ -61,17 +62,12 @@ impl Session {
                 let bytes = text.as_bytes().unwrap_or_default().to_vec();
                 self.with_context(job, |ctx| run_binlog_statement(ctx, &bytes))?;
             }
-            // No table is locked: other sessions go on. Dumps, which only want to be quick, load unchanged.
-            Statement::LockTables(_) => {
-                self.trx.commit_implicitly()?;
-                let error = SqlError::new(ErrorCode::NotSupportedYet, "LOCK TABLES locks nothing yet");
-                self.diagnostics.push(Warning { level: Level::Note, error });
-                self.has_locked_tables = true;
-            }
+            Statement::LockTables(tables) => self.lock_tables(tables)?,
             Statement::UnlockTables => {
-                if std::mem::take(&mut self.has_locked_tables) {
+                if self.trx.has_locked_tables() {
                     self.trx.commit_implicitly()?;
                 }
+                self.trx.unlock_all()?;
             }
             other => return self.run_elsewhere(other, job, sink),
         }
@@ -113,7 +109,43 @@ impl Session {
         Ok(())
     }
 
+    /// LOCK TABLES; the transaction before it is committed.
+    fn lock_tables(&mut self, tables: &[ast::LockTable]) -> SqlResult<()> {
+        let mut wanted = BTreeMap::new();
+        for ast::LockTable { table, mode, .. } in tables {
+            let current = self.state.current_schema.as_deref();
+            let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
+            ddl::check_privilege(&self.state, "LOCK TABLES", Some(schema), None)?;
+            ddl::check_privilege(&self.state, "SELECT", Some(schema), Some(&table.name))?;
+            if self.state.db.virtual_tables.has_schema(schema) {
+                continue;
+            }
+            let lock = match mode {
+                ast::TableLockMode::Write => TableLock::Write,
+                ast::TableLockMode::Read | ast::TableLockMode::ReadLocal => TableLock::Read,
+            };
+            if lock == TableLock::Write {
+                crate::guards::check_read_only(&self.state)?;
+            }
+            let held = wanted.entry((schema.to_owned(), table.name.clone())).or_insert(lock);
+            *held = lock.max(*held);
+        }
+        self.trx.lock_tables(wanted)?;
+        // Looked at under the locks: nobody drops them any more.
+        let catalog = self.state.db.catalog();
+        let missing = self.trx.locked_tables().find(|(schema, table)| catalog.table(schema, table).is_none());
+        let error = missing.map(|(schema, table)| SqlError::no_such_table(schema, table));
+        match error {
+            None => Ok(()),
+            Some(error) => {
+                self.trx.unlock_tables()?;
+                Err(error)
+            }
+        }
+    }
+
     fn begin(&mut self, begin: &ast::Begin) -> SqlResult<()> {
+        self.trx.unlock_tables()?;
         let access_mode = begin.access.map(access_mode);
         self.trx.begin(BeginOptions { access_mode, consistent_snapshot: begin.consistent_snapshot })
     }

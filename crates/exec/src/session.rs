@@ -40,8 +40,6 @@ pub struct Session {
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
-    /// LOCK TABLES was the last word about table locks: UNLOCK TABLES ends a transaction only then.
-    pub(crate) has_locked_tables: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
     /// Literals of the running statement; kept for its memory.
@@ -61,7 +59,6 @@ impl Session {
             state: SessionState::new(db, info, kill, Arc::clone(trx.client())),
             trx,
             process,
-            has_locked_tables: false,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             literals: Vec::new(),
@@ -213,6 +210,8 @@ impl Session {
     /// COM_RESET_CONNECTION: rolls back; variables, statements and user variables go.
     pub fn reset(&mut self) {
         self.trx.rollback();
+        // Without the server's log there is nothing to wait for.
+        let _ = self.trx.unlock_all();
         self.state.vars.reset();
         self.state.adopt_client_charset();
         self.state.user_variables.borrow_mut().clear();

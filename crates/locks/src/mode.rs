@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// A set of modes, one bit each.
 pub(crate) type ModeSet = u8;
 
-/// What the queue needs to know of a mode. Modes are a chain: a later one conflicts with all that an earlier
-/// one does.
+/// What the queue needs to know of a mode. An owner that has a mode and wants an earlier one has it already; so of two
+/// modes that one owner uses together the later must conflict with all that the earlier does.
 pub(crate) trait Mode: Copy + Ord {
     /// All modes.
     const ALL: ModeSet;
@@ -47,7 +47,7 @@ impl Mode for RowMode {
 /// | SharedRead | + | + | + | + | - |
 /// | SharedWrite | + | + | + | - | - |
 /// | SharedUpgradable | + | + | - | - | - |
-/// | SharedNoWrite | + | - | - | - | - |
+/// | SharedNoWrite | + | - | - | + | - |
 /// | Exclusive | - | - | - | - | - |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MetadataMode {
@@ -57,7 +57,8 @@ pub enum MetadataMode {
     SharedWrite,
     /// A DDL statement that goes on to [`MetadataMode::Exclusive`]: others read and write, but no second one.
     SharedUpgradable,
-    /// Others read, nobody writes (`LOCK TABLES ... READ`, the copy phase of ALTER TABLE).
+    /// Nobody writes; others read, and lock in the same way (`LOCK TABLES ... READ`, `FLUSH TABLES WITH READ LOCK`). Who has it writes
+    /// neither: it is no step on the way from [`MetadataMode::SharedWrite`].
     SharedNoWrite,
     /// Alone.
     Exclusive,
@@ -76,8 +77,8 @@ impl Mode for MetadataMode {
             SharedRead => Exclusive.bit(),
             SharedWrite => SharedNoWrite.bit() | SharedRead.conflicts(),
             SharedUpgradable => SharedUpgradable.bit() | SharedWrite.conflicts(),
-            SharedNoWrite => SharedWrite.bit() | SharedUpgradable.conflicts(),
-            Exclusive => SharedRead.bit() | Exclusive.bit() | SharedNoWrite.conflicts(),
+            SharedNoWrite => SharedWrite.bit() | SharedUpgradable.bit() | Exclusive.bit(),
+            Exclusive => Self::ALL,
         }
     }
 }
@@ -112,7 +113,8 @@ mod tests {
     fn modes_are_a_chain_and_conflicts_are_mutual() {
         use MetadataMode::{Exclusive, SharedNoWrite, SharedRead, SharedUpgradable, SharedWrite};
         check_chain(&[RowMode::Shared, RowMode::Exclusive]);
-        check_chain(&[SharedRead, SharedWrite, SharedUpgradable, SharedNoWrite, Exclusive]);
+        check_chain(&[SharedRead, SharedWrite, SharedUpgradable, Exclusive]);
+        check_chain(&[SharedRead, SharedNoWrite, Exclusive]);
     }
 
     #[test]
@@ -122,6 +124,6 @@ mod tests {
         let row = |a: MetadataMode| {
             modes.map(|b| if a.conflicts() & b.bit() == 0 { '+' } else { '-' }).iter().collect::<String>()
         };
-        assert_eq!(modes.map(row), ["++++-", "+++--", "++---", "+----", "-----"]);
+        assert_eq!(modes.map(row), ["++++-", "+++--", "++---", "+--+-", "-----"]);
     }
 }

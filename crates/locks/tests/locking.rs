@@ -371,7 +371,7 @@ fn remembered_rows_do_not_pile_up() {
 fn metadata_modes_conflict_as_the_matrix_says() {
     use MetadataMode::{Exclusive, SharedNoWrite, SharedRead, SharedUpgradable, SharedWrite};
     let modes = [SharedRead, SharedWrite, SharedUpgradable, SharedNoWrite, Exclusive];
-    let matrix = ["++++-", "+++--", "++---", "+----", "-----"];
+    let matrix = ["++++-", "+++--", "++---", "+--+-", "-----"];
     for (held, line) in modes.iter().zip(matrix) {
         for (wanted, free) in modes.iter().zip(line.chars()) {
             let table = table();

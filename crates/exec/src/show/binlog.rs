@@ -3,13 +3,14 @@
 use cohort_binlog::BinlogError;
 use cohort_commit::{CommitError, PurgeError, PurgeRule};
 use cohort_config::VarId;
-use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, PurgeBinaryLogs};
+use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
 use crate::statement::StatementContext;
+use crate::trx::TableLock;
 
 fn position_type() -> ColumnType {
     ColumnType::int(TypeKind::BigInt, Some(20), true)
@@ -147,8 +148,14 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::Logs | FlushTarget::BinaryLogs => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
             }
-            FlushTarget::Tables { lock: FlushLock::WithReadLock, .. } => {
-                return Err(not_supported("FLUSH TABLES WITH READ LOCK"));
+            FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
+                ctx.trx.lock_globally()?;
+            }
+            FlushTarget::Tables { names, lock: FlushLock::WithReadLock } => {
+                let schema = |name: &ObjectName| super::schema_of(ctx, name.db.as_deref());
+                let id = |name: &ObjectName| Ok(((schema(name)?, name.name.clone()), TableLock::Read));
+                let tables = names.iter().map(id).collect::<SqlResult<_>>()?;
+                ctx.trx.lock_tables(tables)?;
             }
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(not_supported("FLUSH TABLES FOR EXPORT"));

@@ -6,7 +6,7 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints};
 use cohort_engine::Redo;
-use cohort_locks::RowMode;
+use cohort_locks::{MetadataMode, NameKey, RowMode};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::table::OpenTable;
@@ -35,7 +35,9 @@ impl SessionTrx {
         if self.active.is_none() {
             return Ok(None);
         }
-        let outcome = self.persist_counters();
+        let writes = self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty());
+        let allowed = if writes { self.lock_commit() } else { Ok(()) };
+        let outcome = allowed.and_then(|()| self.persist_counters());
         let active = self.active.take().expect("looked at above");
         let counters = match outcome {
             Ok(counters) => counters,
@@ -56,11 +58,12 @@ impl SessionTrx {
     /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the statement
     /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
+        let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
         self.active_mut();
-        let result = match ddl.event {
+        let result = allowed.and_then(|()| match ddl.event {
             Some(event) => self.log_query(event, ddl.event_flags),
             None => Ok(()),
-        };
+        });
         let active = self.active.take().expect("begun above");
         if let Err(error) = result {
             self.recycle(active);

@@ -8,6 +8,7 @@ use cohort_locks::{LockError, MetadataMode, NameKey, RowMode, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
+use crate::trx::session_locks::Holder;
 
 /// What to do about a row that somebody else has locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,9 @@ impl SessionTrx {
 
     /// Locks a name until the transaction ends. Statements lock their tables before they use them.
     pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        if self.holder_of(name, mode)? == Holder::Session {
+            return Ok(());
+        }
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
         let (db, active, kill) = self.parts();
         db.locks.lock_name(&mut active.locks, name, mode, wait, kill).map_err(lock_error)

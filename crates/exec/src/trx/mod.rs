@@ -36,6 +36,7 @@ mod commit;
 mod engines;
 mod locking;
 mod savepoint;
+mod session_locks;
 mod session_trx;
 mod settings;
 
@@ -47,5 +48,6 @@ pub use engines::EngineNo;
 pub(crate) use engines::engine_error;
 pub(crate) use locking::RowLock;
 pub use locking::WaitPolicy;
+pub(crate) use session_locks::TableLock;
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
 pub use settings::{AccessMode, Isolation, RowImage};

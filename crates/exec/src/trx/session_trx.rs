@@ -8,7 +8,7 @@ use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::EngineTrx;
-use cohort_locks::{KillFlag, LockOwner};
+use cohort_locks::{KillFlag, LockOwner, NameKey};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
@@ -16,6 +16,7 @@ use crate::dml::BinlogApplier;
 use crate::table::OpenTable;
 use crate::trx::active::{Active, Ends};
 use crate::trx::binlog::StatementLog;
+use crate::trx::session_locks::SessionLocks;
 use crate::trx::settings::{AccessMode, TrxSettings};
 
 /// Hands out transaction ids, unique since the server's start.
@@ -23,7 +24,7 @@ use crate::trx::settings::{AccessMode, TrxSettings};
 pub struct TrxIds(AtomicU64);
 
 impl TrxIds {
-    fn next(&self) -> TrxId {
+    pub(super) fn next(&self) -> TrxId {
         TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
@@ -57,6 +58,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// What BINLOG statements have told so far.
     pub(crate) applier: BinlogApplier,
+    /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
+    pub(super) session_locks: Option<Box<SessionLocks>>,
     /// The connection as the pace of flush groups remembers it.
     pub(super) client: Arc<ClientPace>,
 }
@@ -87,6 +90,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             applier: BinlogApplier::default(),
+            session_locks: None,
         }
     }
 
@@ -165,8 +169,9 @@ impl SessionTrx {
                     self.undo_failed(&error);
                     return Err(error);
                 }
-                if active.ends == Ends::WithStatement {
-                    self.commit()?;
+                match active.ends {
+                    Ends::WithStatement => drop(self.commit()?),
+                    Ends::Explicitly => self.db.locks.unlock_name(&mut active.locks, &NameKey::Global),
                 }
                 Ok(value)
             }
@@ -185,7 +190,10 @@ impl SessionTrx {
             _ => false,
         };
         let undone = match &mut self.active {
-            Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
+            Some(active) if active.ends == Ends::Explicitly && !whole => {
+                self.db.locks.unlock_name(&mut active.locks, &NameKey::Global);
+                active.rollback_statement()
+            }
             _ => return self.rollback(),
         };
         // The binlog cache cannot go back: what it would log is not what the engines hold.

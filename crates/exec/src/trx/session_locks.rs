@@ -1,0 +1,220 @@
+//! LOCK TABLES and FLUSH TABLES WITH READ LOCK: locks that belong to the session, beside those of its transactions.
+//!
+//! # Modes
+//! | statement | on the table's name | on the server |
+//! |---|---|---|
+//! | LOCK TABLES .. READ | `SharedNoWrite` | |
+//! | LOCK TABLES .. WRITE | `Exclusive` | `SharedWrite` |
+//! | FLUSH TABLES WITH READ LOCK | | `SharedNoWrite` |
+//!
+//! Every statement that writes holds `SharedWrite` on the server until it ends, and every commit from its start until it is published: so
+//! under FLUSH TABLES WITH READ LOCK nothing is written and nothing commits, while open transactions stay open.
+//!
+//! # A session that has locked tables
+//! Its transactions do not lock names that the session holds; other tables are refused to it. Before its locks go, or a DDL
+//! statement uses them, its own last transaction is published: whoever gets a name exclusively relies on that.
+//!
+//! # Missing
+//! Aliases: a table is locked by its name, and usable under any alias.
+
+use std::collections::BTreeMap;
+
+use cohort_locks::{LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::trx::SessionTrx;
+use crate::trx::locking::lock_error;
+
+/// How LOCK TABLES locks a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TableLock {
+    /// Everybody reads, nobody writes.
+    Read,
+    /// Nobody else does anything.
+    Write,
+}
+
+/// A table of LOCK TABLES: schema and name.
+pub(crate) type TableId = (String, String);
+
+/// What a session holds.
+pub(crate) struct SessionLocks {
+    owner: LockOwner,
+    /// Of LOCK TABLES.
+    tables: BTreeMap<TableId, TableLock>,
+    /// FLUSH TABLES WITH READ LOCK.
+    is_global: bool,
+}
+
+/// Whose lock a statement of the session uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The session has it.
+    Session,
+    /// The transaction has to take it.
+    Transaction,
+}
+
+impl SessionTrx {
+    /// Who is to hold a lock that a statement needs. Errors 1099 and 1100 for tables that LOCK TABLES did not lock, or not for that;
+    /// 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
+    pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
+        let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
+        match name {
+            NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
+            NameKey::Schema(_) if !locks.tables.is_empty() && mode == MetadataMode::Exclusive => {
+                Err(active_locks())
+            }
+            NameKey::Table(schema, table) if !locks.tables.is_empty() => {
+                match locks.tables.get(&(schema.to_string(), table.to_string())) {
+                    None => Err(SqlError::new(
+                        ErrorCode::TableNotLocked,
+                        format!("Table '{table}' was not locked with LOCK TABLES"),
+                    )),
+                    Some(TableLock::Read) if mode != MetadataMode::SharedRead => Err(SqlError::new(
+                        ErrorCode::TableNotLockedForWrite,
+                        format!("Table '{table}' was locked with a READ lock and can't be updated"),
+                    )),
+                    Some(_) => {
+                        if mode == MetadataMode::Exclusive {
+                            self.publish_own()?;
+                        }
+                        Ok(Holder::Session)
+                    }
+                }
+            }
+            _ => Ok(Holder::Transaction),
+        }
+    }
+
+    /// LOCK TABLES: in place of what LOCK TABLES locked before. The session has no transaction.
+    pub(crate) fn lock_tables(&mut self, tables: BTreeMap<TableId, TableLock>) -> SqlResult<()> {
+        self.unlock_tables()?;
+        let writes = tables.values().any(|lock| *lock == TableLock::Write);
+        if writes {
+            self.refuse_under_global_lock()?;
+        }
+        let mut names = Vec::new();
+        if writes {
+            names.push((NameKey::Global, MetadataMode::SharedWrite));
+        }
+        for ((schema, table), lock) in &tables {
+            names.push((NameKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
+            let mode = match lock {
+                TableLock::Read => MetadataMode::SharedNoWrite,
+                TableLock::Write => MetadataMode::Exclusive,
+            };
+            names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
+        }
+        for (name, mode) in names {
+            if let Err(error) = self.lock_for_session(&name, mode) {
+                self.unlock_tables()?;
+                return Err(error);
+            }
+        }
+        if let Some(locks) = &mut self.session_locks {
+            locks.tables = tables;
+        }
+        Ok(())
+    }
+
+    /// FLUSH TABLES WITH READ LOCK.
+    pub(crate) fn lock_globally(&mut self) -> SqlResult<()> {
+        if self.has_locked_tables() {
+            return Err(active_locks());
+        }
+        self.lock_for_session(&NameKey::Global, MetadataMode::SharedNoWrite)?;
+        self.session_locks.as_mut().expect("locked above").is_global = true;
+        Ok(())
+    }
+
+    /// Whether LOCK TABLES is in force.
+    pub(crate) fn has_locked_tables(&self) -> bool {
+        self.session_locks.as_ref().is_some_and(|locks| !locks.tables.is_empty())
+    }
+
+    /// The tables of LOCK TABLES.
+    pub(crate) fn locked_tables(&self) -> impl Iterator<Item = &TableId> {
+        self.session_locks.iter().flat_map(|locks| locks.tables.keys())
+    }
+
+    /// Gives back what LOCK TABLES locked.
+    pub(crate) fn unlock_tables(&mut self) -> SqlResult<()> {
+        self.publish_own()?;
+        let db = &self.db;
+        let Some(locks) = &mut self.session_locks else { return Ok(()) };
+        locks.tables.clear();
+        db.locks.unlock_names(&mut locks.owner);
+        if !locks.is_global {
+            self.session_locks = None;
+            return Ok(());
+        }
+        // Only READ locks can be beside it, and nobody can have taken the server's name for writing in between: whoever
+        // waits for that waits again.
+        self.lock_for_session(&NameKey::Global, MetadataMode::SharedNoWrite)
+    }
+
+    /// UNLOCK TABLES: all that the session holds.
+    pub(crate) fn unlock_all(&mut self) -> SqlResult<()> {
+        self.publish_own()?;
+        self.session_locks = None;
+        Ok(())
+    }
+
+    /// Before a commit: nothing commits while somebody else has FLUSH TABLES WITH READ LOCK.
+    pub(super) fn lock_commit(&mut self) -> SqlResult<()> {
+        match &self.session_locks {
+            Some(locks) if locks.is_global => Ok(()),
+            _ => self.lock_name(&NameKey::Global, MetadataMode::SharedWrite),
+        }
+    }
+
+    fn refuse_under_global_lock(&self) -> SqlResult<()> {
+        match &self.session_locks {
+            Some(locks) if locks.is_global => Err(conflicting_read_lock()),
+            _ => Ok(()),
+        }
+    }
+
+    fn lock_for_session(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        // The transaction that this statement has committed holds its names until it is published.
+        self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)?;
+        let SessionTrx { db, session_locks, kill, settings, .. } = self;
+        let locks = session_locks.get_or_insert_with(|| {
+            let owner = db.locks.owner(db.trx_ids.next());
+            Box::new(SessionLocks { owner, tables: BTreeMap::new(), is_global: false })
+        });
+        let wait = WaitLimit::For(settings.metadata_lock_wait);
+        let taken = db.locks.lock_name(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);
+        if taken.is_err() && locks.tables.is_empty() && !locks.is_global {
+            *session_locks = None;
+        }
+        taken
+    }
+
+    /// Waits until the session's own last transaction is published.
+    fn publish_own(&self) -> SqlResult<()> {
+        if self.session_locks.is_none() {
+            return Ok(());
+        }
+        self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)
+    }
+}
+
+impl Drop for SessionTrx {
+    fn drop(&mut self) {
+        // A server that stops publishes nothing any more; its locks matter to nobody.
+        let _ = self.publish_own();
+    }
+}
+
+fn conflicting_read_lock() -> SqlError {
+    let text = "Can't execute the query because you have a conflicting read lock";
+    SqlError::new(ErrorCode::CantUpdateWithReadlock, text)
+}
+
+fn active_locks() -> SqlError {
+    let text =
+        "Can't execute the given command because you have active locked tables or an active transaction";
+    SqlError::new(ErrorCode::LockOrActiveTransaction, text)
+}

@@ -1,0 +1,121 @@
+//! LOCK TABLES and FLUSH TABLES WITH READ LOCK, with the errors of MariaDB 10.11.
+
+mod world;
+
+use world::{Client, Server};
+
+/// Two connections that wait for names a second at most, and two tables.
+fn two_sessions() -> (Server, Client, Client) {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let (mut a, mut b) = (server.connect(), server.connect());
+    a.ok("CREATE TABLE one (id INT PRIMARY KEY)");
+    a.ok("CREATE TABLE two (id INT PRIMARY KEY)");
+    for session in [&mut a, &mut b] {
+        session.ok("SET lock_wait_timeout = 1");
+    }
+    (server, a, b)
+}
+
+#[track_caller]
+fn refused(client: &mut Client, statement: &str, code: &str) {
+    let answer = client.run(statement);
+    assert!(answer.starts_with(&format!("ERROR {code}")), "{statement}: {answer}");
+}
+
+#[test]
+fn locked_tables_are_all_that_the_session_may_use() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("LOCK TABLES one READ");
+    a.ok("SELECT * FROM one");
+    a.ok("SELECT COUNT(*) FROM information_schema.tables");
+    refused(&mut a, "SELECT * FROM two", "1100");
+    refused(&mut a, "INSERT INTO one VALUES (1)", "1099");
+    refused(&mut a, "INSERT INTO two VALUES (1)", "1100");
+    refused(&mut a, "CREATE TABLE three (id INT)", "1100");
+    for statement in ["DROP TABLE one", "ALTER TABLE one ADD b INT", "TRUNCATE one"] {
+        refused(&mut a, statement, "1099");
+    }
+    refused(&mut a, "DROP TABLE two", "1100");
+    refused(&mut a, "CREATE DATABASE other", "1192");
+    refused(&mut a, "FLUSH TABLES WITH READ LOCK", "1192");
+    // Others read and lock likewise, nobody writes.
+    b.ok("SELECT * FROM one");
+    b.ok("LOCK TABLES one READ");
+    b.ok("UNLOCK TABLES");
+    refused(&mut b, "INSERT INTO one VALUES (1)", "1205");
+    b.ok("INSERT INTO two VALUES (1)");
+    a.ok("UNLOCK TABLES");
+    b.ok("INSERT INTO one VALUES (1)");
+    refused(&mut a, "LOCK TABLES one WRITE, nosuch READ", "1146");
+    a.ok("SELECT * FROM two");
+}
+
+#[test]
+fn a_write_lock_keeps_others_out_and_lets_the_session_do_everything() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("LOCK TABLES one WRITE, two READ");
+    a.ok("INSERT INTO one VALUES (1)");
+    a.ok("INSERT INTO one SELECT id + 10 FROM one");
+    a.ok("ALTER TABLE one ADD b INT DEFAULT 7");
+    a.ok("UPDATE one SET b = 8 WHERE id = 1");
+    refused(&mut b, "SELECT * FROM one", "1205");
+    b.ok("SELECT * FROM two");
+    a.ok("START TRANSACTION");
+    a.ok("COMMIT");
+    assert_eq!(b.run("SELECT * FROM one ORDER BY id"), "id | b\n1 | 8\n11 | 7\n");
+}
+
+#[test]
+fn under_the_global_read_lock_nothing_is_written_and_nothing_commits() {
+    let (server, mut a, mut b) = two_sessions();
+    b.ok("BEGIN");
+    b.ok("INSERT INTO one VALUES (1)");
+    a.ok("FLUSH TABLES WITH READ LOCK");
+    let before = server.db.commit.binlog_status().expect("the binlog is on").0;
+    a.ok("SELECT * FROM one");
+    for statement in [
+        "INSERT INTO one VALUES (2)",
+        "DELETE FROM one",
+        "CREATE TABLE three (a INT)",
+        "LOCK TABLES one WRITE",
+    ] {
+        refused(&mut a, statement, "1223");
+    }
+    refused(&mut b, "INSERT INTO one VALUES (3)", "1205");
+    refused(&mut b, "CREATE TABLE three (a INT)", "1205");
+    b.ok("SELECT * FROM two");
+    assert_eq!(server.db.commit.binlog_status().expect("the binlog is on").0, before);
+    a.ok("UNLOCK TABLES");
+    b.ok("INSERT INTO one VALUES (3)");
+    b.ok("BEGIN");
+    b.ok("INSERT INTO one VALUES (4)");
+    a.ok("FLUSH TABLES WITH READ LOCK");
+    refused(&mut b, "COMMIT", "1205");
+    a.ok("UNLOCK TABLES");
+    assert_eq!(
+        a.run("SELECT COUNT(*) FROM one WHERE id = 4"),
+        "COUNT(*)\n0\n",
+        "its transaction was rolled back"
+    );
+    a.ok("FLUSH TABLES one WITH READ LOCK");
+    refused(&mut a, "INSERT INTO one VALUES (5)", "1099");
+    refused(&mut a, "SELECT * FROM two", "1100");
+    drop(a);
+    b.ok("INSERT INTO one VALUES (5)");
+}
+
+#[test]
+fn unlock_tables_ends_a_transaction_only_after_lock_tables() {
+    let (_server, mut a, _b) = two_sessions();
+    a.ok("BEGIN");
+    a.ok("INSERT INTO one VALUES (1)");
+    a.ok("UNLOCK TABLES");
+    a.ok("ROLLBACK");
+    assert_eq!(a.run("SELECT COUNT(*) FROM one"), "COUNT(*)\n0\n");
+    a.ok("SET autocommit = 0");
+    a.ok("LOCK TABLES one WRITE");
+    a.ok("INSERT INTO one VALUES (1)");
+    a.ok("UNLOCK TABLES");
+    a.ok("ROLLBACK");
+    assert_eq!(a.run("SELECT COUNT(*) FROM one"), "COUNT(*)\n1\n");
+}
