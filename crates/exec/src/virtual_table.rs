@@ -1,7 +1,8 @@
-//! Tables that the server computes: information_schema.
+//! Tables that the server computes: information_schema, and the logs of the schema mysql.
 
 use std::sync::Arc;
 
+use cohort_sql::print::quoted_name;
 use cohort_types::{ColumnType, SqlResult, Value};
 
 use crate::statement::StatementContext;
@@ -24,6 +25,24 @@ pub trait VirtualTable: Send + Sync {
 
     /// The columns in order.
     fn columns(&self) -> &[VirtualColumn];
+
+    /// SHOW CREATE TABLE.
+    fn create_text(&self) -> String {
+        let column = |column: &VirtualColumn| {
+            let null = if column.nullable { "" } else { " NOT NULL" };
+            format!("  {} {}{null}", quoted_name(column.name), column.ty.sql_text())
+        };
+        let columns: Vec<String> = self.columns().iter().map(column).collect();
+        let (engine, option) = match self.columns().iter().any(|column| column.ty.kind.is_blob()) {
+            true => ("Aria", " PAGE_CHECKSUM=0"),
+            false => ("MEMORY", ""),
+        };
+        format!(
+            "CREATE TEMPORARY TABLE {} (\n{}\n) ENGINE={engine} DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci{option}",
+            quoted_name(self.name()),
+            columns.join(",\n")
+        )
+    }
 
     /// All rows, a value per column; what the session may not see is left out.
     fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
@@ -48,10 +67,9 @@ impl VirtualTables {
             .find(|t| t.schema().eq_ignore_ascii_case(schema) && t.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether a schema consists of virtual tables.
+    /// Whether a schema consists of virtual tables alone.
     pub fn has_schema(&self, schema: &str) -> bool {
         schema.eq_ignore_ascii_case("information_schema")
-            || self.tables.iter().any(|t| t.schema().eq_ignore_ascii_case(schema))
     }
 
     /// All of them.

@@ -19,6 +19,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     let name = TableName { schema: schema_name, table: create.name.name.clone() };
     check_table_name(&name.table)?;
     let schema = enter_schema(ctx, &name.schema)?;
+    if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {
+        return match create.mode {
+            CreateMode::IfNotExists => exists_already(ctx, &name),
+            CreateMode::Create | CreateMode::OrReplace => Err(SqlError::table_exists(&name.table)),
+        };
+    }
     // A look without the lock first: who only finds out that the table is there need not wait for its users.
     let is_there = schema.tables.contains_key(&name.table);
     if is_there && create.mode == CreateMode::Create {

@@ -20,6 +20,7 @@ mod commit_stages;
 mod create;
 mod engine_status;
 mod listing;
+mod log_tables;
 mod maintenance;
 mod privileges;
 mod projection;
@@ -115,11 +116,16 @@ fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<Strin
 }
 
 fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    if let Some(found) = ctx.db.virtual_tables.find(&schema, &name.name) {
+        listing.add([Value::text(found.name()), Value::text(found.create_text())]);
+        return Ok(listing);
+    }
     let table = base_table(ctx, name)?;
     let open = ctx.trx.open_table(&table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
     let text = create::table(&table, next);
-    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
     listing.add([Value::text(&table.name.table), Value::text(text)]);
     Ok(listing)
 }

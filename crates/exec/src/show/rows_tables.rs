@@ -56,10 +56,13 @@ pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
 }
 
 pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let virtual_tables: Vec<&'static str> = ctx.db.virtual_tables.all().iter().map(|t| t.name()).collect();
-    let mut rows: Vec<_> = virtual_tables
+    let virtual_tables: Vec<_> = ctx.db.virtual_tables.all().to_vec();
+    let (views, logs): (Vec<_>, Vec<_>) =
+        virtual_tables.into_iter().partition(|t| t.schema() == "information_schema");
+    let mut rows: Vec<_> = views
         .into_iter()
-        .map(|name| {
+        .map(|view| {
+            let name = view.name();
             table.row([
                 ("TABLE_CATALOG", text("def")),
                 ("TABLE_SCHEMA", text("information_schema")),
@@ -75,10 +78,37 @@ pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Row
             ])
         })
         .collect();
+    if has_schema_privilege(ctx.session, "mysql") {
+        rows.extend(logs.iter().map(|log| log_row(table, log.name())));
+    }
     for base in visible_tables(ctx) {
         rows.push(table_row(table, ctx, &base)?);
     }
     Ok(rows)
+}
+
+fn log_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
+    let comment = if name == "slow_log" { "Slow log" } else { "General log" };
+    out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text("mysql")),
+        ("TABLE_NAME", text(name)),
+        ("TABLE_TYPE", text("BASE TABLE")),
+        ("ENGINE", text("CSV")),
+        ("VERSION", number(10_u64)),
+        ("ROW_FORMAT", text("Dynamic")),
+        ("TABLE_ROWS", number(0_u64)),
+        ("AVG_ROW_LENGTH", number(0_u64)),
+        ("DATA_LENGTH", number(0_u64)),
+        ("MAX_DATA_LENGTH", number(0_u64)),
+        ("INDEX_LENGTH", number(0_u64)),
+        ("DATA_FREE", number(0_u64)),
+        ("TABLE_COLLATION", text("utf8mb3_general_ci")),
+        ("CREATE_OPTIONS", text("")),
+        ("TABLE_COMMENT", text(comment)),
+        ("MAX_INDEX_LENGTH", number(0_u64)),
+        ("TEMPORARY", text("N")),
+    ])
 }
 
 fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Vec<Value>> {

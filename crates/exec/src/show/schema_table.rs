@@ -42,9 +42,10 @@ static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
     tables.into_iter().map(Arc::new).collect()
 });
 
-/// The tables of information_schema.
+/// The tables of information_schema, and the logs.
 pub fn information_schema() -> VirtualTables {
-    VirtualTables::new(TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>).collect())
+    let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
+    VirtualTables::new(tables.chain(super::log_tables::log_tables()).collect())
 }
 
 /// A table by its name.
