@@ -182,7 +182,7 @@ fn has_passed_gate(coordinator: &Coordinator, last: CommitSeq) -> bool {
     let deadline = Instant::now() + GATE_WAIT;
     loop {
         coordinator.pipeline.gate_opened();
-        if !env.is_gated() || env.view.read().seq() >= last {
+        if !env.is_gated() || env.view.read().view.seq() >= last {
             return true;
         }
         if Instant::now() >= deadline {

@@ -32,8 +32,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::Checkpointer;
 use crate::env::{
-    Binlog, BinlogEnd, FailpointHook, ROTATION_BYTES, ReplicaGate, ServerEnv, StopHook, add_to_batch,
-    append_binlog_record,
+    Binlog, BinlogEnd, FailpointHook, PublishedView, ROTATION_BYTES, ReplicaGate, ServerEnv, StopHook,
+    add_to_batch, append_binlog_record,
 };
 use crate::metrics::{Metrics, Step};
 use crate::pace::{Pace, PaceOptions};
@@ -178,7 +178,10 @@ impl Coordinator {
         };
         let last_seq = recovered.last_seq;
         let env = ServerEnv {
-            view: RwLock::new(ServerEnv::make_view(&engines, last_seq)),
+            view: RwLock::new(PublishedView {
+                view: ServerEnv::make_view(&engines, last_seq),
+                binlog_end: binlog.as_ref().map_or(BinlogPos::default(), |b| b.end.lock().position),
+            }),
             world,
             log,
             participants,
@@ -250,7 +253,13 @@ impl Coordinator {
 
     /// The newest published state (I5): what a statement or transaction that starts now reads.
     pub fn read_view(&self) -> ReadView {
-        self.env().view.read().clone()
+        self.env().view.read().view.clone()
+    }
+
+    /// The same, and where the binary log ends in that state.
+    pub fn read_view_and_binlog_end(&self) -> (ReadView, BinlogPos) {
+        let published = self.env().view.read();
+        (published.view.clone(), published.binlog_end)
     }
 
     /// Has hardened groups wait for replicas; once, before the first commit.

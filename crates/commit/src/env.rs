@@ -76,6 +76,13 @@ pub trait ReplicaGate: Send + Sync {
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool;
 }
 
+/// What plain reads see, and where the binlog ends in it: what a dump of the data needs to be followed from.
+#[derive(Clone)]
+pub struct PublishedView {
+    pub view: ReadView,
+    pub binlog_end: BinlogPos,
+}
+
 /// The real environment of the pipeline.
 pub struct ServerEnv {
     pub world: World,
@@ -88,7 +95,7 @@ pub struct ServerEnv {
     pub next_xid: AtomicU64,
     /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both applied.
     pub is_early_release: AtomicBool,
-    pub view: RwLock<ReadView>,
+    pub view: RwLock<PublishedView>,
     pub metrics: Metrics,
     /// Set once, when replicas can be waited for.
     pub gate: OnceLock<Arc<dyn ReplicaGate>>,
@@ -357,7 +364,7 @@ impl CommitEnv for ServerEnv {
     fn write(&self, group: &mut [Ordered<Trx>]) {
         let ids = ServerEnv::commit_ids(group);
         let is_gated = self.is_gated();
-        let published = self.view.read().seq();
+        let published = self.view.read().view.seq();
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
         let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
         for (ordered, commit_id) in group.iter_mut().zip(ids) {
@@ -423,7 +430,12 @@ impl CommitEnv for ServerEnv {
         let began_ns = self.time_gate(boundary, group.len());
         let view = boundary.view.take().expect("a group is published once");
         let last = view.seq();
-        *self.view.write() = view;
+        let mut published = self.view.write();
+        published.view = view;
+        if let Some(end) = boundary.binlog_end {
+            published.binlog_end = end;
+        }
+        drop(published);
         self.locks.set_hardened(last);
         let size = group.len() as u64;
         self.metrics.published(size, logged(group));

@@ -33,7 +33,9 @@ pub(super) fn server_status(ctx: &StatementContext<'_>) -> BTreeMap<String, Stri
     );
     put("Innodb_deadlocks", locks.deadlocks);
     put("Threads_connected", db.processes.len() as u64);
-    if let Some((position, _)) = db.commit.binlog_status()
+    // Inside of a transaction with a snapshot: where a replica must start that is seeded with what is seen.
+    let snapshot = ctx.trx.snapshot_binlog_end();
+    if let Some(position) = snapshot.or_else(|| db.commit.binlog_status().map(|(position, _)| position))
         && let Some(Ok(name)) = db.commit.with_binlog_files(|files| files.name().file(position.file))
     {
         put("Binlog_snapshot_position", position.offset);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{BinlogPos, CommitSeq};
 use cohort_engine::{EngineTrx, ReadView, Savepoint};
 use cohort_locks::LockOwner;
 use cohort_types::SqlResult;
@@ -28,6 +28,8 @@ pub(crate) struct Active {
     pub(crate) access_mode: AccessMode,
     /// Taken at the first plain read; under READ COMMITTED forgotten after each statement.
     pub(crate) view: Option<ReadView>,
+    /// Where the binary log ends in it.
+    pub(crate) view_binlog_end: BinlogPos,
     /// By the engine's place in `Database::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
     pub(crate) locks: LockOwner,
@@ -63,6 +65,7 @@ impl Active {
             isolation,
             access_mode,
             view: None,
+            view_binlog_end: BinlogPos::default(),
             engines,
             locks,
             searched: CommitSeq(0),

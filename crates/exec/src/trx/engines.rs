@@ -1,5 +1,6 @@
 //! The engines' part of the session's transaction.
 
+use cohort_base::BinlogPos;
 use cohort_engine::{EngineError, EngineTrx, ReadView};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -31,9 +32,17 @@ impl SessionTrx {
         if self.last_ordered > self.db.commit.acknowledged() {
             self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit::commit_error)?;
         }
-        let view = self.db.commit.read_view();
-        self.active_mut().view = Some(view.clone());
+        let (view, binlog_end) = self.db.commit.read_view_and_binlog_end();
+        let active = self.active_mut();
+        active.view = Some(view.clone());
+        active.view_binlog_end = binlog_end;
         Ok(view)
+    }
+
+    /// Where the binary log ends in what the running transaction sees; `None` without a view that lasts.
+    pub fn snapshot_binlog_end(&self) -> Option<BinlogPos> {
+        let active = self.active().filter(|active| active.isolation.keeps_view())?;
+        active.view.as_ref().map(|_| active.view_binlog_end)
     }
 
     /// How a SELECT without FOR UPDATE or LOCK IN SHARE MODE reads.

@@ -1,0 +1,307 @@
+//! A real MariaDB as Cohort's replica, and MariaDB's tools that read like one.
+
+#![cfg(feature = "rocksdb")]
+
+#[path = "replica/mod.rs"]
+mod replica;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use replica::{Cohort, Maria};
+
+const TABLES: &str = "--tables=2";
+const SIZE: &str = "--table-size=500";
+
+fn sysbench(port: u16, workload: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sysbench");
+    command.arg(workload).args([
+        "--mysql-host=127.0.0.1",
+        "--mysql-user=root",
+        "--mysql-db=sb",
+        TABLES,
+        SIZE,
+    ]);
+    command.arg(format!("--mysql-port={port}")).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Everything both have, as CHECKSUM TABLE says it.
+fn assert_equal(cohort: &Cohort, replica: &Maria) {
+    replica.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
+    let tables = cohort.sql(
+        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables \
+         WHERE table_schema IN ('sb', 'shop') ORDER BY 1",
+    );
+    assert!(!tables.is_empty());
+    let list = tables.lines().collect::<Vec<_>>().join(", ");
+    assert_eq!(cohort.sql(&format!("CHECKSUM TABLE {list}")), replica.sql(&format!("CHECKSUM TABLE {list}")));
+    for table in tables.lines() {
+        let create = format!("SHOW CREATE TABLE {table}");
+        let columns =
+            |text: String| text.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB").matches("\\n  `").count();
+        assert_eq!(columns(cohort.sql(&create)), columns(replica.sql(&create)), "{table}");
+    }
+}
+
+#[test]
+fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
+    let mut cohort = Cohort::new(&["--max-binlog-size=1M"]);
+    let replica = Maria::new(&[]);
+    replica.follow(cohort.port);
+    cohort.sql("CREATE DATABASE sb");
+    assert!(sysbench(cohort.port, "oltp_write_only", &["prepare"]).status().expect("installed").success());
+    for (round, mode) in ["conservative", "optimistic", "aggressive"].into_iter().enumerate() {
+        replica.sql(&format!(
+            "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; SET GLOBAL slave_parallel_mode = '{mode}'; START SLAVE"
+        ));
+        let run = ["--threads=8", "--time=2", "--mysql-ignore-errors=all", "run"];
+        let mut load = sysbench(cohort.port, "oltp_write_only", &run).spawn().expect("installed");
+        for n in 0..6 {
+            cohort.sql(&format!("CREATE TABLE sb.x{round}{n} (a INT PRIMARY KEY, b TEXT)"));
+            cohort.sql(&format!(
+                "INSERT INTO sb.x{round}{n} VALUES (1, 'ä'), (2, NULL), (3, REPEAT('z', 60000))"
+            ));
+            cohort.sql(&format!("ALTER TABLE sb.x{round}{n} ADD COLUMN c DECIMAL(9,3) DEFAULT 1.5"));
+            cohort.sql(&format!("UPDATE sb.x{round}{n} SET a = a + 10 WHERE b IS NOT NULL"));
+            if n % 2 == 0 {
+                cohort.sql(&format!("DROP TABLE sb.x{round}{n}"));
+            }
+        }
+        if round > 0 {
+            cohort.kill_and_restart();
+        }
+        // With the server killed under it, it may have failed.
+        let _ = load.wait();
+        assert_equal(&cohort, &replica);
+    }
+    let status = replica.status();
+    assert!(
+        status.contains("Slave_IO_Running: Yes") && status.contains("Slave_SQL_Running: Yes"),
+        "{status}"
+    );
+    assert!(cohort.sql("SHOW SLAVE HOSTS").starts_with(&format!("{}\t", replica.server_id)));
+    assert!(cohort.sql("SHOW PROCESSLIST").contains("Binlog Dump"));
+}
+
+#[test]
+fn a_filled_server_seeds_a_replica_by_a_dump_under_load() {
+    let cohort = Cohort::new(&[]);
+    cohort.sql("CREATE DATABASE sb");
+    assert!(sysbench(cohort.port, "oltp_write_only", &["prepare"]).status().expect("installed").success());
+    let mut load = sysbench(cohort.port, "oltp_write_only", &["--threads=8", "--time=4", "run"])
+        .spawn()
+        .expect("installed");
+    std::thread::sleep(Duration::from_secs(1));
+    let dump = Command::new("mariadb-dump")
+        .args(["--no-defaults", "--host=127.0.0.1", "--user=root", &format!("--port={}", cohort.port)])
+        .args(["--single-transaction", "--master-data", "--gtid", "--databases", "sb"])
+        .output()
+        .expect("installed");
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let replica = Maria::new(&[]);
+    replica.feed(&dump.stdout);
+    replica.sql(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=1, \
+         master_use_gtid=slave_pos; START SLAVE",
+        cohort.port
+    ));
+    assert!(load.wait().expect("ended").success());
+    assert_equal(&cohort, &replica);
+}
+
+#[test]
+fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_dies() {
+    let options = [
+        "--rpl-semi-sync-master-enabled=1",
+        "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+        "--rpl-semi-sync-master-timeout=60000",
+    ];
+    let mut cohort = Cohort::new(&options);
+    let replica = Maria::new(&["--rpl-semi-sync-slave-enabled=1"]);
+    replica.follow(cohort.port);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    for round in 0..3 {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let base = round * 1_000_000 + writer * 100_000;
+                let mut client = cohort.client();
+                std::thread::spawn(move || {
+                    // The numbers whose commit was acknowledged.
+                    let insert = |n: &i32| {
+                        mysql::prelude::Queryable::query_drop(
+                            &mut client,
+                            format!("INSERT INTO shop.t VALUES ({n})"),
+                        )
+                    };
+                    let mut insert = insert;
+                    (base..base + 100_000).take_while(|n| insert(n).is_ok()).collect::<Vec<i32>>()
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(700 + 150 * round as u64));
+        cohort.kill();
+        let acknowledged: Vec<i32> = writers.into_iter().flat_map(|w| w.join().expect("no panic")).collect();
+        assert!(acknowledged.len() > 10, "only {} commits", acknowledged.len());
+        // What it has received it applies before it says that it has nothing left.
+        replica.wait_until_applied();
+        let on_replica: std::collections::HashSet<i32> =
+            replica.sql("SELECT id FROM shop.t").lines().map(|id| id.parse().expect("a number")).collect();
+        let lost: Vec<&i32> = acknowledged.iter().filter(|id| !on_replica.contains(id)).collect();
+        assert!(lost.is_empty(), "acknowledged and not on the replica: {lost:?}");
+        cohort.restart();
+        assert_equal(&cohort, &replica);
+    }
+}
+
+#[test]
+fn a_replica_that_stops_costs_one_timeout_and_semi_sync_comes_back_with_it() {
+    let options = ["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=700"];
+    let cohort = Cohort::new(&options);
+    let replica = Maria::new(&["--rpl-semi-sync-slave-enabled=1"]);
+    replica.follow(cohort.port);
+    let timed = |sql: &str| {
+        let start = Instant::now();
+        cohort.sql(sql);
+        start.elapsed()
+    };
+    let status = |name: &str| {
+        let row = cohort.sql(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_master_{name}'"));
+        row.split('\t').nth(1).unwrap_or_default().trim().to_owned()
+    };
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
+        cohort.sql(&format!("SET GLOBAL rpl_semi_sync_master_wait_point = '{point}'; DELETE FROM shop.t"));
+        assert_eq!((status("status"), status("clients")), ("ON".into(), "1".into()));
+        replica.sql("STOP SLAVE IO_THREAD");
+        assert!(timed("INSERT INTO shop.t VALUES (1)") >= Duration::from_millis(650));
+        assert_eq!(status("status"), "OFF");
+        assert!(timed("INSERT INTO shop.t VALUES (2)") < Duration::from_millis(600));
+        replica.sql("START SLAVE IO_THREAD");
+        let end = Instant::now() + Duration::from_secs(20);
+        while status("status") != "ON" {
+            assert!(Instant::now() < end, "it stays off");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let before: u64 = status("yes_tx").parse().expect("a number");
+        cohort.sql("INSERT INTO shop.t VALUES (3)");
+        assert_eq!(status("yes_tx"), (before + 1).to_string());
+    }
+    // Switched off by hand while somebody waits: he is let out.
+    replica.sql("STOP SLAVE IO_THREAD");
+    cohort.sql("SET GLOBAL rpl_semi_sync_master_timeout = 60000");
+    let mut waiter = cohort.client();
+    let waits = std::thread::spawn(move || {
+        mysql::prelude::Queryable::query_drop(&mut waiter, "INSERT INTO shop.t VALUES (4)").is_ok()
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waits.is_finished());
+    cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 0");
+    assert!(waits.join().expect("no panic"));
+}
+
+#[test]
+fn mariadb_binlog_archives_files_byte_by_byte_and_bad_requests_get_mariadbs_errors() {
+    let cohort = Cohort::new(&[]);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v LONGBLOB)");
+    for n in 0..4 {
+        cohort.sql(&format!("INSERT INTO shop.t VALUES ({n}, REPEAT('x', 100)); FLUSH BINARY LOGS"));
+    }
+    // An event that needs several packets, and is larger than what is kept in memory.
+    cohort.sql("SET GLOBAL max_allowed_packet = 1073741824");
+    cohort.sql("INSERT INTO shop.t VALUES (9, REPEAT('y', 17 * 1024 * 1024)); FLUSH BINARY LOGS");
+    let archive = tempfile::tempdir().expect("made");
+    let remote = |arguments: &[&str]| {
+        let mut command = Command::new("mariadb-binlog");
+        command.args(["--no-defaults", "--read-from-remote-server", "--host=127.0.0.1", "--user=root"]);
+        command.arg(format!("--port={}", cohort.port)).args(arguments).current_dir(archive.path());
+        command
+    };
+    let mut follower = remote(&["--raw", "--stop-never", "--stop-never-slave-server-id=77", "binlog.000001"])
+        .spawn()
+        .expect("installed");
+    cohort.sql("INSERT INTO shop.t VALUES (10, 'late'); FLUSH BINARY LOGS");
+    let closed: Vec<String> = (1..=6).map(|n| format!("binlog.{n:06}")).collect();
+    let last = closed.last().expect("some");
+    let same = |name: &str| {
+        let read = |folder: &std::path::Path| std::fs::read(folder.join(name)).unwrap_or_default();
+        let original = read(&cohort.datadir());
+        !original.is_empty() && original == read(archive.path())
+    };
+    let end = Instant::now() + Duration::from_secs(20);
+    while !same(last) && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    follower.kill().expect("runs");
+    let _ = follower.wait();
+    for name in &closed {
+        assert!(same(name), "{name} differs");
+    }
+
+    let refused = |arguments: &[&str]| {
+        let output = remote(arguments).output().expect("installed");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = refused(&["binlog.000099"]);
+    assert!(text.contains("Could not find first log file name in binary log index file"), "{text}");
+    let text = refused(&["--start-position=300", "binlog.000001"]);
+    assert!(text.contains("bogus data in log event; the first event 'binlog.000001' at 300"), "{text}");
+    let text = refused(&["--start-position=4000000000", "binlog.000001"]);
+    assert!(text.contains("Client requested master to start replication from impossible position"), "{text}");
+    cohort.sql("PURGE BINARY LOGS TO 'binlog.000003'");
+    let text = refused(&["--start-position=0-1-1", "binlog.000003"]);
+    assert!(text.contains("Could not find GTID state requested by slave in any binlog files"), "{text}");
+    let text = refused(&["--start-position=0-1-999999", "binlog.000003"]);
+    assert!(
+        text.contains("requested to start from GTID 0-1-999999, which is not in the master's binlog"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_second_replica_of_the_same_number_ends_the_first_and_kill_ends_a_dump() {
+    let cohort = Cohort::new(&[]);
+    cohort.sql("CREATE DATABASE shop");
+    let follow = || {
+        Command::new("mariadb-binlog")
+            .args(["--no-defaults", "--read-from-remote-server", "--host=127.0.0.1", "--user=root"])
+            .args([&format!("--port={}", cohort.port), "--stop-never", "--stop-never-slave-server-id=77"])
+            .args(["--result-file=/dev/null", "binlog.000001"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("installed")
+    };
+    let dumps = || {
+        let list = cohort.sql("SHOW PROCESSLIST");
+        list.lines()
+            .filter(|l| l.contains("Binlog Dump"))
+            .filter_map(|l| l.split('\t').next()?.parse().ok())
+            .collect()
+    };
+    let wait_for = |count: usize| -> Vec<u64> {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let found: Vec<u64> = dumps();
+            if found.len() == count {
+                return found;
+            }
+            assert!(Instant::now() < end, "{found:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let first = follow();
+    let first_id = wait_for(1)[0];
+    let second = follow();
+    let ended = first.wait_with_output().expect("ended");
+    let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        text.contains("A slave with the same server_uuid/server_id as this slave has connected"),
+        "{text}"
+    );
+    let second_id = wait_for(1)[0];
+    assert_ne!(first_id, second_id);
+    cohort.sql(&format!("KILL {second_id}"));
+    wait_for(0);
+    // Killed, or told so.
+    let _ = second.wait_with_output();
+}
