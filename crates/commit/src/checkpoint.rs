@@ -12,7 +12,8 @@
 //!
 //! # Space
 //! Every tick looks at the file system: below `free_bytes_min`, or while the binlog files cannot be written, `prepare` refuses writes with a text
-//! that says so; reads go on. RocksDB never gets to see a full disk.
+//! that says so; reads go on. The same holds while there is less space than what the engines have in memory needs. A checkpoint that fails is tried
+//! again after [`RETRY`], and once there is space.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,8 @@ use crate::record::Checkpoint;
 /// How long the order stage is held for replicas to answer.
 const GATE_WAIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
+/// Between a checkpoint that failed and the next one that nobody asked for.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// The background half of the coordinator.
 #[derive(Default)]
@@ -42,6 +45,8 @@ pub struct Checkpointer {
     is_refusing: AtomicBool,
     /// One checkpoint at a time.
     running: Mutex<()>,
+    /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
+    failed: Mutex<Option<(u64, String)>>,
 }
 
 impl Checkpointer {
@@ -90,25 +95,52 @@ impl Checkpointer {
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
-        if (is_requested || is_due(coordinator))
-            && let Err(error) = self.checkpoint(coordinator)
-            && !matches!(error, CheckpointError::Gated)
-        {
-            coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+        if !is_requested && (!is_due(coordinator) || self.is_too_early(coordinator)) {
+            return;
+        }
+        match self.checkpoint(coordinator) {
+            Ok(()) => *self.failed.lock() = None,
+            Err(CheckpointError::Gated) => {}
+            Err(error) => self.note_failure(coordinator, error.to_string()),
+        }
+    }
+
+    /// Whether a checkpoint failed just now, or would for want of space.
+    fn is_too_early(&self, coordinator: &Coordinator) -> bool {
+        let world = &coordinator.env().world;
+        let retry_ns = RETRY.as_nanos() as u64;
+        let is_fresh =
+            |failed: &(u64, String)| world.clock.monotonic_ns().saturating_sub(failed.0) < retry_ns;
+        self.failed.lock().as_ref().is_some_and(is_fresh)
+            || world
+                .fs
+                .free_bytes(&coordinator.options.datadir)
+                .is_ok_and(|free| free < unflushed(coordinator))
+    }
+
+    fn note_failure(&self, coordinator: &Coordinator, error: String) {
+        coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+        let mut failed = self.failed.lock();
+        if failed.as_ref().is_none_or(|(_, before)| *before != error) {
             eprintln!("[ERROR] checkpoint failed, will be tried again: {error}");
         }
+        *failed = Some((coordinator.env().world.clock.monotonic_ns(), error));
     }
 
     fn watch_space(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let options = &coordinator.options;
+        let needed = match options.free_bytes_min {
+            0 => 0,
+            least => least.max(unflushed(coordinator)),
+        };
         let free = env.world.fs.free_bytes(&options.datadir);
         let why = match (free, env.binlog.as_ref().map(|b| b.files.status())) {
-            (Ok(free), _) if free < options.free_bytes_min => Some(format!(
+            (Ok(free), _) if free < needed => Some(format!(
                 "{} has {} MiB free, writes need {} MiB",
                 options.datadir.display(),
                 free >> 20,
-                options.free_bytes_min >> 20
+                needed >> 20
             )),
             (_, Some(MaterialiseStatus::NoSpace)) => Some("no space for the binary log's files".to_owned()),
             (_, Some(MaterialiseStatus::Failed(error))) => {
@@ -201,9 +233,14 @@ fn remove_spilled(coordinator: &Coordinator, freed: Lsn) {
     }
 }
 
+/// Bytes that the participant with most of them has in memory only.
+fn unflushed(coordinator: &Coordinator) -> u64 {
+    coordinator.env().participants.iter().map(|p| p.unflushed_bytes()).max().unwrap_or(0)
+}
+
 fn is_due(coordinator: &Coordinator) -> bool {
     let env = coordinator.env();
-    let unflushed = env.participants.iter().map(|p| p.unflushed_bytes()).max().unwrap_or(0);
     let log_bytes = env.log.appended().0 - env.log.retained().0;
-    unflushed > coordinator.options.checkpoint_bytes || log_bytes > coordinator.options.log.bytes_max / 2
+    unflushed(coordinator) > coordinator.options.checkpoint_bytes
+        || log_bytes > coordinator.options.log.bytes_max / 2
 }

@@ -430,6 +430,7 @@ settings! {
     ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
     ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for locks or the disk.");
     ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).doc("A spare worker ends after this time.").unit("seconds");
+    ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");
     ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000))
         .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");
     ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");

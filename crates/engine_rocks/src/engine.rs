@@ -16,14 +16,15 @@
 //!
 //! # On failure
 //! A memtable write, or the taking in of staged files, that fails after the transaction was ordered would break I6: the process aborts, and recovery does the write
-//! again. A failed flush or compaction is an error of the checkpoint: the log keeps everything.
+//! again. A failed flush or compaction is an error of the checkpoint: the log keeps everything, and the memtable that was sealed goes
+//! with the next checkpoint's (`background`).
 //!
 //! # Missing
 //! One column family for all indexes; no per-index compression or compaction settings yet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
@@ -37,6 +38,7 @@ use rocksdb::{
     WriteOptions,
 };
 
+use crate::background::BackgroundErrors;
 use crate::load::{self, SstLoad};
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
@@ -76,14 +78,24 @@ pub struct RocksEngine {
     load_dir: PathBuf,
     loads: AtomicU64,
     durable: Arc<Mutex<Lsn>>,
+    errors: Arc<BackgroundErrors>,
+    /// A checkpoint sealed a memtable and did not see it flushed: set when one begins, cleared when one is durable.
+    is_unfinished: Arc<AtomicBool>,
 }
 
 /// RocksDB's error as ours; its texts name the file.
 pub fn io_error(error: rocksdb::Error) -> EngineError {
     match error.kind() {
         rocksdb::ErrorKind::Corruption => EngineError::Corrupt(error.into_string()),
-        _ => EngineError::Io(std::io::Error::other(error.into_string())),
+        _ => EngineError::Io(io_error_of_text(error.into_string())),
     }
+}
+
+/// RocksDB tells a full disk by its text alone.
+fn io_error_of_text(text: String) -> std::io::Error {
+    let is_full = text.contains("No space left on device") || text.contains("Disk quota exceeded");
+    let kind = if is_full { std::io::ErrorKind::StorageFull } else { std::io::ErrorKind::Other };
+    std::io::Error::new(kind, text)
 }
 
 fn options(sizes: RocksOptions) -> Options {
@@ -107,7 +119,8 @@ fn options(sizes: RocksOptions) -> Options {
     // Never flush by size: only a checkpoint may (I3). Arena blocks stay small.
     o.set_write_buffer_size(1 << 40);
     o.set_arena_block_size(1 << 20);
-    o.set_max_write_buffer_number(64);
+    // Sealed ones pile up only while the disk is full; at the limit a flush request would wait, in the order stage.
+    o.set_max_write_buffer_number(10_000);
     o.set_min_write_buffer_number_to_merge(1);
     // Never delay a write: the order stage must not wait (I6). Sessions are slowed before, at prepare.
     o.set_level_zero_slowdown_writes_trigger(1 << 20);
@@ -126,6 +139,8 @@ impl RocksEngine {
         }
         std::fs::create_dir_all(&load_dir).map_err(EngineError::Io)?;
         let options: &'static Options = Box::leak(Box::new(options(sizes)));
+        let errors = Arc::new(BackgroundErrors::default());
+        errors.listen(options);
         let db = Arc::new(DB::open(options, dir).map_err(io_error)?);
         let durable = match db.get(DURABLE_LSN_KEY).map_err(io_error)? {
             None => Lsn(0),
@@ -145,6 +160,8 @@ impl RocksEngine {
             load_dir,
             loads: AtomicU64::new(0),
             durable: Arc::new(Mutex::new(durable)),
+            errors,
+            is_unfinished: Arc::new(AtomicBool::new(false)),
         })
     }
 
@@ -187,14 +204,26 @@ impl Participant for RocksEngine {
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
         let sealed = self.property("rocksdb.num-immutable-mem-table");
-        assert_eq!(sealed, 0, "RocksDB sealed a memtable by itself: it may write what is not hardened (I3)");
+        // What an earlier checkpoint sealed was hardened then.
+        let is_ours = self.is_unfinished.swap(true, Ordering::Relaxed);
+        assert!(
+            sealed == 0 || is_ours,
+            "RocksDB sealed a memtable by itself: it may write what is not hardened (I3)"
+        );
+        self.errors.take_flush();
         let mut batch = WriteBatch::default();
         batch.put(DURABLE_LSN_KEY, lsn.0.to_le_bytes());
         self.write(batch)?;
         let mut flush = FlushOptions::default();
         flush.set_wait(false);
         self.db.flush_opt(&flush).map_err(io_error)?;
-        Ok(Box::new(Flush { db: self.db.clone(), lsn, durable: self.durable.clone() }))
+        Ok(Box::new(Flush {
+            db: self.db.clone(),
+            lsn,
+            durable: self.durable.clone(),
+            errors: self.errors.clone(),
+            is_unfinished: self.is_unfinished.clone(),
+        }))
     }
 
     fn durable_lsn(&self) -> Lsn {
@@ -202,7 +231,7 @@ impl Participant for RocksEngine {
     }
 
     fn unflushed_bytes(&self) -> u64 {
-        self.property("rocksdb.cur-size-active-mem-table")
+        self.property("rocksdb.cur-size-all-mem-tables")
     }
 
     fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
@@ -215,19 +244,21 @@ struct Flush {
     db: Arc<DB>,
     lsn: Lsn,
     durable: Arc<Mutex<Lsn>>,
+    errors: Arc<BackgroundErrors>,
+    is_unfinished: Arc<AtomicBool>,
 }
 
 impl CheckpointTask for Flush {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
         // A waiting flush call would seal the next memtable too; so wait for this one by looking.
         while property(&self.db, "rocksdb.num-immutable-mem-table") > 0 {
-            if property(&self.db, "rocksdb.background-errors") > 0 {
-                let error = std::io::Error::other("RocksDB reports a background error; see its LOG file");
-                return Err(EngineError::Io(error));
+            if let Some(text) = self.errors.take_flush() {
+                return Err(EngineError::Io(io_error_of_text(text)));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
         *self.durable.lock() = self.lsn;
+        self.is_unfinished.store(false, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -8,9 +8,11 @@
 //! | `trx` | a transaction: write set over RocksDB reads |
 //! | `redo` | serialized write batches: building, joining |
 //! | `snapshot` | RocksDB snapshots that own their database |
+//! | `background` | errors of RocksDB's own threads |
 //! | `load` | bulk load by SST ingestion |
 //! | `staged` | large transactions, ready on the side before they are ordered |
 
+mod background;
 mod engine;
 mod load;
 mod redo;

@@ -434,12 +434,24 @@ impl Session {
         rows: &[Vec<Value>],
         sink: &mut dyn ResultSink,
     ) {
+        self.send_rows_and(self.diagnostics.count_for_client(), more, columns, rows, sink);
+    }
+
+    /// The same, with a number of warnings to tell.
+    pub(crate) fn send_rows_and(
+        &mut self,
+        warnings: u16,
+        more: bool,
+        columns: &[ColumnMeta],
+        rows: &[Vec<Value>],
+        sink: &mut dyn ResultSink,
+    ) {
         sink.start(columns);
         for row in rows {
             sink.row(row);
         }
         (self.state.env.found_rows, self.state.env.row_count) = (rows.len() as u64, -1);
-        sink.finish(self.status_for(more), self.diagnostics.count_for_client());
+        sink.finish(self.status_for(more), warnings);
     }
 
     /// Plans a statement without running anything: for PREPARE and EXPLAIN.

@@ -304,7 +304,8 @@ impl Session {
             .collect();
         let code = ColumnMeta::expression("Code", TypeCode::Long, 4, Collation::BINARY);
         let columns = [ColumnMeta::text("Level", 7), code, ColumnMeta::text("Message", 512)];
-        self.send_rows(job.more, &columns, &rows, sink);
+        // They are shown, not made: the statement itself has none.
+        self.send_rows_and(0, job.more, &columns, &rows, sink);
         Ok(())
     }
 

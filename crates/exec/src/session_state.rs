@@ -8,13 +8,14 @@ use std::time::Duration;
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
-use cohort_locks::KillFlag;
+use cohort_locks::{KillFlag, LockError};
 use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
 
 use crate::database::Database;
 use crate::session::ConnectionInfo;
+use crate::trx::lock_error;
 use crate::variables::{set_error, to_value};
 
 /// Facts that variables tell about the statement before.
@@ -234,15 +235,15 @@ impl SessionHooks for SessionState {
         self.db.rng.next_u64()
     }
 
-    fn sleep(&self, duration: Duration) -> bool {
+    fn sleep(&self, duration: Duration) -> SqlResult<()> {
         const STEP: Duration = Duration::from_millis(20);
         let start_ns = self.db.clock.monotonic_ns();
         loop {
-            if self.kill.killed().is_some() {
-                return true;
+            if let Some(level) = self.kill.killed() {
+                return Err(lock_error(LockError::Killed(level)));
             }
             let gone = Duration::from_nanos(self.db.clock.monotonic_ns().saturating_sub(start_ns));
-            let Some(left) = duration.checked_sub(gone).filter(|left| !left.is_zero()) else { return false };
+            let Some(left) = duration.checked_sub(gone).filter(|left| !left.is_zero()) else { return Ok(()) };
             std::thread::sleep(left.min(STEP));
         }
     }

@@ -166,8 +166,8 @@ pub trait SessionHooks {
     fn clock_micros(&self) -> i64;
     /// Random bits (RAND() without a seed, UUID).
     fn random(&self) -> u64;
-    /// Sleeps; true when it was cut short by KILL.
-    fn sleep(&self, duration: Duration) -> bool;
+    /// Sleeps; KILL cuts it short with its error.
+    fn sleep(&self, duration: Duration) -> SqlResult<()>;
     /// BINLOG_GTID_POS: the GTID position at a place of the binary log; None where no event starts.
     fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
         let _ = (file, offset);

@@ -191,7 +191,8 @@ fn sleep(a: Args<'_>) -> SqlResult<Value> {
         a.ctx.warn(cohort_types::ErrorCode::WrongArguments, "Incorrect arguments to sleep")?;
         return Ok(Value::Int(0));
     };
-    Ok(Value::bool(a.ctx.hooks.sleep(duration)))
+    a.ctx.hooks.sleep(duration)?;
+    Ok(Value::Int(0))
 }
 
 /// 100 ns intervals from 1582-10-15 to 1970-01-01.

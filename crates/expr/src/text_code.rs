@@ -117,7 +117,11 @@ fn conv(a: Args<'_>) -> SqlResult<Value> {
 
 /// CONV: a negative base on either side makes that side signed.
 fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
-    let text = or_null!(a.text(0));
+    let text = match a.value(0)?.as_ref() {
+        // The number, whatever base the digits of others are said to be in.
+        Value::Bit { bits, .. } => in_base(*bits, from.unsigned_abs().clamp(2, 36), false),
+        _ => or_null!(a.text(0)).into_owned(),
+    };
     if text.is_empty() {
         return Ok(Value::Null);
     }

@@ -8,7 +8,7 @@
 //! ```
 
 use cohort_base::Reader;
-use cohort_types::{Charset, Collation, Date, DateTime, Decimal, Str, Time, Value};
+use cohort_types::{Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, Str, Time, Value};
 
 use crate::Malformed;
 use crate::column_meta::TypeCode;
@@ -36,12 +36,14 @@ pub struct StatementParams {
     types: Vec<ParamType>,
     /// Pieces sent ahead; empty if none.
     long_data: Vec<Option<Vec<u8>>>,
+    /// Why a piece was not taken. The command has no answer, so the next execution fails with it.
+    refused: Option<SqlError>,
 }
 
 impl StatementParams {
     /// For a statement with this many question marks.
     pub fn new(count: u16) -> StatementParams {
-        StatementParams { count: usize::from(count), types: Vec::new(), long_data: Vec::new() }
+        StatementParams { count: usize::from(count), types: Vec::new(), long_data: Vec::new(), refused: None }
     }
 
     /// Number of parameters.
@@ -49,24 +51,36 @@ impl StatementParams {
         self.count
     }
 
-    /// COM_STMT_SEND_LONG_DATA: adds a piece; refused (to be reported by the next execution) beyond `bytes_max`.
-    pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize) -> bool {
+    /// COM_STMT_SEND_LONG_DATA: adds a piece. One that does not fit is not taken, and [`StatementParams::take_refusal`] says so.
+    pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize) {
         let param = usize::from(param);
         if param >= self.count {
-            return false;
+            let text = "Incorrect arguments to mysqld_stmt_send_long_data";
+            self.refused = Some(SqlError::new(ErrorCode::WrongArguments, text));
+            return;
         }
         self.long_data.resize(self.count, None);
         let so_far = self.long_data[param].get_or_insert_default();
         if so_far.len() + data.len() > bytes_max {
-            return false;
+            let text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                        'max_allowed_packet' bytes";
+            self.refused = Some(SqlError::new(ErrorCode::UnknownError, text));
+            return;
         }
         so_far.extend_from_slice(data);
-        true
+    }
+
+    /// Why a piece of long data was not taken; with it the other pieces are forgotten.
+    pub fn take_refusal(&mut self) -> Option<SqlError> {
+        let refused = self.refused.take()?;
+        self.long_data = Vec::new();
+        Some(refused)
     }
 
     /// COM_STMT_RESET: forgets the pieces.
     pub fn reset(&mut self) {
         self.long_data = Vec::new();
+        self.refused = None;
     }
 
     /// Reads the values of an execution; long data is used up.
@@ -243,11 +257,19 @@ mod tests {
     #[test]
     fn long_data_is_bounded_and_used_once() {
         let mut params = StatementParams::new(1);
-        assert!(params.add_long_data(0, b"ab", 4) && params.add_long_data(0, b"cd", 4));
-        assert!(!params.add_long_data(0, b"e", 4) && !params.add_long_data(1, b"e", 4));
+        params.add_long_data(0, b"ab", 4);
+        params.add_long_data(0, b"cd", 4);
+        assert_eq!(params.take_refusal(), None);
         let got = params.decode(b"\x00\x01\xfc\x00", TEXT).expect("well-formed");
         assert_eq!(got, [Value::binary(*b"abcd")]);
         assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "the pieces are gone");
+        params.add_long_data(0, b"abcd", 4);
+        params.add_long_data(0, b"e", 4);
+        assert_eq!(params.take_refusal().expect("too long").code, ErrorCode::UnknownError);
+        assert_eq!(params.take_refusal(), None);
+        assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "a part is not taken for the whole");
+        params.add_long_data(1, b"e", 4);
+        assert_eq!(params.take_refusal().expect("no such one").code, ErrorCode::WrongArguments);
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         }
         Command::StmtSendLongData { statement, param, data } => {
             shared.status.count(Counter::ComStmtSendLongData);
-            // Not answered; what does not fit is missed by the next execution.
+            // Not answered; the next execution fails if something was not taken.
             if let Some((_, params)) = prepared.find(statement) {
                 params.add_long_data(param, data, settings.packet_bytes_max);
             }
@@ -295,6 +295,9 @@ fn execute(
     let Some((id, params)) = prepared.find(statement) else {
         return writer.error(&unknown_statement(statement, "mysqld_stmt_execute"));
     };
+    if let Some(refused) = params.take_refusal() {
+        return writer.error(&refused);
+    }
     match params.decode(rest, session.settings().params) {
         Ok(values) => session.execute(id, values, writer),
         Err(_) => {

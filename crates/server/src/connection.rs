@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     owner: Ownership,
     /// Monotonic milliseconds after which an idle connection is closed.
     deadline_ms: AtomicU64,
+    /// The end of the input was told by an event, which comes once.
+    has_ended: AtomicBool,
     /// The socket was shut down.
     dead: AtomicBool,
     /// KILL was used.
@@ -151,6 +153,7 @@ impl Connection {
             socket,
             owner: Ownership::new(),
             deadline_ms: AtomicU64::new(u64::MAX),
+            has_ended: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
@@ -170,6 +173,11 @@ impl Connection {
     /// An event came: true if the caller is to serve the connection.
     pub fn take(&self) -> bool {
         self.owner.take()
+    }
+
+    /// No byte will come after those that have: set before [`Connection::take`], so that the owner reads to the end.
+    pub fn note_end(&self) {
+        self.has_ended.store(true, Ordering::Release);
     }
 
     /// Whether the socket was shut down.
@@ -411,8 +419,8 @@ impl Connection {
             Ok(n) => {
                 self.shared.status.add(Counter::BytesReceived, n as u64);
                 inner.input.extend(&scratch[..n]);
-                // A short read took all there was; what comes later is a new event.
-                inner.drained = n < scratch.len();
+                // A short read took all there was; what comes later is a new event. But the end may have come with these bytes.
+                inner.drained = n < scratch.len() && !self.has_ended.load(Ordering::Acquire);
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {

@@ -15,6 +15,14 @@ pub(crate) enum Interest {
     Level,
 }
 
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub token: u64,
+    /// The peer has sent its last byte, or the socket is broken. Told once.
+    pub is_end: bool,
+}
+
 /// An epoll instance; many threads wait on it.
 pub(crate) struct Epoll(OwnedFd);
 
@@ -55,13 +63,16 @@ impl Epoll {
     }
 
     /// Waits for one event; `None` after the timeout or a signal.
-    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Option<u64>> {
+    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Option<Event>> {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         let timeout_ms = timeout.map_or(-1, |t| t.as_millis().min(i32::MAX as u128) as i32);
         // SAFETY: `event` has room for the one event that is asked for.
         match check(unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut event, 1, timeout_ms) }) {
             Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(event.u64)),
+            Ok(_) => {
+                let end = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+                Ok(Some(Event { token: event.u64, is_end: event.events & end != 0 }))
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             Err(error) => Err(error),
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use cohort_config::Counter;
+use cohort_config::{Counter, VarId};
 
 use crate::server::Shared;
 
@@ -22,7 +22,9 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     Builder::new().name("housekeeping".into()).spawn(move || {
         let mut swept_ms = 0;
         while !shared.stopping.load(Ordering::Acquire) {
-            shared.workers.wait_short(SWEEP);
+            let stall_ms = shared.globals.uint(VarId::ThreadPoolStallLimit);
+            shared.workers.wait_short(SWEEP.min(Duration::from_millis(stall_ms / 2)));
+            shared.workers.replace_stalled(shared.now_ms(), stall_ms);
             if shared.workers.is_short() {
                 std::thread::sleep(REPLACE_AFTER);
                 if shared.workers.is_short() && !shared.workers.top_up() {

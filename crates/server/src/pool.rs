@@ -2,14 +2,17 @@
 //!
 //! # Concepts
 //! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps in a lock wait, a flush of a result or
-//! a semi-synchronous wait) or *spare* (it waits for being needed). As many are kept active as the machine can use:
-//! cores + 1, because one of them is usually the leader of a flush.
+//! a semi-synchronous wait), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being
+//! needed). As many are kept active as the machine can use: cores + 1, because one of them is usually the leader of a flush. Who is away
+//! still uses a processor, but somebody must be there to take KILL and a login.
 //!
 //! # Moves
 //! | move | by |
 //! |---|---|
 //! | active -> blocked | [`Workers::begin`], on the blocking thread |
 //! | blocked -> active | [`Workers::end`] |
+//! | active -> away | [`Workers::replace_stalled`], by housekeeping |
+//! | away -> active | the worker's own next [`Workers::begin`] or end of its request |
 //! | active -> spare | [`Workers::stay`], when there are more active ones than wanted |
 //! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits for row locks are shorter than starting a thread |
 //! | spare -> ended | after thread_pool_idle_timeout |
@@ -17,9 +20,9 @@
 //! # Lock order
 //! The state's lock is a leaf.
 
-use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -50,7 +53,16 @@ struct State {
     /// Spare workers that were called and have not got up yet.
     called: usize,
     stopping: bool,
-    handles: Vec<JoinHandle<()>>,
+    handles: Vec<(JoinHandle<()>, Arc<Post>)>,
+}
+
+/// What one worker is at.
+#[derive(Default)]
+struct Post {
+    /// Since when it serves one request, by the server's clock; 0: it does not. Written by the worker.
+    since_ms: AtomicU64,
+    /// Not among the active ones: blocked or away. Written under the state's lock.
+    is_out: AtomicBool,
 }
 
 /// The threads of one server. Made before the server, because the lock table wants to know it.
@@ -70,7 +82,17 @@ pub struct Workers {
 }
 
 thread_local! {
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// Of a worker's thread.
+    static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` with this worker's post; nothing on other threads.
+fn on_post(work: impl FnOnce(&Post)) {
+    POST.with_borrow(|post| {
+        if let Some(post) = post {
+            work(post);
+        }
+    });
 }
 
 impl Workers {
@@ -108,16 +130,57 @@ impl Workers {
             // SAFETY: `stop` joins every thread before this value, which owns `main`, can be dropped (`Drop` calls it).
             unsafe { std::mem::transmute(main) }
         };
+        let post = Arc::new(Post::default());
+        let own = Arc::clone(&post);
         let handle =
             Builder::new().name("worker".into()).stack_size(self.limits.stack_bytes).spawn(move || {
-                IS_WORKER.set(true);
+                POST.set(Some(own));
                 main();
             })?;
         state.total += 1;
         state.active += 1;
-        state.handles.retain(|handle| !handle.is_finished());
-        state.handles.push(handle);
+        state.handles.retain(|(handle, _)| !handle.is_finished());
+        state.handles.push((handle, post));
         Ok(())
+    }
+
+    /// A worker begins to serve a request.
+    pub(crate) fn busy(&self, now_ms: u64) {
+        on_post(|post| post.since_ms.store(now_ms.max(1), Ordering::Relaxed));
+    }
+
+    /// A worker has served its request.
+    pub(crate) fn done(&self) {
+        on_post(|post| {
+            post.since_ms.store(0, Ordering::Relaxed);
+            // Housekeeping may be about to set it: then the worker comes back with its next request.
+            if post.is_out.load(Ordering::Relaxed) {
+                self.come_back(post);
+            }
+        });
+    }
+
+    fn come_back(&self, post: &Post) {
+        let mut state = self.state.lock();
+        if post.is_out.swap(false, Ordering::Relaxed) {
+            state.active += 1;
+            self.hints(&state);
+        }
+    }
+
+    /// Housekeeping: counts out who serves one request for longer than `limit_ms`, so that others take the place.
+    pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
+        let mut state = self.state.lock();
+        let mut stalled = 0;
+        for (_, post) in &state.handles {
+            let since_ms = post.since_ms.load(Ordering::Relaxed);
+            let is_stalled = since_ms != 0 && now_ms.saturating_sub(since_ms) > limit_ms;
+            if is_stalled && !post.is_out.swap(true, Ordering::Relaxed) {
+                stalled += 1;
+            }
+        }
+        state.active -= stalled;
+        self.hints(&state);
     }
 
     /// Between two events: false if the worker is to end. Puts a surplus worker to sleep.
@@ -205,7 +268,7 @@ impl Workers {
             std::mem::take(&mut state.handles)
         };
         self.housekeeper.1.notify_all();
-        for handle in handles {
+        for (handle, _) in handles {
             // A worker catches the panics of statements; one of its own is told by the panic hook.
             let _ = handle.join();
         }
@@ -225,28 +288,25 @@ impl Drop for Workers {
 
 impl Blocking for Workers {
     fn begin(&self) {
-        if !IS_WORKER.get() {
-            return;
-        }
-        let mut state = self.state.lock();
-        state.active -= 1;
-        if state.active < ACTIVE_MIN.min(self.limits.active) {
-            self.call_one(&mut state);
-        }
-        self.hints(&state);
-        if state.active < self.limits.active {
-            drop(state);
-            self.housekeeper.1.notify_one();
-        }
+        on_post(|post| {
+            let mut state = self.state.lock();
+            if post.is_out.swap(true, Ordering::Relaxed) {
+                return;
+            }
+            state.active -= 1;
+            if state.active < ACTIVE_MIN.min(self.limits.active) {
+                self.call_one(&mut state);
+            }
+            self.hints(&state);
+            if state.active < self.limits.active {
+                drop(state);
+                self.housekeeper.1.notify_one();
+            }
+        });
     }
 
     fn end(&self) {
-        if !IS_WORKER.get() {
-            return;
-        }
-        let mut state = self.state.lock();
-        state.active += 1;
-        self.hints(&state);
+        on_post(|post| self.come_back(post));
     }
 }
 

@@ -18,7 +18,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use crate::accounts::Accounts;
 use crate::backend::Backend;
 use crate::connection::Connection;
-use crate::epoll::{Epoll, EventFd, Interest};
+use crate::epoll::{Epoll, Event, EventFd, Interest};
 use crate::error_log::ErrorLog;
 use crate::listen::Endpoints;
 use crate::pool::Workers;
@@ -210,9 +210,14 @@ impl Shared {
             let connection = match waiting {
                 Some(connection) => Some(connection),
                 None => match self.next_event(again) {
-                    Ok(Some(TOKEN_STOP)) => return,
-                    Ok(Some(TOKEN_READY)) | Ok(None) => None,
-                    Ok(Some(token)) => self.find(token).filter(|connection| connection.take()),
+                    Ok(Some(Event { token: TOKEN_STOP, .. })) => return,
+                    Ok(Some(Event { token: TOKEN_READY, .. })) | Ok(None) => None,
+                    Ok(Some(event)) => self.find(event.token).filter(|connection| {
+                        if event.is_end {
+                            connection.note_end();
+                        }
+                        connection.take()
+                    }),
                     Err(error) => return self.log.error(format_args!("Cannot wait for events: {error}")),
                 },
             };
@@ -226,7 +231,7 @@ impl Shared {
 
     /// Waits for an event. A worker that serves the same client again and again looks for a while before it sleeps: the
     /// client often comes back sooner than a sleeping thread wakes. With many clients the processor has better to do.
-    fn next_event(&self, again: bool) -> io::Result<Option<u64>> {
+    fn next_event(&self, again: bool) -> io::Result<Option<Event>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
         if !again || spin_us == 0 || self.spinning.swap(true, Ordering::Acquire) {
             return self.epoll.wait(None);
@@ -247,7 +252,10 @@ impl Shared {
 
     /// Serves a connection; a panic ends that connection only.
     fn serve(&self, connection: &Arc<Connection>, scratch: &mut [u8]) {
-        if catch_unwind(AssertUnwindSafe(|| connection.serve(scratch))).is_err() {
+        self.workers.busy(self.now_ms());
+        let served = catch_unwind(AssertUnwindSafe(|| connection.serve(scratch)));
+        self.workers.done();
+        if served.is_err() {
             self.log.error(format_args!(
                 "Connection {} was closed: its statement hit a bug in the server (see the message of the panic)",
                 connection.id

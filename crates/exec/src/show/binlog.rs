@@ -1,7 +1,7 @@
 //! The binary log as statements see and change it.
 
 use cohort_binlog::BinlogError;
-use cohort_commit::{CommitError, PurgeError, PurgeRule};
+use cohort_commit::{CheckpointError, CommitError, PurgeError, PurgeRule};
 use cohort_config::VarId;
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
@@ -10,7 +10,7 @@ use super::listing::Listing;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
 use crate::statement::StatementContext;
-use crate::trx::TableLock;
+use crate::trx::{TableLock, engine_error};
 
 fn position_type() -> ColumnType {
     ColumnType::int(TypeKind::BigInt, Some(20), true)
@@ -202,6 +202,8 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
 fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
     db.commit.purge_binlog(rule).map(drop).map_err(|error| match error {
         PurgeError::Binlog(error) => binlog_error(&error),
+        PurgeError::Checkpoint(CheckpointError::Engine(error)) => engine_error(error),
+        PurgeError::Checkpoint(CheckpointError::Binlog(error)) => binlog_error(&error),
         PurgeError::Checkpoint(error) => SqlError::new(ErrorCode::UnknownError, error.to_string()),
     })
 }

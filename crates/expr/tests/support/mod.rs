@@ -44,8 +44,8 @@ impl SessionHooks for TestSession {
         42
     }
 
-    fn sleep(&self, _: Duration) -> bool {
-        false
+    fn sleep(&self, _: Duration) -> SqlResult<()> {
+        Ok(())
     }
 }
 

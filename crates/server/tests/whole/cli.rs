@@ -1,0 +1,118 @@
+//! MariaDB's command line clients as people use them.
+
+use std::process::Stdio;
+
+use mysql::prelude::Queryable;
+
+use crate::cohort::{Cohort, rows, run, text};
+
+#[test]
+fn the_command_line_client_interactive_and_batch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    // A terminal: `script` gives the client a pseudo terminal and feeds it what it reads.
+    let socket = server.socket.display();
+    let input = "use test\ncreate table t (id int primary key,\n  v varchar(20));\ninsert into t values (1, 'one'), (2, 'two');\n\
+                 select * from t;\nselect * from t\\G\nselect * from missing;\nshow tables;\nstatus\nbegin; delete from t; rollback;\n\
+                 select count(*) from t;\n\\q\n";
+    let command = format!("mariadb --no-defaults --user=root --socket={socket}");
+    let mut terminal = std::process::Command::new("script")
+        .args(["-q", "-e", "-c", &command, "/dev/null"])
+        .env("TERM", "dumb")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("script is part of util-linux");
+    let mut stdin = terminal.stdin.take().expect("piped");
+    for line in input.split_inclusive('\n') {
+        std::io::Write::write_all(&mut stdin, line.as_bytes()).expect("it reads");
+        std::thread::sleep(std::time::Duration::from_millis(60));
+    }
+    drop(stdin);
+    let output = terminal.wait_with_output().expect("ends");
+    let said = text(&output);
+    for expected in [
+        "Welcome to the MariaDB monitor",
+        "Database changed",
+        "Query OK, 2 rows affected",
+        "|  1 | one  |",
+        "*************************** 1. row ***************************",
+        "ERROR 1146 (42S02): Table 'test.missing' doesn't exist",
+        "| Tables_in_test |",
+        "Server version:",
+        "Bye",
+    ] {
+        assert!(said.contains(expected), "{expected:?} is missing in {said}");
+    }
+    assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*) FROM t"), "2\n");
+
+    let batch = server.tool("mariadb", &["test", "-e", "SELECT * FROM t; SELECT NULL, 'a\tb'"]);
+    assert_eq!(batch, (true, "id\tv\n1\tone\n2\ttwo\nNULL\ta\tb\nNULL\ta\\tb\n".to_owned()));
+    let forced = server.tool("mariadb", &["test", "--force", "-N", "-e", "SELECT nonsense; SELECT 1"]);
+    assert!(forced.1.contains("ERROR 1054 (42S22) at line 1: Unknown column 'nonsense'"), "{}", forced.1);
+    assert!(forced.1.contains("1\n"));
+    let xml = server.tool("mariadb", &["test", "--xml", "-e", "SELECT v FROM t WHERE id = 1"]);
+    assert!(xml.1.contains("<field name=\"v\">one</field>"), "{}", xml.1);
+}
+
+#[test]
+fn mariadb_admin_asks_and_stops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Cohort::start(folder.path(), "data", &[]);
+    assert_eq!(server.tool("mariadb-admin", &["ping"]), (true, "mysqld is alive\n".to_owned()));
+    let (is_fine, said) = server.tool("mariadb-admin", &["status"]);
+    assert!(is_fine && said.starts_with("Uptime: ") && said.contains("Questions: "), "{said}");
+    for command in ["version", "processlist", "variables", "extended-status", "flush-logs", "refresh"] {
+        let (is_fine, said) = server.tool("mariadb-admin", &[command]);
+        assert!(is_fine, "{command}: {said}");
+    }
+    let made = server.tool("mariadb-admin", &["create", "shop"]);
+    assert!(made.0, "{}", made.1);
+    let dropped = server.tool("mariadb-admin", &["--force", "drop", "shop"]);
+    assert!(dropped.0, "{}", dropped.1);
+    let (is_fine, said) = server.tool("mariadb-admin", &["shutdown"]);
+    assert!(is_fine, "{said}");
+    assert_eq!(server.exit_code(), Some(0));
+    assert!(!server.tool("mariadb-admin", &["ping"]).0);
+}
+
+#[test]
+fn mariadb_dump_loads_here_and_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut client = server.client();
+    crate::script::run_all(&mut client, include_str!("scripts/types.sql"));
+    let arguments = ["--single-transaction", "--hex-blob", "--skip-dump-date", "--databases", "sbs"];
+    let dump = |port: u16| {
+        let port = format!("--port={port}");
+        let own = ["--no-defaults", "--host=127.0.0.1", "--user=root", &port];
+        run("mariadb-dump", &[&own[..], &arguments].concat())
+    };
+    let ours = dump(server.port);
+    assert!(ours.status.success() && ours.stderr.is_empty(), "{}", text(&ours));
+    let copy = Cohort::start(folder.path(), "copy", &[]);
+    let port = format!("--port={}", copy.port);
+    crate::binlog_exchange::feed(&["--host=127.0.0.1", &port], &ours.stdout);
+    assert!(dump(copy.port).stdout == ours.stdout, "a dump of the copy is another");
+    assert_eq!(
+        rows(&mut copy.client(), "CHECKSUM TABLE sbs.ints, sbs.strs, sbs.temps, sbs.bits, sbs.enums"),
+        rows(&mut client, "CHECKSUM TABLE sbs.ints, sbs.strs, sbs.temps, sbs.bits, sbs.enums"),
+    );
+
+    let mariadb = crate::mariadb::MariaDb::start(folder.path());
+    let socket = format!("--socket={}", mariadb.socket.display());
+    // Its engine has another name there.
+    let text_of = String::from_utf8(ours.stdout).expect("hexadecimal digits where it is no text");
+    let there = text_of.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB");
+    crate::binlog_exchange::feed(&[&socket], there.as_bytes());
+    let theirs = run("mariadb-dump", &[&["--no-defaults", "--user=root", &socket], &arguments[..]].concat());
+    assert!(theirs.status.success(), "{}", text(&theirs));
+    let back = Cohort::start(folder.path(), "back", &[]);
+    let port = format!("--port={}", back.port);
+    crate::binlog_exchange::feed(&["--host=127.0.0.1", &port], &theirs.stdout);
+    let again = String::from_utf8(dump(back.port).stdout).expect("text");
+    let differing = again.lines().zip(text_of.lines()).find(|(back, first)| back != first);
+    assert_eq!(differing, None);
+    client.query_drop("DROP DATABASE sbs").expect("dropped");
+}

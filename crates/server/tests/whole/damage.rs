@@ -1,0 +1,155 @@
+//! Damaged files and foreign data directories: refused at start with file, offset and cure; nothing is touched, nothing skipped in silence.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::cohort::{Cohort, Refusal, rows, run, text};
+use mysql::prelude::Queryable;
+
+const CONTENT: &str = "SELECT COUNT(*), SUM(id), MIN(v), MAX(v) FROM t";
+
+/// A data directory whose server was killed: `t` has 300 rows, the binary log two files.
+fn killed(folder: &Path) -> String {
+    let server = Cohort::start(folder, "data", &[]);
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200))").expect("made");
+    for id in 0..300 {
+        if id == 100 {
+            client.query_drop("FLUSH BINARY LOGS").expect("a new file");
+        }
+        client.query_drop(format!("INSERT INTO t VALUES ({id}, REPEAT('{id},', 40))")).expect("written");
+    }
+    client.query_drop("SHOW BINARY LOGS").expect("the files have caught up");
+    let content = rows(&mut client, CONTENT);
+    server.kill();
+    content
+}
+
+/// Sizes and contents of all files below, but those that say who uses the directory.
+fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).expect("readable") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(everything(&path));
+        } else if !path.ends_with("cohort.lock") {
+            found.insert(path.clone(), std::fs::read(&path).expect("readable"));
+        }
+    }
+    found
+}
+
+fn flip(file: &Path, at: u64) {
+    let handle = std::fs::OpenOptions::new().read(true).write(true).open(file).expect("there");
+    let mut byte = [0];
+    handle.read_exact_at(&mut byte, at).expect("inside");
+    byte[0] ^= 0x10;
+    handle.write_all_at(&byte, at).expect("written");
+}
+
+/// A copy of the data directory in its own folder.
+fn copy_of(folder: &Path, name: &str) -> PathBuf {
+    let (from, to) = (folder.join("data"), folder.join(name));
+    let output = run("cp", &["-a", from.to_str().expect("ASCII"), to.to_str().expect("ASCII")]);
+    assert!(output.status.success(), "{}", text(&output));
+    to
+}
+
+fn refusal(folder: &Path, name: &str) -> Option<Refusal> {
+    Cohort::try_start(folder, name, &[]).err()
+}
+
+/// End of what was written: the last byte that is not zero.
+fn used(file: &Path) -> u64 {
+    let bytes = std::fs::read(file).expect("readable");
+    bytes.iter().rposition(|byte| *byte != 0).expect("something") as u64
+}
+
+#[test]
+fn flipped_bits_are_refused_with_file_offset_and_cure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = killed(folder.path());
+    let data = folder.path().join("data");
+    let end = used(&data.join("log/log.000001"));
+    let binlog = used(&data.join("binlog.000002"));
+    let mut cases = vec![("catalog", 20), ("catalog", 60), ("log/log.control", 20), ("binlog.index", 3)];
+    cases.extend([1, 4, 6, 8].map(|tenth| ("log/log.000001", 4096 + (end - 4096) * tenth / 10)));
+    cases.extend([1, 5, 9].map(|tenth| ("binlog.000002", binlog * tenth / 10)));
+    cases.extend([("binlog.000002", 30), ("log/log.000001", 10)]);
+    let mut accepted = Vec::new();
+    for (n, (file, offset)) in cases.iter().enumerate() {
+        let name = format!("case{n}");
+        let dir = copy_of(folder.path(), &name);
+        flip(&dir.join(file), *offset);
+        let before = everything(&dir);
+        match Cohort::try_start(folder.path(), &name, &[]) {
+            Err(Refusal { code, said }) => {
+                assert_eq!(code, Some(1), "{file} {offset}: {said}");
+                let base = Path::new(file).file_name().expect("a file").to_str().expect("ASCII");
+                assert!(said.contains(base), "{file} {offset}: the file is not named: {said}");
+                let has_cure =
+                    ["estore", "emove", "backup", "replica"].iter().any(|word| said.contains(word));
+                assert!(has_cure, "{file} {offset}: no cure: {said}");
+                assert!(said.contains("offset") || *file == "binlog.index", "{file} {offset}: {said}");
+                let after = everything(&dir);
+                let kept = |path: &PathBuf| after.get(path) == before.get(path);
+                let changed: Vec<_> = before
+                    .keys()
+                    .filter(|path| !path.starts_with(dir.join("rocksdb")) && !kept(path))
+                    .collect();
+                assert!(changed.is_empty(), "{file} {offset}: {changed:?} changed");
+            }
+            Ok(server) => {
+                assert_eq!(
+                    rows(&mut server.in_test(), CONTENT),
+                    content,
+                    "{file} {offset}: skipped in silence"
+                );
+                accepted.push((*file, *offset));
+            }
+        }
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+    assert_eq!(accepted, [("", 0); 0], "these were not noticed");
+}
+
+#[test]
+fn torn_tails_are_repaired() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = killed(folder.path());
+    let tear = |name: &str, file: &str, damage: &dyn Fn(&std::fs::File, u64)| {
+        let path = copy_of(folder.path(), name).join(file);
+        let end = used(&path) + 1;
+        damage(&std::fs::OpenOptions::new().write(true).open(path).expect("there"), end);
+        let server = Cohort::start(folder.path(), name, &[]);
+        assert_eq!(rows(&mut server.in_test(), CONTENT), content, "{name}");
+        let file = server.datadir.join("binlog.000002");
+        let checked = run(
+            "mariadb-binlog",
+            &["--no-defaults", "--verify-binlog-checksum", file.to_str().expect("ASCII")],
+        );
+        assert!(checked.status.success(), "{name}: {}", text(&checked));
+        // Header comments say what each event is.
+        assert_eq!(text(&checked).matches("\tXid = ").count(), 200, "{name}");
+    };
+    tear("short", "binlog.000002", &|file, end| file.set_len(end - 300).expect("cut"));
+    tear("half", "binlog.000002", &|file, end| file.write_all_at(&[0; 50], end - 50).expect("written"));
+    tear("more", "binlog.000002", &|file, end| file.write_all_at(&[7; 50], end).expect("written"));
+    // A record that was being written when the power went.
+    tear("log", "log/log.000001", &|file, end| {
+        file.write_all_at(&[0xa5; 100], end.next_multiple_of(4096) + 200).expect("written");
+    });
+}
+
+#[test]
+fn a_data_directory_of_another_version_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    killed(folder.path());
+    let data = folder.path().join("data");
+    std::fs::write(data.join("cohort.version"), "cohort 7\n").expect("written");
+    let before = everything(&data);
+    let Refusal { code, said } = refusal(folder.path(), "data").expect("refused");
+    assert!(code == Some(1) && said.contains("is of format 'cohort 7'"), "{said}");
+    assert!(everything(&data) == before);
+}

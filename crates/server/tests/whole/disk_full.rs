@@ -1,0 +1,173 @@
+//! A full disk: writes are refused with 1021, reads go on, nothing is lost, and service resumes by itself when there is space.
+//!
+//! The data directory is on a file system of its own in memory, which only root may mount; without root these tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::cohort::{Cohort, rows, run, text};
+
+const DISK_FULL: u16 = 1021;
+
+/// A small file system; gone when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(path: PathBuf, mebibytes: u32) -> Option<SmallDisk> {
+        std::fs::create_dir(&path).expect("a mount point");
+        let size = format!("size={mebibytes}m");
+        let mounted = run("mount", &["-t", "tmpfs", "-o", &size, "none", path.to_str().expect("ASCII")]);
+        if !mounted.status.success() {
+            println!("skipped: a small file system needs root and tmpfs: {}", text(&mounted).trim());
+            return None;
+        }
+        Some(SmallDisk(path))
+    }
+
+    /// A file of somebody else takes everything that is left.
+    fn fill(&self) {
+        let file = self.0.join("somebody.else");
+        let output = run("dd", &["if=/dev/zero", &format!("of={}", file.display()), "bs=64k"]);
+        assert!(!output.status.success(), "it ends when there is no space");
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.0.join("somebody.else")).expect("it is there");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the server may still be ending.
+        run("umount", &["-l", self.0.to_str().expect("ASCII")]);
+    }
+}
+
+fn start(disk: &SmallDisk, folder: &Path) -> Cohort {
+    std::os::unix::fs::symlink(&disk.0, folder.join("data")).ok();
+    Cohort::start(folder, "data", &["--rocksdb-block-cache-size=8M"])
+}
+
+/// Runs a statement until it is accepted; other errors than a full disk end the test.
+fn until_accepted(client: &mut Conn, sql: &str) {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        match client.query_drop(sql) {
+            Ok(()) => return,
+            Err(mysql::Error::MySqlError(error)) if error.code == DISK_FULL => {}
+            Err(error) => panic!("{sql}: {error}"),
+        }
+        assert!(Instant::now() < end, "service does not resume: {sql}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Whether a statement was refused for want of space; other errors end the test.
+fn is_refused(client: &mut Conn, sql: &str) -> bool {
+    match client.query_drop(sql) {
+        Ok(()) => false,
+        Err(mysql::Error::MySqlError(error)) => {
+            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
+            true
+        }
+        Err(error) => panic!("{sql}: {error}"),
+    }
+}
+
+#[test]
+fn a_disk_that_the_server_fills_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(disk) = SmallDisk::mount(folder.path().join("disk"), 400) else { return };
+    let server = start(&disk, folder.path());
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB)").expect("made");
+    let mut written = 0;
+    // Random, so that nothing is compressed away; 2 MiB each.
+    while written < 400 && !is_refused(&mut client, &insert(written)) {
+        written += 1;
+    }
+    assert!((10..400).contains(&written), "{written}");
+    let count = "SELECT COUNT(*), SUM(LENGTH(b)), MAX(id) FROM t";
+    let expected = format!("{written}\t{}\t{}\n", written * (2 << 20), written - 1);
+    assert_eq!(rows(&mut client, count), expected, "reads go on");
+    let is_over = (0..50).all(|n| is_refused(&mut client, &insert(1000 + n)));
+    println!("{written} rows fit; refused for good: {is_over}");
+    // What frees space: old binary log files.
+    until_accepted(&mut client, "FLUSH BINARY LOGS");
+    let newest: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
+    let purge = format!("PURGE BINARY LOGS TO '{}'", newest.last().expect("one").0);
+    until_accepted(&mut client, &purge);
+    until_accepted(&mut client, "INSERT INTO t VALUES (-1, 'small')");
+    server.kill();
+    let server = start(&disk, folder.path());
+    let sum = rows(&mut server.in_test(), "SELECT COUNT(*) FROM t WHERE id < 1000");
+    assert_eq!(sum, format!("{}\n", written + 1));
+}
+
+fn insert(id: i32) -> String {
+    let mut state = id as u64 + 1;
+    let mut value = String::with_capacity(4 << 20);
+    while value.len() < 4 << 20 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        value += &format!("{:016x}", state ^ (state >> 29));
+    }
+    format!("INSERT INTO t VALUES ({id}, 0x{value})")
+}
+
+#[test]
+fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(disk) = SmallDisk::mount(folder.path().join("disk"), 400) else { return };
+    let server = start(&disk, folder.path());
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT, c CHAR(200))").expect("made");
+    let values: Vec<String> = (0..2000).map(|n| format!("({n}, {n}, 'c')")).collect();
+    client.query_drop(format!("INSERT INTO t VALUES {}", values.join(","))).expect("filled");
+    let mut expected = 2000;
+    for round in 0..3 {
+        disk.fill();
+        let writes = [
+            format!("INSERT INTO t VALUES ({}, 1, '')", 10_000 + round),
+            "UPDATE t SET v = v + 1".to_owned(),
+            format!("DELETE FROM t WHERE id = {round}"),
+            "CREATE TABLE other (id INT PRIMARY KEY)".to_owned(),
+            "CREATE INDEX by_c ON t (c)".to_owned(),
+            "TRUNCATE TABLE t".to_owned(),
+            "DROP TABLE t".to_owned(),
+            "CREATE USER somebody".to_owned(),
+            "PURGE BINARY LOGS BEFORE NOW()".to_owned(),
+        ];
+        // The watch over space looks ten times a second.
+        let end = Instant::now() + Duration::from_secs(5);
+        while !is_refused(&mut client, &format!("INSERT INTO t VALUES ({expected}, 0, '')")) {
+            expected += 1;
+            assert!(Instant::now() < end, "a full disk is not noticed");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for sql in &writes {
+            let is_refused = is_refused(&mut client, sql);
+            assert!(is_refused || sql.starts_with("PURGE"), "{sql} was accepted");
+        }
+        assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM t"), format!("{expected}\n"));
+        // Checkpoints that cannot be written: they fail and are tried again.
+        let _ = client.query_drop("FLUSH BINARY LOGS");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(rows(&mut client, "SELECT SUM(v) > 0 FROM t"), "1\n");
+        disk.make_room();
+        until_accepted(&mut client, &format!("INSERT INTO t VALUES ({expected}, 0, '')"));
+        expected += 1;
+        until_accepted(&mut client, "CREATE INDEX by_c ON t (c)");
+        until_accepted(&mut client, "DROP INDEX by_c ON t");
+        until_accepted(&mut client, "PURGE BINARY LOGS BEFORE NOW()");
+    }
+    let expected = rows(&mut client, "SELECT COUNT(*), SUM(v), MAX(id) FROM t");
+    let told = rows(&mut client, "CHECKSUM TABLE t");
+    server.kill();
+    let server = start(&disk, folder.path());
+    assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*), SUM(v), MAX(id) FROM t"), expected);
+    assert_eq!(rows(&mut server.in_test(), "CHECKSUM TABLE t"), told);
+    assert!(server.datadir.join("binlog.index").exists());
+}

@@ -1,0 +1,20 @@
+//! The whole server with RocksDB, as processes: what its users, its operators and its neighbours see.
+//!
+//! Cohort is compared to a real MariaDB where that says what is right. `COHORT_LONG_TESTS=1` makes the bounded shares long.
+
+#![cfg(feature = "rocksdb")]
+
+mod cohort;
+mod mariadb;
+mod raw;
+mod scale;
+mod script;
+
+mod bad_clients;
+mod binlog_exchange;
+mod cli;
+mod damage;
+mod ddl_kill;
+mod disk_full;
+mod sessions;
+mod workloads;
