@@ -115,7 +115,11 @@ fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn), EngineError> 
     file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
     decode_file(&bytes).ok_or_else(|| {
         let cure = "restore the file from a backup";
-        EngineError::Corrupt(format!("{}: the catalog fails its checksum; {cure}", path.display()))
+        let end = bytes.len();
+        EngineError::Corrupt(format!(
+            "{}: the bytes from offset 0 to {end} fail their checksum; {cure}",
+            path.display()
+        ))
     })
 }
 

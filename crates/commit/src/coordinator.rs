@@ -24,7 +24,7 @@ use cohort_binlog::{
     Batch, BinlogFiles, BinlogName, BinlogReaders, GtidState, Materialiser, MaterialiserOptions, OpenOptions,
     SpillDir, Stream, StreamOptions, StreamOut, VerifyScope,
 };
-use cohort_engine::{Engine, Participant, ReadView, StagedRedo};
+use cohort_engine::{Engine, EngineError, Participant, ReadView, StagedRedo};
 use cohort_locks::LockTable;
 use cohort_log::{FullCause, LogError, LogOptions, Recovery, Room};
 use cohort_vfs::{OpenMode, World};
@@ -320,8 +320,19 @@ impl Coordinator {
                 self.env().reached(Point::After(Stage::Prepare));
                 Ok(Prepared::new(trx))
             }
-            Err(error) => Err((error, Box::new(request))),
+            Err(error) => {
+                if let Some(part) = &request.binlog {
+                    // Nothing refers to the file; what cannot be removed now goes at the next start.
+                    let _ = self.spill.discard(&part.events);
+                }
+                Err((error, Box::new(request)))
+            }
         }
+    }
+
+    /// Why writes are refused right now, if they are: a statement need not begin what cannot be committed.
+    pub fn refusal(&self) -> Option<String> {
+        self.checkpointer.refusal()
     }
 
     fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Spilled, Vec<Staged>), CommitError> {
@@ -338,8 +349,24 @@ impl Coordinator {
         if let Some(why) = self.checkpointer.refusal() {
             return Err(CommitError::DiskFull(why));
         }
-        let mut bytes = record::OVERHEAD_BYTES;
         let mut spilled = Vec::with_capacity(request.redo.len());
+        let reserved = self.spill_and_reserve(request, &mut spilled);
+        if reserved.is_err() {
+            for file in spilled.iter().flatten() {
+                // As above.
+                let _ = self.spill.remove(&file.name);
+            }
+        }
+        let (room, staged) = reserved?;
+        Ok((room, spilled, staged))
+    }
+
+    fn spill_and_reserve(
+        &self,
+        request: &CommitRequest,
+        spilled: &mut Spilled,
+    ) -> Result<(Room, Vec<Staged>), CommitError> {
+        let mut bytes = record::OVERHEAD_BYTES;
         for (_, redo) in &request.redo {
             if redo.bytes.len() > INLINE_REDO_BYTES_MAX {
                 spilled.push(Some(self.spill_redo(&redo.bytes).map_err(CommitError::Io)?));
@@ -352,7 +379,7 @@ impl Coordinator {
             bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
         }
         let staged = self.stage(request)?;
-        Ok((self.reserve(bytes)?, spilled, staged))
+        Ok((self.reserve(bytes)?, staged))
     }
 
     /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while replicas are waited for, because what
@@ -365,14 +392,18 @@ impl Coordinator {
             }
             let participant = self.env().participants.iter().find(|participant| participant.id() == *id);
             let participant = participant.expect("looked at above");
-            let done = participant.stage(redo).map_err(|e| CommitError::Io(std::io::Error::other(e)))?;
+            let done = participant.stage(redo).map_err(|error| match error {
+                EngineError::Io(error) => CommitError::Io(error),
+                other => CommitError::Io(std::io::Error::other(other)),
+            })?;
             staged.extend(done.map(|done| (*id, done)));
         }
         if !staged.is_empty()
             && let Err(error) = self.checkpoint()
         {
-            // It only makes less for the engine to flush when it takes this in.
+            // The engine would have to flush when it takes this in, which fails for the same reason (I6): so it is applied as others are.
             eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
+            return Ok(Vec::new());
         }
         Ok(staged)
     }
@@ -560,7 +591,7 @@ impl Coordinator {
 /// Why a checkpoint did not complete; the log keeps everything, so it is tried again.
 #[derive(Debug)]
 pub enum CheckpointError {
-    Engine(cohort_engine::EngineError),
+    Engine(EngineError),
     Binlog(cohort_binlog::BinlogError),
     Log(LogError),
     /// Replicas have not got what would become durable here; later.

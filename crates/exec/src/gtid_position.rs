@@ -61,9 +61,10 @@ pub(crate) fn wait_for_gtids(
         }
         let gone = Duration::from_nanos(clock.monotonic_ns().saturating_sub(start_ns));
         let left = timeout.map_or(STEP, |timeout| timeout.saturating_sub(gone));
-        if left.is_zero() || session.sleep(left.min(STEP)) {
+        if left.is_zero() {
             return Ok(false);
         }
+        session.sleep(left.min(STEP))?;
     }
 }
 

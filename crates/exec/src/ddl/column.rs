@@ -31,10 +31,15 @@ pub(super) fn draft(
     if def.generated.is_some() {
         return Err(not_supported("generated columns"));
     }
-    if def.check.is_some() {
-        return Err(not_supported("CHECK constraints"));
+    let mut ty = column_type(&def.data_type, name, home.collation)?;
+    match &def.check {
+        None => {}
+        // How SHOW CREATE TABLE and dumps write a JSON column.
+        Some(check) if is_json_check(check, name) && is_json_text(&ty) => {
+            ty = ColumnType { kind: TypeKind::Json, ..ty };
+        }
+        Some(_) => return Err(not_supported("CHECK constraints")),
     }
-    let ty = column_type(&def.data_type, name, home.collation)?;
     ty.check(name)?;
     let nullable = def.nullable.unwrap_or(!def.auto_increment);
     if def.auto_increment {
@@ -66,6 +71,17 @@ pub(super) fn draft(
     };
     let explicit_null = def.nullable == Some(true) && !def.auto_increment;
     Ok(DraftColumn { column, origin: None, explicit_null, has_default: def.default.is_some() })
+}
+
+/// `json_valid(column)`.
+fn is_json_check(check: &Expr, column: &str) -> bool {
+    let Expr::Function { name, args } = check else { return false };
+    let is_column = |arg: &Expr| matches!(arg, Expr::Column(c) if c.name.eq_ignore_ascii_case(column));
+    name.eq_ignore_ascii_case("json_valid") && args.len() == 1 && is_column(&args[0])
+}
+
+fn is_json_text(ty: &ColumnType) -> bool {
+    matches!(ty.kind, TypeKind::LongText | TypeKind::Json) && ty.collation == Collation::UTF8MB4_BIN
 }
 
 /// The type meant, with the table's collation where none was written.

@@ -205,6 +205,7 @@ fn numeric_precision(ty: &ColumnType) -> Value {
     let digits: u32 = match ty.kind {
         TypeKind::TinyInt => 3,
         TypeKind::SmallInt => 5,
+        TypeKind::MediumInt if ty.unsigned => 8,
         TypeKind::MediumInt => 7,
         TypeKind::Int => 10,
         TypeKind::BigInt if ty.unsigned => 20,

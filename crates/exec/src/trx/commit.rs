@@ -181,6 +181,9 @@ pub(crate) fn commit_error(error: CommitError) -> SqlError {
             ErrorCode::DiskFull,
             format!("Disk full ({what}); waiting for someone to free some space"),
         ),
+        CommitError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+            commit_error(CommitError::DiskFull(e.to_string()))
+        }
         CommitError::Io(e) => {
             SqlError::new(ErrorCode::UnknownError, format!("Error writing the transaction's spill file: {e}"))
         }

@@ -1,11 +1,13 @@
 //! The engines' part of the session's transaction.
 
 use cohort_base::BinlogPos;
+use cohort_commit::CommitError;
 use cohort_engine::{EngineError, EngineTrx, ReadView};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
 use crate::trx::active::Ends;
+use crate::trx::commit::commit_error;
 use crate::trx::settings::{AccessMode, Isolation};
 
 /// An engine by its place in `Database::engines`.
@@ -51,8 +53,12 @@ impl SessionTrx {
         active.isolation == Isolation::Serializable && active.ends == Ends::Explicitly
     }
 
-    /// Refuses writes of a read-only transaction; every statement that changes rows calls it first.
+    /// Refuses writes of a read-only transaction, and all that could not be committed for want of space; every statement that changes
+    /// rows calls it first.
     pub fn check_writable(&mut self) -> SqlResult<()> {
+        if let Some(why) = self.db.commit.refusal() {
+            return Err(commit_error(CommitError::DiskFull(why)));
+        }
         match self.active_mut().access_mode {
             AccessMode::ReadWrite => Ok(()),
             AccessMode::ReadOnly => Err(SqlError::new(

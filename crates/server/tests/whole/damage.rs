@@ -66,52 +66,63 @@ fn used(file: &Path) -> u64 {
     bytes.iter().rposition(|byte| *byte != 0).expect("something") as u64
 }
 
+/// Flips a bit in a copy and expects a refusal that names the file, where it is damaged and what to do, and touches nothing.
+fn assert_refused(folder: &Path, file: &str, offset: u64) {
+    let dir = copy_of(folder, "flipped");
+    flip(&dir.join(file), offset);
+    let before = everything(&dir);
+    let Some(Refusal { code, said }) = refusal(folder, "flipped") else {
+        panic!("{file} {offset}: not noticed");
+    };
+    assert_eq!(code, Some(1), "{file} {offset}: {said}");
+    let base = Path::new(file).file_name().expect("a file").to_str().expect("ASCII");
+    assert!(said.contains(base), "{file} {offset}: the file is not named: {said}");
+    let has_cure = ["estore", "emove", "backup", "replica"].iter().any(|word| said.contains(word));
+    assert!(has_cure, "{file} {offset}: no cure: {said}");
+    assert!(said.contains("offset") || file == "binlog.index", "{file} {offset}: {said}");
+    let after = everything(&dir);
+    let is_rocksdb = |path: &PathBuf| path.starts_with(dir.join("rocksdb"));
+    let changed: Vec<_> =
+        before.iter().filter(|(path, bytes)| !is_rocksdb(path) && after.get(*path) != Some(bytes)).collect();
+    assert!(changed.is_empty(), "{file} {offset}: {:?} changed", changed[0].0);
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
 #[test]
 fn flipped_bits_are_refused_with_file_offset_and_cure() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = killed(folder.path());
     let data = folder.path().join("data");
     let end = used(&data.join("log/log.000001"));
-    let binlog = used(&data.join("binlog.000002"));
-    let mut cases = vec![("catalog", 20), ("catalog", 60), ("log/log.control", 20), ("binlog.index", 3)];
-    cases.extend([1, 4, 6, 8].map(|tenth| ("log/log.000001", 4096 + (end - 4096) * tenth / 10)));
-    cases.extend([1, 5, 9].map(|tenth| ("binlog.000002", binlog * tenth / 10)));
-    cases.extend([("binlog.000002", 30), ("log/log.000001", 10)]);
-    let mut accepted = Vec::new();
-    for (n, (file, offset)) in cases.iter().enumerate() {
-        let name = format!("case{n}");
-        let dir = copy_of(folder.path(), &name);
-        flip(&dir.join(file), *offset);
-        let before = everything(&dir);
-        match Cohort::try_start(folder.path(), &name, &[]) {
-            Err(Refusal { code, said }) => {
-                assert_eq!(code, Some(1), "{file} {offset}: {said}");
-                let base = Path::new(file).file_name().expect("a file").to_str().expect("ASCII");
-                assert!(said.contains(base), "{file} {offset}: the file is not named: {said}");
-                let has_cure =
-                    ["estore", "emove", "backup", "replica"].iter().any(|word| said.contains(word));
-                assert!(has_cure, "{file} {offset}: no cure: {said}");
-                assert!(said.contains("offset") || *file == "binlog.index", "{file} {offset}: {said}");
-                let after = everything(&dir);
-                let kept = |path: &PathBuf| after.get(path) == before.get(path);
-                let changed: Vec<_> = before
-                    .keys()
-                    .filter(|path| !path.starts_with(dir.join("rocksdb")) && !kept(path))
-                    .collect();
-                assert!(changed.is_empty(), "{file} {offset}: {changed:?} changed");
-            }
-            Ok(server) => {
-                assert_eq!(
-                    rows(&mut server.in_test(), CONTENT),
-                    content,
-                    "{file} {offset}: skipped in silence"
-                );
-                accepted.push((*file, *offset));
-            }
-        }
+    assert_refused(folder.path(), "catalog", 20);
+    assert_refused(folder.path(), "binlog.index", 3);
+    assert_refused(folder.path(), "log/log.000001", 10);
+    for tenth in [1, 4, 6, 8] {
+        assert_refused(folder.path(), "log/log.000001", 4096 + (end - 4096) * tenth / 10);
+    }
+    // What the log still holds of the binary log is written again from there.
+    let whole = std::fs::read(data.join("binlog.000002")).expect("readable");
+    for offset in [30, whole.len() as u64 / 2, whole.len() as u64 - 20] {
+        let dir = copy_of(folder.path(), "repaired");
+        flip(&dir.join("binlog.000002"), offset);
+        let server = Cohort::start(folder.path(), "repaired", &[]);
+        assert_eq!(rows(&mut server.in_test(), CONTENT), content);
+        let repaired = std::fs::read(dir.join("binlog.000002")).expect("readable");
+        // Byte 21 of the first event's flags says that the file is in use.
+        assert!(repaired[30..whole.len()] == whole[30..], "{offset}: it is another file now");
+        server.kill();
         std::fs::remove_dir_all(&dir).expect("removed");
     }
-    assert_eq!(accepted, [("", 0); 0], "these were not noticed");
+    // After a clean stop the files are durable, and the log does not have their contents any more.
+    Cohort::start(folder.path(), "data", &[]).stop();
+    let newest = std::fs::read_to_string(data.join("binlog.index")).expect("readable");
+    let newest = newest.lines().last().expect("one").trim_start_matches("./").to_owned();
+    let length = std::fs::metadata(data.join(&newest)).expect("there").len();
+    for offset in [30, length / 2, length - 6] {
+        assert_refused(folder.path(), &newest, offset);
+    }
+    let server = Cohort::start(folder.path(), "data", &[]);
+    assert_eq!(rows(&mut server.in_test(), CONTENT), content, "the undamaged one starts");
 }
 
 #[test]

