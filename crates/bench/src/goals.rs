@@ -198,6 +198,9 @@ fn against_itself(of: &Figures<'_>, all: &mut Vec<Goal>) {
     let what = "bare pipeline, hardened transactions/s of 200 bytes, flushes of 120 us (64 threads)";
     let pipeline = pipeline.filter(|(threads, _)| threads.starts_with("64 ")).collect();
     all.push(goal(what, Bound::AtLeast(500_000.0), pipeline));
+    let recovery = of.results.recovery.iter().map(|of| (format!("{}: ", of.load), of.mib_per_second()));
+    let what = "recovery, MiB/s of log, warm cache";
+    all.push(goal(what, Bound::AtLeast(200.0), recovery.collect()));
     let memory = of.results.memory.iter().find(|memory| memory.server == SUBJECT);
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     let idle = memory.map(|memory| mib(memory.idle_bytes));
@@ -329,6 +332,7 @@ mod tests {
                 ..Default::default()
             })
             .collect();
+        all.recovery = vec![crate::results::RecoveryResult { seconds: 1.0, ..Default::default() }];
         all.memory = vec![crate::results::Memory { server: "cohort".into(), ..Default::default() }];
         let missing: Vec<String> = goals(&Figures { results: &all })
             .into_iter()

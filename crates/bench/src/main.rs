@@ -20,6 +20,7 @@ mod plan;
 mod process;
 mod progress;
 mod random;
+mod recovery;
 mod report;
 mod results;
 mod run;

@@ -102,6 +102,7 @@ impl Case {
 pub struct Agenda {
     pub cases: Vec<Case>,
     pub memory: bool,
+    pub recovery: bool,
     /// Threads and disks of the bare commit pipeline.
     pub pipeline: Vec<(usize, Disk)>,
 }
@@ -129,6 +130,7 @@ const MEMORY: &str = "memory";
 const LARGE: &str = "large";
 const IDLE: &str = "idle";
 const PIPELINE: &str = "pipeline";
+const RECOVERY: &str = "recovery";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
 const LARGE_MIB: u32 = 256;
@@ -196,6 +198,7 @@ pub fn agenda(
     for name in if names.is_empty() { &default } else { names } {
         match name.as_str() {
             MEMORY => agenda.memory = true,
+            RECOVERY => agenda.recovery = true,
             LARGE => large(overrides, quick, &mut agenda.cases),
             IDLE => idle(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
@@ -203,6 +206,7 @@ pub fn agenda(
                 agenda.cases.extend(goals::cases());
                 agenda.pipeline.extend(goals::PIPELINE);
                 agenda.memory = true;
+                agenda.recovery = true;
             }
             name => named(name, overrides, protocol, quick, &mut agenda.cases)?,
         }
@@ -294,6 +298,7 @@ pub fn listing() -> String {
         (LARGE, "small inserts while a large transaction commits"),
         (IDLE, "updates beside 5,000 connections that do nothing"),
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
+        (RECOVERY, "how fast Cohort reads its log after a crash"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
         (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in 20 to 25 minutes"),
     ] {

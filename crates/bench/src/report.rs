@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::goals;
-use crate::results::{CaseResult, Memory, PipelineResult, Results};
+use crate::results::{CaseResult, Memory, PipelineResult, RecoveryResult, Results};
 use crate::sample::{Sample, Spread};
 
 /// The base of ratios, and what is compared with it.
@@ -67,6 +67,9 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     if !results.pipeline.is_empty() {
         tables.push(pipeline(results));
     }
+    if !results.recovery.is_empty() {
+        tables.push(recovery(results));
+    }
     if !results.memory.is_empty() {
         tables.push(memory(results));
     }
@@ -89,10 +92,10 @@ pub fn heading(results: &Results) -> String {
     let (machine, settings) = (&results.machine, &results.settings);
     let servers: Vec<String> =
         results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
+    let servers = if servers.is_empty() { String::new() } else { format!("{}. ", servers.join(", ")) };
     format!(
-        "{}. {} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
+        "{servers}{} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
          {} s each after {} s of warming up; {} tables of {} rows; clients over {}.{}",
-        servers.join(", "),
         machine.processors,
         machine.kernel,
         machine.flush_us,
@@ -224,6 +227,23 @@ fn pipeline(results: &Results) -> Table {
         title: "The commit pipeline without SQL: hardened transactions of 200 bytes".to_owned(),
         head: ["threads", "disk", "transactions/s", "group", "flush us"].map(str::to_owned).to_vec(),
         rows: results.pipeline.iter().map(row).collect(),
+    }
+}
+
+fn recovery(results: &Results) -> Table {
+    let row = |of: &RecoveryResult| {
+        vec![
+            of.load.clone(),
+            of.transactions.to_string(),
+            format!("{:.0}", of.mib()),
+            short(of.seconds),
+            of.mib_per_second().map_or("-".into(), |rate| format!("{rate:.0}")),
+        ]
+    };
+    Table {
+        title: "Start after a crash: the log is read and replayed".to_owned(),
+        head: ["log of", "transactions", "MiB", "s", "MiB/s"].map(str::to_owned).to_vec(),
+        rows: results.recovery.iter().map(row).collect(),
     }
 }
 

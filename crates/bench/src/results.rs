@@ -14,6 +14,7 @@ pub struct Results {
     pub cases: Vec<CaseResult>,
     pub memory: Vec<Memory>,
     pub pipeline: Vec<PipelineResult>,
+    pub recovery: Vec<RecoveryResult>,
 }
 
 /// What was measured on.
@@ -73,6 +74,27 @@ pub struct PipelineResult {
     pub flush_us: f64,
 }
 
+/// A start after a crash.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecoveryResult {
+    /// What the log was full of.
+    pub load: String,
+    pub transactions: u64,
+    pub log_bytes: u64,
+    /// From opening the log to the end of its last record, everything replayed.
+    pub seconds: f64,
+}
+
+impl RecoveryResult {
+    pub fn mib(&self) -> f64 {
+        self.log_bytes as f64 / 1_048_576.0
+    }
+
+    pub fn mib_per_second(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.mib() / self.seconds)
+    }
+}
+
 impl Results {
     pub fn to_json(&self) -> Value {
         let case = |case: &CaseResult| {
@@ -95,6 +117,12 @@ impl Results {
                 "group_size": of.group_size, "flush_us": of.flush_us,
             })
         };
+        let recovery = |of: &RecoveryResult| {
+            json!({
+                "load": of.load, "transactions": of.transactions, "log_bytes": of.log_bytes,
+                "seconds": of.seconds,
+            })
+        };
         let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
         json!({
             "machine": {
@@ -110,6 +138,7 @@ impl Results {
             "cases": self.cases.iter().map(case).collect::<Vec<_>>(),
             "memory": self.memory.iter().map(memory).collect::<Vec<_>>(),
             "pipeline": self.pipeline.iter().map(pipeline).collect::<Vec<_>>(),
+            "recovery": self.recovery.iter().map(recovery).collect::<Vec<_>>(),
         })
     }
 
@@ -152,6 +181,15 @@ impl Results {
                 })
             })
             .unwrap_or_default(),
+            recovery: list(value, "recovery", |of| {
+                Some(RecoveryResult {
+                    load: text(of, "load")?,
+                    transactions: of.get("transactions")?.as_u64()?,
+                    log_bytes: of.get("log_bytes")?.as_u64()?,
+                    seconds: of.get("seconds")?.as_f64()?,
+                })
+            })
+            .unwrap_or_default(),
         })
     }
 }
@@ -191,6 +229,7 @@ mod tests {
             }],
             memory: vec![Memory { server: "mariadb".into(), idle_bytes: 7, ..Memory::default() }],
             pipeline: vec![PipelineResult { threads: 8, per_second: 1.5, ..PipelineResult::default() }],
+            recovery: vec![RecoveryResult { load: "x".into(), seconds: 0.5, ..RecoveryResult::default() }],
             ..Results::default()
         };
         let text = results.to_json().to_string();

@@ -16,6 +16,7 @@ use crate::memory;
 use crate::pipeline;
 use crate::plan::{Agenda, Case};
 use crate::progress::Progress;
+use crate::recovery;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
@@ -87,6 +88,11 @@ pub fn run(run: &Run) -> Result<Results, String> {
         progress.step();
         if interrupt::is_requested() {
             return Err("interrupted".to_owned());
+        }
+    }
+    if run.agenda.recovery {
+        for contestant in run.contestants.iter().filter(|contestant| contestant.kind == Kind::Cohort) {
+            results.recovery.extend(recovery::measure(contestant, &run.setup, run.measure)?);
         }
     }
     if run.agenda.memory {

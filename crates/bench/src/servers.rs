@@ -53,6 +53,14 @@ impl Contestant {
     }
 }
 
+impl Contestant {
+    /// The same with more options.
+    pub fn with(&self, options: &[&str]) -> Contestant {
+        let more = options.iter().map(|option| (*option).to_owned());
+        Contestant { options: self.options.iter().cloned().chain(more).collect(), ..self.clone() }
+    }
+}
+
 /// How servers are started.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -73,6 +81,7 @@ pub struct Server {
     pub version: String,
     pub flushes: Flushes,
     child: Child,
+    command: Command,
     dir: PathBuf,
     log: PathBuf,
 }
@@ -109,7 +118,7 @@ impl Server {
         let child = command.spawn().map_err(|error| format!("{label} does not start: {error}"))?;
         let address =
             if setup.tcp { Address::Tcp((Ipv4Addr::LOCALHOST, port).into()) } else { Address::Unix(socket) };
-        let mut server = Server { label, address, version: String::new(), flushes, child, dir, log };
+        let mut server = Server { label, address, version: String::new(), flushes, child, command, dir, log };
         server.version = server.await_answer()?;
         Ok(server)
     }
@@ -128,6 +137,15 @@ impl Server {
                 return Err(self.complaint(&death));
             }
         }
+    }
+
+    /// Kills the process, as a crash would, and starts it anew on what is left; answers once it does.
+    pub fn crash(&mut self) -> Result<(), String> {
+        process::signal(self.pid(), libc::SIGKILL);
+        self.child.wait().map_err(|error| format!("{}: {error}", self.label))?;
+        let again = self.command.spawn();
+        self.child = again.map_err(|error| self.complaint(&format!("does not start again: {error}")))?;
+        self.await_answer().map(drop)
     }
 
     pub fn pid(&self) -> u32 {

@@ -158,6 +158,7 @@ impl Coordinator {
         let spill = SpillDir::open(world.fs.clone(), &spill_path)
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
         let spill = Arc::new(spill);
+        let began_ns = world.clock.monotonic_ns();
         let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
         let scene =
             Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
@@ -167,7 +168,9 @@ impl Coordinator {
         let base = options.binlog.as_ref().map_or(String::new(), |b| b.name.base().to_owned());
         let open_binlog: Option<recovery::OpenBinlog<'_>> =
             if options.binlog.is_some() { Some(&open) } else { None };
-        let (recovered, files) = recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
+        let (mut recovered, files) =
+            recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
+        recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let log = log.finish()?;
 
         let binlog = match (&options.binlog, files) {

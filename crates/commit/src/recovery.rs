@@ -122,6 +122,8 @@ pub struct Recovered {
     pub binlog_bytes: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
+    /// Nanoseconds from opening the log to the end of its last record.
+    pub ns: u64,
 }
 
 /// All that recovery works on.

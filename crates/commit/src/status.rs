@@ -23,6 +23,10 @@ impl Coordinator {
         put("Cohort_slow_flushes", get(&metrics.slow_flushes));
         put("Cohort_checkpoints", get(&metrics.checkpoints));
         put("Cohort_checkpoint_failures", get(&metrics.checkpoint_failures));
+        let recovered = self.recovered();
+        put("Cohort_recovery_commits", recovered.commits);
+        put("Cohort_recovery_log_bytes", recovered.log_bytes);
+        put("Cohort_recovery_us", recovered.ns / 1000);
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

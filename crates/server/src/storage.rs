@@ -77,6 +77,20 @@ impl StorageOptions {
     }
 }
 
+fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
+    let recovered = commit.recovered();
+    if recovered.commits > 0 {
+        log.note(format_args!(
+            "Recovered {} transactions from {:.1} MiB of log in {:.3} s: {} changes replayed, {} found in place",
+            recovered.commits,
+            recovered.log_bytes as f64 / 1_048_576.0,
+            recovered.ns as f64 / 1e9,
+            recovered.replayed,
+            recovered.skipped
+        ));
+    }
+}
+
 /// Opens or makes all of it.
 pub fn open(
     datadir: &Path,
@@ -99,6 +113,7 @@ pub fn open(
     let commit =
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
+    tell_recovery(&commit, log);
     Ok(Storage { commit, engines, locks, catalog: current })
 }
 

@@ -74,6 +74,7 @@ fn data_survive_a_clean_stop_and_a_kill() {
     client.query_drop("SHUTDOWN").expect("allowed");
     assert_eq!(running.exit_code(), Some(0));
     let log = std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
+    assert!(log.contains("Recovered ") && log.contains(" MiB of log in "), "{log}");
     assert!(log.contains("ready for connections") && log.contains("Shutdown complete"), "{log}");
     assert!(!scratch.path().join("socket").exists());
 }
