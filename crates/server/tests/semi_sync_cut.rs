@@ -1,0 +1,75 @@
+//! A source that is killed while no replica has answered, and comes back as a replica-to-be (`init_rpl_role=SLAVE`): what it had told
+//! nobody is cut from binary log and engine alike.
+
+#![cfg(feature = "rocksdb")]
+
+mod support;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+
+use support::Running;
+
+const WAITS: [&str; 5] = [
+    "--rpl-semi-sync-master-enabled=1",
+    "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+    "--rpl-semi-sync-master-wait-no-slave=1",
+    "--rpl-semi-sync-master-timeout=3600000",
+    "--gtid-domain-id=3",
+];
+
+/// The rows and the binary log's GTID position, as another connection sees them.
+fn state(server: &Running) -> (Vec<u64>, String) {
+    let mut client = server.client();
+    let rows = client.query("SELECT id FROM test.t ORDER BY id").expect("answers");
+    let position = client.query_first("SELECT @@gtid_binlog_pos").expect("answers").expect("one row");
+    (rows, position)
+}
+
+/// Three commits that wait for a replica that never comes; then the server is killed.
+fn killed_while_waiting(scratch: &Path) {
+    let mut server = Running::start(scratch, &WAITS);
+    let writers: Vec<_> = (10..13)
+        .map(|id| {
+            let mut client = server.client();
+            std::thread::spawn(move || client.query_drop(format!("INSERT INTO test.t VALUES ({id})")))
+        })
+        .collect();
+    let end = Instant::now() + Duration::from_secs(20);
+    while !state(&server).1.starts_with("3-1-5") {
+        assert!(Instant::now() < end, "three transactions are hardened: {:?}", state(&server));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(state(&server).0, [1], "nobody reads what no replica has (AFTER_SYNC)");
+    server.signal("-KILL");
+    server.exit_code();
+    for writer in writers {
+        assert!(writer.join().expect("no panic").is_err(), "nobody was told OK");
+    }
+}
+
+fn set_up(scratch: &Path) {
+    let server = Running::start(scratch, &WAITS[4..]);
+    let mut client = server.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("creates");
+    client.query_drop("INSERT INTO test.t VALUES (1)").expect("inserts");
+}
+
+#[test]
+fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
+    for (role, rows, position) in [("MASTER", vec![1, 10, 11, 12], "3-1-5"), ("SLAVE", vec![1], "3-1-2")] {
+        let scratch = tempfile::tempdir().expect("temporary directory");
+        set_up(scratch.path());
+        killed_while_waiting(scratch.path());
+        let server = Running::start(scratch.path(), &[WAITS[4], &format!("--init-rpl-role={role}")]);
+        assert_eq!(state(&server), (rows, position.to_owned()), "{role}");
+        // The server goes on from there, and a further start changes nothing.
+        server.client().query_drop("INSERT INTO test.t VALUES (20)").expect("inserts");
+        let after = state(&server);
+        drop(server);
+        let server = Running::start(scratch.path(), &[WAITS[4], "--init-rpl-role=SLAVE"]);
+        assert_eq!(state(&server), after, "{role}");
+    }
+}
