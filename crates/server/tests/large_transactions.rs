@@ -22,7 +22,7 @@ fn rows(client: &mut Conn) -> (u64, u64, u64) {
 fn insert(client: &mut Conn, first: u64) -> mysql::Result<()> {
     client.query_drop("BEGIN")?;
     for n in first..first + ROWS {
-        let bytes: Vec<u8> = (0..ROW_BYTES).map(|at| (at as u64 * (n + 7) >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..ROW_BYTES).map(|at| ((at as u64 * (n + 7)) >> 3) as u8).collect();
         client.exec_drop("INSERT INTO test.t VALUES (?, ?, 1)", (n, bytes))?;
     }
     client.query_drop("COMMIT")

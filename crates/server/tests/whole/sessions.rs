@@ -231,7 +231,7 @@ fn limits_of_time_number_and_size() {
     let long = |n: usize| server.options().db_name(Some("test")).max_allowed_packet(Some(n));
     let mut client = Conn::new(long(64 << 20)).expect("a connection");
     run(&mut client, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)");
-    let bytes: Vec<u8> = (0..(33_usize << 20) + 7).map(|n| (n * 31 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..(33_usize << 20) + 7).map(|n| ((n * 31) >> 3) as u8).collect();
     client.exec_drop("INSERT INTO big VALUES (?, ?)", (1, &bytes)).expect("a packet of three parts");
     let back: Vec<u8> =
         client.exec_first("SELECT b FROM big WHERE id = ?", (1,)).expect("a row").expect("one");
