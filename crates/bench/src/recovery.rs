@@ -36,6 +36,9 @@ pub fn measure(
         }
         server.crash()?;
         let found = found(&server).map_err(|error| server.complaint(&format!("recovery: {error}")))?;
+        if found.log_bytes == 0 {
+            return Err(server.complaint("recovery: it says nothing of it"));
+        }
         results.push(RecoveryResult { load: load.to_owned(), ..found });
     }
     Ok(results)

@@ -169,12 +169,18 @@ fn a_replica_that_stops_costs_one_timeout_and_semi_sync_comes_back_with_it() {
         let row = cohort.sql(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_master_{name}'"));
         row.split('\t').nth(1).unwrap_or_default().trim().to_owned()
     };
+    let replica_wait_us = || -> u64 {
+        let sql = "SELECT SUM_US FROM information_schema.COHORT_COMMIT_STAGES WHERE STAGE = 'replica_wait'";
+        cohort.sql(sql).trim().parse().expect("a number")
+    };
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
     for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
         cohort.sql(&format!("SET GLOBAL rpl_semi_sync_master_wait_point = '{point}'; DELETE FROM shop.t"));
         assert_eq!((status("status"), status("clients")), ("ON".into(), "1".into()));
         replica.sql("STOP SLAVE IO_THREAD");
+        let before = replica_wait_us();
         assert!(timed("INSERT INTO shop.t VALUES (1)") >= Duration::from_millis(650));
+        assert!(replica_wait_us() >= before + 650_000, "the wait is timed as a step of the commit");
         assert_eq!(status("status"), "OFF");
         assert!(timed("INSERT INTO shop.t VALUES (2)") < Duration::from_millis(600));
         replica.sql("START SLAVE IO_THREAD");
