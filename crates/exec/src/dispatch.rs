@@ -80,12 +80,15 @@ impl CachedPlan {
             && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
     }
 
-    /// Columns of the result; none for data changes.
+    /// Columns of the result; none for data changes without RETURNING.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
-        match &self.plan {
-            Planned::Query(query) if query.into.is_empty() => &query.columns,
-            _ => &[],
-        }
+        let returning = match &self.plan {
+            Planned::Query(query) if query.into.is_empty() => return &query.columns,
+            Planned::Query(_) | Planned::Update(_) => None,
+            Planned::Insert(insert) => insert.returning.as_ref(),
+            Planned::Delete(delete) => delete.returning.as_ref(),
+        };
+        returning.map_or(&[], |returning| &returning.columns)
     }
 }
 
@@ -391,11 +394,15 @@ impl Session {
                 self.send_ok(job.more, rows, 0, "", sink);
             }
             Executed::Changed(outcome) => {
-                let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
-                env.row_count = affected as i64;
                 if let Some(id) = outcome.generated_id {
                     env.last_insert_id = id;
                 }
+                if let Some(rows) = outcome.returned {
+                    self.send_rows(job.more, plan.columns(), &rows, sink);
+                    return true;
+                }
+                let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
+                env.row_count = affected as i64;
                 self.send_ok(job.more, affected, outcome.insert_id, &outcome.info, sink);
             }
         }
@@ -536,6 +543,9 @@ fn execute(
             {
                 return Ok(Executed::Stale);
             }
+            if plan.returning.is_some() {
+                check_select(plan.table(), ctx)?;
+            }
             plan.run(ctx).map(Executed::Changed)
         }
         Planned::Update(plan) => match lock_for_write(plan.table(), "UPDATE", ctx)? {
@@ -544,9 +554,19 @@ fn execute(
         },
         Planned::Delete(plan) => match lock_for_write(plan.table(), "DELETE", ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+            Freshness::Fresh => {
+                if plan.returning.is_some() {
+                    check_select(plan.table(), ctx)?;
+                }
+                plan.run(ctx).map(Executed::Changed)
+            }
         },
     }
+}
+
+/// What RETURNING shows needs the privilege to see it.
+fn check_select(table: &cohort_catalog::Table, ctx: &StatementContext<'_>) -> SqlResult<()> {
+    crate::ddl::check_access(ctx.session, &ctx.db.catalog.read(), "SELECT", table)
 }
 
 /// Metadata locks and privileges of a data change.

@@ -107,6 +107,7 @@ golden! {
     variables
     dml_insert
     dml_update
+    dml_returning
     dml_transaction
     dml_types
 }

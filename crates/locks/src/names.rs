@@ -51,6 +51,8 @@ pub(crate) struct Ticket {
 pub(crate) struct Names {
     shards: Vec<RwLock<Shard>>,
     hasher: RandomState,
+    /// Every writing statement takes it: not looked up.
+    global: Arc<Name>,
 }
 
 #[derive(Default)]
@@ -70,11 +72,15 @@ fn unit(mode: MetadataMode) -> Option<u64> {
 
 impl Names {
     pub fn new(hasher: RandomState) -> Names {
-        Names { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), hasher }
+        let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
+        Names { shards, hasher, global: Arc::new(Name::new(NameKey::Global)) }
     }
 
     /// The lock of a name, made if there is none.
     pub fn get(&self, key: &NameKey) -> Arc<Name> {
+        if *key == NameKey::Global {
+            return self.global.clone();
+        }
         let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
         if let Some(name) = shard.read().names.get(key) {
             return name.clone();
@@ -84,13 +90,15 @@ impl Names {
             shard.names.retain(|_, name| Arc::strong_count(name) > 1);
             shard.sweep_at = 2 * shard.names.len();
         }
-        let new =
-            || Arc::new(Name { key: key.clone(), word: AtomicU64::new(0), queue: Mutex::new(Queue::new()) });
-        shard.names.entry(key.clone()).or_insert_with(new).clone()
+        shard.names.entry(key.clone()).or_insert_with(|| Arc::new(Name::new(key.clone()))).clone()
     }
 }
 
 impl Name {
+    fn new(key: NameKey) -> Name {
+        Name { key, word: AtomicU64::new(0), queue: Mutex::new(Queue::new()) }
+    }
+
     pub fn is(&self, key: &NameKey) -> bool {
         self.key == *key
     }

@@ -30,6 +30,7 @@ pub enum Clause {
     /// ON DUPLICATE KEY UPDATE.
     Update,
     Set,
+    Returning,
 }
 
 impl Clause {
@@ -46,6 +47,7 @@ impl Clause {
             Clause::Values => "VALUES",
             Clause::Update => "UPDATE",
             Clause::Set => "SET",
+            Clause::Returning => "RETURNING",
         }
     }
 }

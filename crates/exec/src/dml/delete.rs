@@ -9,6 +9,7 @@ use cohort_types::SqlResult;
 use crate::bind::PlanContext;
 use crate::dml::insert_plan::not_supported;
 use crate::dml::outcome::DmlOutcome;
+use crate::dml::returning::Returning;
 use crate::dml::target::Order;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
@@ -17,6 +18,7 @@ use crate::statement::StatementContext;
 /// DELETE.
 pub struct DeletePlan {
     target: TargetPlan,
+    pub(crate) returning: Option<Returning>,
 }
 
 impl DeletePlan {
@@ -28,12 +30,10 @@ impl DeletePlan {
         if !delete.targets.is_empty() {
             return Err(not_supported("multi-table DELETE"));
         }
-        if !delete.returning.is_empty() {
-            return Err(not_supported("DELETE...RETURNING"));
-        }
         let target =
             plan_target(ctx, table, delete.filter.as_ref(), &delete.order_by, delete.limit.as_ref())?;
-        Ok(DeletePlan { target })
+        let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
+        Ok(DeletePlan { target, returning })
     }
 
     /// The table that is written; the statement locks its name.
@@ -52,10 +52,14 @@ impl DeletePlan {
         check_safe_update(ctx.session, &self.target, !self.target.filter.as_ref().is_some_and(decides))?;
         ctx.annotate();
         let mut deleted = 0;
+        let mut returned = self.returning.as_ref().map(|_| Vec::new());
         self.target.for_each(ctx, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
             deleted += 1;
+            if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
+                rows.push(returning.row(row, &ctx.eval)?);
+            }
             writer.delete(ctx.trx, key, row)
         })?;
-        Ok(DmlOutcome { affected: deleted, found: deleted, ..DmlOutcome::default() })
+        Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
     }
 }

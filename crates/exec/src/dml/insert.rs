@@ -46,6 +46,8 @@ struct Insert<'p> {
     generated_id: Option<u64>,
     /// The AUTO_INCREMENT value of the last row written.
     last_id: u64,
+    /// Rows of RETURNING.
+    returned: Vec<Vec<Value>>,
 }
 
 impl InsertPlan {
@@ -67,12 +69,14 @@ impl InsertPlan {
             reserve_next: 1,
             generated_id: None,
             last_id: 0,
+            returned: Vec::new(),
         };
         insert.writer.narrow_images(ctx.trx, self.written());
         let outcome = insert.run(ctx);
         ctx.eval.abort_on_warning.set(false);
         outcome?;
-        Ok(insert.outcome(ctx, single))
+        let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
+        Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })
     }
 }
 
@@ -162,6 +166,7 @@ impl Insert<'_> {
 
     /// Writes the row that was built.
     fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
             Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
@@ -172,7 +177,7 @@ impl Insert<'_> {
         };
         let written = loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
-            match &self.plan.on_duplicate {
+            match &plan.on_duplicate {
                 OnDuplicate::Refuse => break self.refuse(ctx, &duplicate)?,
                 OnDuplicate::Replace => {
                     if self.replace(ctx, &duplicate)? {
@@ -182,14 +187,23 @@ impl Insert<'_> {
                 OnDuplicate::Update(assignments) => {
                     if let Some(changed) = self.update(ctx, &duplicate, assignments)? {
                         self.note_update(changed);
+                        if let Some(returning) = &plan.returning {
+                            self.returned.push(returning.row(&self.existing, &ctx.eval)?);
+                        }
                         return Ok(());
                     }
                 }
             }
         };
+        if !written && let Some(value) = generated {
+            self.give_back(ctx, value);
+        }
         if written {
             self.counts.copied += 1;
             self.note_id(generated);
+            if let Some(returning) = &plan.returning {
+                self.returned.push(returning.row(&self.row, &ctx.eval)?);
+            }
         }
         Ok(())
     }
@@ -248,6 +262,14 @@ impl Insert<'_> {
         self.reserved.left -= 1;
         self.reserved.next = value.saturating_add(ctx.trx.series().increment.max(1));
         Ok(value)
+    }
+
+    /// A row that IGNORE left out does not use up the value generated for it: the next row gets it.
+    fn give_back(&mut self, ctx: &StatementContext<'_>, value: u64) {
+        if self.reserved.next == value.saturating_add(ctx.trx.series().increment.max(1)) {
+            self.reserved.next = value;
+            self.reserved.left += 1;
+        }
     }
 
     fn exhausted(&self, column: usize) -> SqlError {
@@ -346,6 +368,7 @@ impl Insert<'_> {
             insert_id: self.generated_id.unwrap_or(self.last_id),
             generated_id: self.generated_id,
             info,
+            returned: None,
         }
     }
 }

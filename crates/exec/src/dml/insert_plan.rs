@@ -9,6 +9,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::bind::{Binder, Clause, PlanContext, Scope};
 use crate::dml::assign::Default;
+use crate::dml::returning::Returning;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
 
@@ -49,6 +50,7 @@ pub struct InsertPlan {
     pub(crate) rows: Rows,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) ignore: bool,
+    pub(crate) returning: Option<Returning>,
 }
 
 impl InsertPlan {
@@ -60,9 +62,6 @@ impl InsertPlan {
     ) -> SqlResult<InsertPlan> {
         if !insert.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
-        }
-        if !insert.returning.is_empty() {
-            return Err(not_supported("INSERT...RETURNING"));
         }
         let table = ctx.base_table(&insert.table)?;
         let scope = Scope::of_table(table.clone(), None);
@@ -89,7 +88,17 @@ impl InsertPlan {
             (false, true) => OnDuplicate::Refuse,
             (false, false) => OnDuplicate::Update(bind_update(ctx, &scope, &insert.on_duplicate)?),
         };
-        Ok(InsertPlan { table, columns, defaults, unnamed, rows, on_duplicate, ignore: insert.ignore })
+        let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
+        Ok(InsertPlan {
+            table,
+            columns,
+            defaults,
+            unnamed,
+            rows,
+            on_duplicate,
+            ignore: insert.ignore,
+            returning,
+        })
     }
 
     /// The columns whose values the statement, or the time and place of its execution, decide.

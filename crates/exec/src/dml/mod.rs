@@ -21,6 +21,7 @@ mod delete;
 mod insert;
 mod insert_plan;
 mod outcome;
+mod returning;
 mod target;
 #[cfg(test)]
 mod tests;

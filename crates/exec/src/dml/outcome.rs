@@ -1,7 +1,9 @@
 //! What the client is told of a statement that changed rows.
 
-/// The contents of the OK packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use cohort_types::Value;
+
+/// The contents of the OK packet, or of the result set that RETURNING sends in its place.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DmlOutcome {
     /// Rows changed; what ROW_COUNT() says.
     pub affected: u64,
@@ -13,4 +15,6 @@ pub struct DmlOutcome {
     pub generated_id: Option<u64>,
     /// `Rows matched: 1  Changed: 1  Warnings: 0`.
     pub info: String,
+    /// Rows of RETURNING.
+    pub returned: Option<Vec<Vec<Value>>>,
 }

@@ -216,3 +216,31 @@ root | Query
 TABLE_CATALOG | TABLE_SCHEMA | TABLE_NAME | VIEW_DEFINITION | CHECK_OPTION | IS_UPDATABLE | DEFINER | SECURITY_TYPE | CHARACTER_SET_CLIENT | COLLATION_CONNECTION | ALGORITHM
 > DROP DATABASE information_schema
 ERROR 1044 (42000): Access denied for user 'root'@'localhost' to database 'information_schema'
+
+# The logs of MariaDB are there, empty; tables of information_schema say how they would be made.
+> SHOW CREATE TABLE mysql.general_log
+Table | Create Table
+general_log | CREATE TABLE `general_log` (
+    `event_time` timestamp(6) NOT NULL DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6),
+    `user_host` mediumtext NOT NULL,
+    `thread_id` bigint(21) unsigned NOT NULL,
+    `server_id` int(10) unsigned NOT NULL,
+    `command_type` varchar(64) NOT NULL,
+    `argument` mediumtext NOT NULL
+  ) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='General log'
+> SELECT COUNT(*) FROM mysql.slow_log
+COUNT(*)
+0
+> CREATE TABLE IF NOT EXISTS mysql.general_log (a INT)
+OK
+- Note | 1050 | Table 'general_log' already exists
+> SHOW CREATE TABLE information_schema.SCHEMATA
+Table | Create Table
+SCHEMATA | CREATE TEMPORARY TABLE `SCHEMATA` (
+    `CATALOG_NAME` varchar(512) NOT NULL,
+    `SCHEMA_NAME` varchar(64) NOT NULL,
+    `DEFAULT_CHARACTER_SET_NAME` varchar(32) NOT NULL,
+    `DEFAULT_COLLATION_NAME` varchar(64) NOT NULL,
+    `SQL_PATH` varchar(512),
+    `SCHEMA_COMMENT` varchar(1024) NOT NULL
+  ) ENGINE=MEMORY DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci

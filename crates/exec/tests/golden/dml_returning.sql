@@ -1,0 +1,25 @@
+-- INSERT, REPLACE and DELETE .. RETURNING: the rows as they are at last, nothing of a statement that fails.
+create table r (id int primary key auto_increment, a int, b varchar(10) default 'd', unique(a));
+insert into r (a) values (1),(2) returning id, a+1 as x, b;
+insert into r (a) values (3),(1) returning *;
+select * from r order by id;
+insert ignore into r (a) values (1),(5) returning *;
+insert into r (a) values (5),(6) on duplicate key update b='upd' returning *;
+insert into r (a) values (5) on duplicate key update b='upd' returning id, b;
+replace into r (a) values (5) returning r.*, 'c';
+insert into r (a) select 77 returning id > 0;
+delete from r where a>5 returning a, b;
+delete from r where a=555 returning id;
+select row_count();
+insert into r set a = 100 returning upper(b), a as hundred;
+insert into r (a) values (101) returning nosuch;
+insert into r (a) values (101) returning count(*);
+select a, b from r order by a;
+prepare st from 'insert into r (a) values (?), (?) returning a, b';
+execute st using 200, 201;
+execute st using 202, 203;
+delete from r order by a desc limit 2 returning a;
+begin;
+delete from r returning r.a;
+rollback;
+select count(*) from r;
