@@ -15,7 +15,6 @@
 //! | `pins` | [`Pins`]: files that a reader still needs |
 //! | `statement` | [`StatementDecoder`]: the BINLOG statement |
 //! | `reader` | [`EventReader`]: events of one file, the live one too |
-//! | `readers` | [`BinlogReaders`]: who reads files that must not be purged |
 //!
 //! The way of a transaction: a session fills its [`TrxCache`] and seals it (prepare). The leader of the flush group
 //! calls [`Stream::append_trx`] in CommitSeq order (order); the bytes go into the log inside commit records. After
@@ -32,7 +31,6 @@ mod materialiser;
 mod name;
 mod pins;
 mod reader;
-mod readers;
 mod scan;
 mod spill;
 mod statement;
@@ -49,7 +47,6 @@ pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptio
 pub use name::BinlogName;
 pub use pins::{Pin, Pins};
 pub use reader::{EventReader, RawEvent};
-pub use readers::{BinlogReader, BinlogReaders};
 pub use spill::{Sealed, SpillDir, WritePiece};
 pub use statement::{StatementDecoder, StatementError};
 pub use stream::{GtidHead, Stream, StreamOptions, Written};

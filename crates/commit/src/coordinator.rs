@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, ParticipantId, ServerId, Xid};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogFiles, BinlogName, BinlogReaders, GtidState, Materialiser, MaterialiserOptions, OpenOptions,
-    SpillDir, Stream, StreamOptions, StreamOut, VerifyScope,
+    Batch, BinlogFiles, BinlogName, GtidState, Materialiser, MaterialiserOptions, OpenOptions, SpillDir,
+    Stream, StreamOptions, StreamOut, VerifyScope,
 };
 use cohort_engine::{Engine, EngineError, Participant, ReadView, StagedRedo};
 use cohort_locks::LockTable;
@@ -529,9 +529,9 @@ impl Coordinator {
         self.append_to_stream(|stream, out, now_s| stream.set_checksum(checksum, out, now_s))
     }
 
-    /// Those who read binlog files for long enter themselves here, so that their files are not purged.
-    pub fn binlog_readers(&self) -> Arc<BinlogReaders> {
-        self.env().binlog.as_ref().map_or_else(Arc::default, |binlog| Arc::clone(&binlog.readers))
+    /// How many read binlog files now: replicas' dump threads.
+    pub fn binlog_readers(&self) -> usize {
+        self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.with_files(|files| files.pins().count()))
     }
 
     /// Appends bytes that belong to no transaction to the binlog, hardened, between two groups.
@@ -669,6 +669,5 @@ fn start_binlog(
         rotation_wanted: AtomicBool::new(false),
         pending: Mutex::new(None),
         end: Mutex::new(end),
-        readers: Arc::default(),
     })
 }

@@ -16,9 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
-use cohort_binlog::{
-    Batch, BinlogReaders, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event,
-};
+use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::LockTable;
 use cohort_log::{Log, LogError, Room};
@@ -52,8 +50,6 @@ pub struct Binlog {
     pub pending: Mutex<Option<Batch>>,
     /// The stream's end after the last hardened group.
     pub end: Mutex<BinlogEnd>,
-    /// Whose files purge leaves.
-    pub readers: Arc<BinlogReaders>,
 }
 
 /// What SHOW MASTER STATUS shows.

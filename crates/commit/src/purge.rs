@@ -1,6 +1,6 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
-//! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::BinlogReaders`]), and, because a
+//! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::Pins`]), and, because a
 //! checkpoint comes before the removal, not one that recovery would look into (I7).
 
 use cohort_binlog::{BinlogError, BinlogFiles};
@@ -63,15 +63,14 @@ impl From<BinlogError> for PurgeError {
 impl Coordinator {
     /// Removes the binlog files that the rule names and nobody needs. With the binlog off there are none.
     pub fn purge_binlog(&self, rule: PurgeRule) -> Result<Purged, PurgeError> {
+        let Some((position, _)) = self.binlog_status() else { return Ok(Purged::default()) };
         let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
         // After it recovery starts behind everything in older files (I7).
         self.checkpoint().map_err(PurgeError::Checkpoint)?;
-        let readers = self.binlog_readers();
         let purge = |files: &mut BinlogFiles| {
-            // Whoever enters from here on finds the files that stay.
-            let reader = readers.oldest().filter(|(file, _)| *file < wanted);
-            let floor = reader.as_ref().map_or(wanted, |(file, _)| *file);
-            let gone = files.purge_to(wanted, floor)?;
+            // Whoever pins a file from here on finds those that stay.
+            let reader = files.pins().oldest_reader().filter(|(file, _)| *file < wanted);
+            let gone = files.purge_to(wanted, position.file)?;
             let held_back = reader.map(|(file, by)| HeldBack { file: files.name().file(file), by });
             Ok(Purged { files: gone, held_back })
         };

@@ -104,11 +104,14 @@ fn old_files_go_but_not_those_that_somebody_reads() {
     assert_eq!(server.binlog().len(), 6);
     assert_eq!(commit.purge_binlog(PurgeRule::TotalBytes(1 << 30)).expect("purges"), Purged::default());
     assert_eq!(commit.purge_binlog(PurgeRule::ClosedBefore(1)).expect("purges"), Purged::default());
-    let reader = commit.binlog_readers().enter("replica 7".to_owned(), 3);
+    let reader = commit
+        .with_binlog_files(|files| files.pins().pin(3, "replica 7"))
+        .expect("the binlog is on")
+        .expect("it is there");
     let held = Some(HeldBack { file: "binlog.000003".to_owned(), by: "replica 7".to_owned() });
     let all = commit.purge_binlog(PurgeRule::TotalBytes(1)).expect("purges");
     assert_eq!(all, Purged { files: vec![1, 2], held_back: held });
-    reader.move_to(5);
+    reader.advance(5);
     client.ok("PURGE BINARY LOGS TO 'binlog.000006'");
     assert_eq!(server.binlog(), ["/data/binlog.000005", "/data/binlog.000006"]);
     drop(reader);

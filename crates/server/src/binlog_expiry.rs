@@ -113,7 +113,7 @@ impl BinlogExpiry {
 
     fn purge(&self, commit: &Coordinator, rule: PurgeRule) -> Result<Purged, PurgeError> {
         let needed = self.globals.uint(VarId::SlaveConnectionsNeededForPurge) as usize;
-        let connected = commit.binlog_readers().count();
+        let connected = commit.binlog_readers();
         if connected >= needed {
             return commit.purge_binlog(rule);
         }

@@ -70,7 +70,9 @@ fn clients_that_commit_together_share_a_commit_id() {
     assert!(commit.starts_with("COMMIT /* xid="), "{commit}");
     assert!(status(&mut client, "Binlog_group_commit_trigger_timeout") > 0, "fifty never came");
     assert_eq!(status(&mut client, "Binlog_group_commit_trigger_count"), 0);
-    client.query_drop("SET GLOBAL binlog_commit_wait_count = 2, GLOBAL binlog_commit_wait_usec = 2000000").expect("sets");
+    client
+        .query_drop("SET GLOBAL binlog_commit_wait_count = 2, GLOBAL binlog_commit_wait_usec = 2000000")
+        .expect("sets");
     client.query_drop("TRUNCATE test.t").expect("empties");
     insert_at_once(&server, 2, 5);
     assert!(status(&mut client, "Binlog_group_commit_trigger_count") > 0, "two came");
@@ -123,7 +125,8 @@ fn who_waited_for_a_row_is_marked_and_settings_take_effect_while_the_server_runs
     assert_eq!(waited.len(), 1, "{text}");
     let all: String = logs.iter().map(|(name, _)| printed(name)).collect();
     assert!(!all.contains("CREATE DATABASE other") && !all.contains("`other`.`o`"), "it was to be ignored");
-    let master: Option<(String, u64, String, String)> = first.query_first("SHOW MASTER STATUS").expect("shows");
+    let master: Option<(String, u64, String, String)> =
+        first.query_first("SHOW MASTER STATUS").expect("shows");
     assert_eq!(master.expect("the binlog is on").3, "other");
     first.query_drop("SET GLOBAL max_binlog_total_size = 4096").expect("sets");
     for _ in 0..100 {

@@ -161,7 +161,11 @@ impl<'a> Dump<'a> {
     ) -> Result<Dump<'a>, SqlError> {
         let files = source.files().ok_or_else(|| errors::fatal("Binary log is not open"))?;
         // Nothing may be purged while the start is looked for.
-        let pin = files.with_files(|files| files.pins().pin(0));
+        let who = match request.server_id {
+            0 => "a reader without a server_id".to_owned(),
+            id => format!("the replica with server_id {id}"),
+        };
+        let pin = files.with_files(|files| files.pins().pin(0, who));
         let start = start::find(&files, &source.logged(), request)?;
         pin.advance(start.at.file);
         let name = files.with_files(|files| files.name().file(start.at.file));
