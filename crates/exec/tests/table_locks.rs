@@ -76,6 +76,7 @@ fn under_the_global_read_lock_nothing_is_written_and_nothing_commits() {
     for statement in [
         "INSERT INTO one VALUES (2)",
         "DELETE FROM one",
+        "SELECT * FROM one FOR UPDATE",
         "CREATE TABLE three (a INT)",
         "LOCK TABLES one WRITE",
     ] {
@@ -102,6 +103,20 @@ fn under_the_global_read_lock_nothing_is_written_and_nothing_commits() {
     refused(&mut a, "SELECT * FROM two", "1100");
     drop(a);
     b.ok("INSERT INTO one VALUES (5)");
+}
+
+#[test]
+fn who_waits_for_the_session_does_not_hold_it_up() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("LOCK TABLES one WRITE");
+    b.ok("SET lock_wait_timeout = 20");
+    let waiting = std::thread::spawn(move || b.ok("FLUSH TABLES WITH READ LOCK"));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(!waiting.is_finished());
+    a.ok("INSERT INTO one VALUES (1)");
+    a.ok("ALTER TABLE one ADD b INT");
+    a.ok("UNLOCK TABLES");
+    waiting.join().expect("it gets the lock in the end");
 }
 
 #[test]

@@ -187,6 +187,9 @@ impl Insert<'_> {
                 OnDuplicate::Update(assignments) => {
                     if let Some(changed) = self.update(ctx, &duplicate, assignments)? {
                         self.note_update(changed);
+                        if let Some(value) = generated {
+                            self.give_back(ctx, value);
+                        }
                         if let Some(returning) = &plan.returning {
                             self.returned.push(returning.row(&self.existing, &ctx.eval)?);
                         }
@@ -264,7 +267,7 @@ impl Insert<'_> {
         Ok(value)
     }
 
-    /// A row that IGNORE left out does not use up the value generated for it: the next row gets it.
+    /// A row that was not written after all does not use up the value generated for it: the next one gets it.
     fn give_back(&mut self, ctx: &StatementContext<'_>, value: u64) {
         if self.reserved.next == value.saturating_add(ctx.trx.series().increment.max(1)) {
             self.reserved.next = value;

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table};
-use cohort_config::VarId;
-use cohort_locks::MetadataMode;
+use cohort_locks::{MetadataMode, NameKey};
 use cohort_types::SqlResult;
 
 use crate::ddl::check_access;
@@ -32,8 +31,9 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
         return Ok(Freshness::Fresh);
     }
     // Rows that are locked for a change count as a change, as in MariaDB.
-    if ctx.db.globals.flag(VarId::ReadOnly) && plan.locks_rows() {
+    if plan.locks_rows() {
         check_read_only(ctx.session)?;
+        ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
     }
     for table in &tables {
         let open = ctx.trx.open_table(table)?;

@@ -11,7 +11,7 @@
 //! under FLUSH TABLES WITH READ LOCK nothing is written and nothing commits, while open transactions stay open.
 //!
 //! # A session that has locked tables
-//! Its transactions do not lock names that the session holds; other tables are refused to it. Before its locks go, or a DDL
+//! Its transactions do not lock names that the session holds (they would wait behind those who wait for the session); other tables are refused to it. Before its locks go, or a DDL
 //! statement uses them, its own last transaction is published: whoever gets a name exclusively relies on that.
 //!
 //! # Missing
@@ -46,6 +46,18 @@ pub(crate) struct SessionLocks {
     is_global: bool,
 }
 
+impl SessionLocks {
+    /// Whether a table is locked for writing, and with it the server's name.
+    fn writes(&self) -> bool {
+        self.tables.values().any(|lock| *lock == TableLock::Write)
+    }
+
+    /// Whether the schema's name is held.
+    fn uses(&self, schema: &str) -> bool {
+        self.tables.keys().any(|(of, _)| of == schema)
+    }
+}
+
 /// Whose lock a statement of the session uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
@@ -62,6 +74,11 @@ impl SessionTrx {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
             NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
+            // What the session has, its transaction must not ask for: it would wait behind those who wait for the session.
+            NameKey::Global if locks.writes() => Ok(Holder::Session),
+            NameKey::Schema(schema) if mode == MetadataMode::SharedRead && locks.uses(schema) => {
+                Ok(Holder::Session)
+            }
             NameKey::Schema(_) if !locks.tables.is_empty() && mode == MetadataMode::Exclusive => {
                 Err(active_locks())
             }

@@ -244,3 +244,19 @@ SCHEMATA | CREATE TEMPORARY TABLE `SCHEMATA` (
     `SQL_PATH` varchar(512),
     `SCHEMA_COMMENT` varchar(1024) NOT NULL
   ) ENGINE=MEMORY DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci
+
+# What a dump says of a JSON column is a JSON column.
+> CREATE TABLE test.dumped (`j` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`j`)))
+OK
+> SELECT DATA_TYPE, COLUMN_TYPE FROM information_schema.columns WHERE TABLE_NAME = 'dumped'
+DATA_TYPE | COLUMN_TYPE
+longtext | longtext
+> SHOW CREATE TABLE test.dumped
+Table | Create Table
+dumped | CREATE TABLE `dumped` (
+    `j` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`j`))
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> CREATE TABLE test.other (`l` longtext CHECK (json_valid(`l`)))
+ERROR 1235 (42000): This version of MariaDB doesn't yet support 'CHECK constraints'
+> DROP TABLE test.dumped
+OK
