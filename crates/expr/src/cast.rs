@@ -25,7 +25,10 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
     let ty = match to {
         CastType::Signed | CastType::Unsigned => {
             let unsigned = to == CastType::Unsigned;
-            let digits = if operand.ty_cow().class() == TypeClass::Int {
+            let digits = if unsigned && !operand.ty_cow().unsigned {
+                // A negative number keeps its 64 bits.
+                20
+            } else if operand.ty_cow().class() == TypeClass::Int {
                 precision_of(operand) + u32::from(!unsigned)
             } else if operand.ty_cow().class() == TypeClass::String {
                 u32::try_from(width(operand)).unwrap_or(21).min(20) + u32::from(!unsigned)

@@ -20,13 +20,31 @@ pub(super) fn default_text(column: &Column) -> Option<String> {
     })
 }
 
-/// The default as DESCRIBE shows it: without quotes.
+/// The default as DESCRIBE shows it: without quotes, but for texts and blobs, whose defaults MariaDB keeps as expressions.
 pub(super) fn bare_default(column: &Column) -> Option<String> {
     match &column.default {
         DefaultValue::Value(Value::Null) => None,
-        DefaultValue::Value(value) if column.ty.kind != TypeKind::Bit => Some(plain(column, value)),
+        DefaultValue::Value(value) if column.ty.kind != TypeKind::Bit && !is_long(column.ty.kind) => {
+            Some(plain(column, value))
+        }
         _ => default_text(column),
     }
+}
+
+fn is_long(kind: TypeKind) -> bool {
+    use TypeKind as K;
+    matches!(
+        kind,
+        K::TinyText
+            | K::Text
+            | K::MediumText
+            | K::LongText
+            | K::Json
+            | K::TinyBlob
+            | K::Blob
+            | K::MediumBlob
+            | K::LongBlob
+    )
 }
 
 fn plain(column: &Column, value: &Value) -> String {

@@ -17,4 +17,5 @@ mod damage;
 mod ddl_kill;
 mod disk_full;
 mod sessions;
+mod side_by_side;
 mod workloads;

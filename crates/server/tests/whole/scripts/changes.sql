@@ -47,6 +47,7 @@ SET autocommit=1;
 ALTER TABLE one ADD COLUMN note VARCHAR(20) CHARACTER SET utf8mb4 DEFAULT 'new';
 INSERT INTO one (v,note) VALUES (70,'ü');
 ALTER TABLE one ADD INDEX n (note);
+-- differs: the table is copied here, which counts rows
 ALTER TABLE one DROP COLUMN v;
 UPDATE one SET note='changed' WHERE id=101;
 CREATE INDEX by_v ON two (v);

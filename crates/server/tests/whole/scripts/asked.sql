@@ -1,0 +1,74 @@
+-- What clients and tools ask about a server and its tables.
+DROP DATABASE IF EXISTS shop;
+CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+USE shop;
+CREATE TABLE item (id INT UNSIGNED NOT NULL AUTO_INCREMENT, name VARCHAR(100) NOT NULL COMMENT 'as printed', price DECIMAL(10,2) DEFAULT 0.00, kind ENUM('a','b') DEFAULT 'a', made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, note TEXT, PRIMARY KEY (id), UNIQUE KEY name (name), KEY price_kind (price, kind), KEY note_start (note(10))) COMMENT='things';
+CREATE TABLE sold (day DATE NOT NULL, item INT UNSIGNED NOT NULL, n INT DEFAULT 1, PRIMARY KEY (day, item));
+INSERT INTO item (id,name,price,kind,made,note) VALUES (1,'pen',1.50,'a','2026-01-01','blue'),(2,'ink',3.25,'b','2026-01-02',NULL),(3,'Äpfel',NULL,NULL,'2026-01-03','');
+INSERT INTO sold VALUES ('2026-01-01',1,10),('2026-01-01',2,5),('2026-01-02',1,7);
+SHOW DATABASES LIKE 'shop';
+SHOW TABLES;
+SHOW FULL TABLES;
+SHOW TABLES LIKE 's%';
+SHOW COLUMNS FROM item;
+SHOW FULL COLUMNS FROM item;
+SHOW COLUMNS FROM item LIKE 'n%';
+DESCRIBE sold;
+SHOW CREATE TABLE item;
+SHOW CREATE TABLE sold;
+SHOW CREATE DATABASE shop;
+SHOW VARIABLES LIKE 'autocommit';
+SHOW VARIABLES LIKE 'character_set_c%';
+SHOW VARIABLES WHERE Variable_name = 'tx_isolation';
+SHOW WARNINGS;
+SHOW ERRORS;
+SHOW COUNT(*) WARNINGS;
+SELECT @@autocommit, @@tx_isolation, @@sql_mode, @@max_allowed_packet, @@character_set_client, @@collation_connection, @@auto_increment_increment, @@lower_case_table_names;
+SELECT DATABASE(), USER(), CURRENT_USER(), CHARSET('x'), COLLATION('x');
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ROW_FORMAT, TABLE_COLLATION, TABLE_COMMENT FROM information_schema.tables WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME;
+SELECT COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, COLUMN_KEY, EXTRA, COLUMN_COMMENT FROM information_schema.columns WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME, ORDINAL_POSITION;
+SELECT TABLE_NAME, NON_UNIQUE, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, NULLABLE, INDEX_TYPE FROM information_schema.statistics WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX;
+SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.schemata WHERE SCHEMA_NAME='shop';
+SELECT i.name, SUM(s.n) AS total FROM sold s JOIN item i ON i.id = s.item GROUP BY i.name HAVING total > 3 ORDER BY total DESC;
+SELECT COUNT(*), COUNT(price), MIN(price), MAX(price), SUM(price), AVG(price) FROM item;
+SELECT DISTINCT kind FROM item ORDER BY kind;
+SELECT name, IF(price IS NULL, 'none', price), COALESCE(kind, '-'), CONCAT(name, ':', note), UPPER(name), LENGTH(name), CHAR_LENGTH(name), SUBSTRING(name, 2, 2), REPLACE(name, 'p', 'P') FROM item ORDER BY id;
+SELECT DATE_FORMAT(made, '%Y-%m-%d'), YEAR(made), MONTH(made), made + INTERVAL 1 DAY, DATEDIFF(made, '2025-12-31'), UNIX_TIMESTAMP(made) FROM item ORDER BY id;
+SELECT CASE kind WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 0 END AS k, price * 2 + 1, price / 3, price DIV 1, price MOD 2, ROUND(price, 1), FLOOR(price), -price FROM item ORDER BY id;
+SELECT * FROM item WHERE name LIKE 'p%' OR price BETWEEN 3 AND 4 ORDER BY id DESC LIMIT 2;
+SELECT * FROM item WHERE id IN (1, 3) AND note IS NOT NULL ORDER BY id;
+SELECT GROUP_CONCAT(name ORDER BY id SEPARATOR '|') FROM item;
+SELECT CAST('12' AS SIGNED), CAST(1.5 AS DECIMAL(5,1)), CAST('2026-01-02' AS DATE), CAST(-1 AS UNSIGNED), CONVERT('x' USING latin1), BINARY 'a' = 'A';
+SELECT 1 + '1', '3 apples' + 1, NULL <=> NULL, 5 / 0, 7 DIV 2, 2 ** 3;
+SELECT missing FROM item;
+SELECT * FROM missing;
+SELECT nonsense();
+SELECT name FROM item WHERE;
+INSERT INTO item (id) VALUES (9);
+-- differs: MariaDB lists an unknown error beside the one it tells
+INSERT INTO item (name) VALUES (NULL);
+INSERT INTO item (id,name) VALUES (1,'again');
+INSERT INTO item (id,name) VALUES (20,'PEN');
+UPDATE item SET price = 'x' WHERE id = 1;
+UPDATE item SET price = 99999999999 WHERE id = 1;
+UPDATE sold SET item = -1;
+-- differs: MariaDB knows beforehand that no row can match
+DELETE FROM sold WHERE day = 'x';
+DROP TABLE missing;
+DROP TABLE IF EXISTS missing;
+CREATE TABLE item (id INT);
+CREATE TABLE IF NOT EXISTS item (id INT);
+ALTER TABLE item ADD COLUMN name INT;
+ALTER TABLE item DROP COLUMN missing;
+CREATE TABLE bad (id INT, id INT);
+CREATE TABLE bad (a INT, PRIMARY KEY (b));
+USE missing;
+SET autocommit = 7;
+SET nonsense = 1;
+-- differs: key_len is not told; a table of three rows is read as a whole
+EXPLAIN SELECT * FROM item WHERE id = 1;
+-- differs: key_len is not told; a table of three rows is read as a whole
+EXPLAIN SELECT * FROM item WHERE name = 'pen';
+-- differs: key_len is not told; a table of three rows is read as a whole
+EXPLAIN SELECT COUNT(*) FROM sold;
+DROP DATABASE shop;
