@@ -130,6 +130,11 @@ pub trait Session: Send {
         None
     }
 
+    /// Whether events that were logged under skip_replication are not to be sent: the session has set it itself.
+    fn skips_marked_events(&self) -> bool {
+        false
+    }
+
     /// The process list shows the connection as a dump in this state.
     fn show_dump(&self, state: &'static str) {
         let _ = state;

@@ -9,7 +9,7 @@ use cohort_protocol::{
     BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, OkInfo, Packet, PreparedReply, ResultEncoding,
     ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
 };
-use cohort_replication::source::DumpRequest;
+use cohort_replication::source::{DumpRequest, MarkedEvents};
 use cohort_types::{ErrorCode, SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
@@ -206,7 +206,11 @@ fn dump_request(
         let text = "Binary log is not open";
         return Err(SqlError::new(ErrorCode::MasterFatalErrorReadingBinlog, text));
     }
-    DumpRequest::read(dump, &|name| session.user_variable(name))
+    let mut request = DumpRequest::read(dump, &|name| session.user_variable(name))?;
+    if session.skips_marked_events() {
+        request.marked = MarkedEvents::Skip;
+    }
+    Ok(request)
 }
 
 /// COM_REFRESH: a FLUSH statement for each bit, and the answer of the last or of the one that failed.

@@ -309,6 +309,10 @@ impl Session for SqlSession {
         (!value.is_null()).then(|| value.to_text())
     }
 
+    fn skips_marked_events(&self) -> bool {
+        self.session.vars().flag(VarId::SkipReplication)
+    }
+
     fn show_dump(&self, state: &'static str) {
         if self.process.command() != cohort_exec::Command::BinlogDump {
             let now_us = self.session.database().clock.wall_us();

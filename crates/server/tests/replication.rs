@@ -311,3 +311,46 @@ fn a_second_replica_of_the_same_number_ends_the_first_and_kill_ends_a_dump() {
     // Killed, or told so.
     let _ = second.wait_with_output();
 }
+
+#[test]
+fn a_replica_that_stops_reading_is_cut_and_slows_nobody_and_its_files_stay() {
+    let cohort = Cohort::new(&["--net-write-timeout=2"]);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v LONGBLOB)");
+    let mut follower = Command::new("mariadb-binlog")
+        .args(["--no-defaults", "--read-from-remote-server", "--host=127.0.0.1", "--user=root"])
+        .args([&format!("--port={}", cohort.port), "--stop-never", "--stop-never-slave-server-id=77"])
+        .args(["--result-file=/dev/null", "binlog.000001"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("installed");
+    let is_dumping = || cohort.sql("SHOW PROCESSLIST").contains("Binlog Dump");
+    let end = Instant::now() + Duration::from_secs(10);
+    while !is_dumping() {
+        assert!(Instant::now() < end, "it never connects");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &follower.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    };
+    signal("-STOP");
+    let start = Instant::now();
+    for n in 0..12 {
+        cohort.sql(&format!("INSERT INTO shop.t VALUES ({n}, REPEAT('x', 4000000)); FLUSH BINARY LOGS"));
+    }
+    let took = start.elapsed();
+    cohort.sql("PURGE BINARY LOGS TO 'binlog.000010'");
+    let held = cohort.sql("SHOW BINARY LOGS").contains("binlog.000009");
+    assert!(held || !is_dumping(), "a file was purged under its reader");
+    let end = Instant::now() + Duration::from_secs(20);
+    while is_dumping() {
+        assert!(Instant::now() < end, "it is not cut; the inserts took {took:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal("-CONT");
+    cohort.sql("PURGE BINARY LOGS TO 'binlog.000010'");
+    assert!(!cohort.sql("SHOW BINARY LOGS").contains("binlog.000009"));
+    // Cut off, or killed now.
+    let _ = follower.kill();
+    let _ = follower.wait();
+}

@@ -8,7 +8,7 @@
 //!
 //! # Invariants
 //!
-//! - The file being read, and all behind it, are pinned (I7).
+//! - The file being read, and all behind it, are kept from purge (I7).
 //! - What is sent comes from [`Feed`], so it is hardened (I3).
 //! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own dump.
 //!

@@ -65,7 +65,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The next event is the one at `pos`. The caller pins its file.
+    /// The next event is the one at `pos`. The caller keeps its file from purge.
     pub fn new(files: Arc<Materialiser>, pos: BinlogPos) -> Feed {
         let offset = pos.offset.max(MAGIC.len() as u64);
         Feed { files, pos: BinlogPos { file: pos.file, offset }, run: Run::None, buf: Vec::new(), open: None }
