@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
 use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
-use cohort_locks::LockTable;
+use cohort_locks::{LockTable, Wakeups};
 use cohort_log::{Log, LogError, Room};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
@@ -315,11 +315,14 @@ impl CommitEnv for ServerEnv {
     type Boundary = Boundary;
     type Error = LogError;
 
-    fn order(&self, batch: &mut [Ordered<Trx>]) {
+    type Wakeups = Wakeups;
+
+    fn order(&self, batch: &mut [Ordered<Trx>]) -> Wakeups {
         // A panic here would leave transactions that are ordered and not applied: the process must not live on (I6).
         let guard = AbortOnPanic;
         let began_ns = self.now_ns();
         self.apply(batch);
+        let mut wakeups = Wakeups::default();
         let is_early = self.is_early_release.load(Ordering::Relaxed);
         for ordered in batch.iter_mut() {
             let seq = ordered.seq();
@@ -328,24 +331,27 @@ impl CommitEnv for ServerEnv {
             trx.depends_on = trx.request.locks.depends_on();
             // What is staged is not applied yet: nobody may get at these rows before.
             if is_early && trx.staged.is_empty() {
-                self.locks.release_early(&mut trx.request.locks, seq);
+                wakeups.append(self.locks.release_early(&mut trx.request.locks, seq));
             }
         }
         self.time_order(batch, began_ns);
         std::mem::forget(guard);
+        wakeups
     }
 
-    fn apply_staged(&self, trx: &mut Ordered<Trx>) {
+    fn apply_staged(&self, trx: &mut Ordered<Trx>) -> Wakeups {
         let guard = AbortOnPanic;
         let seq = trx.seq();
         let trx = trx.get_mut();
         for (_, staged) in trx.staged.drain(..) {
             staged.apply();
         }
-        if self.is_early_release.load(Ordering::Relaxed) {
-            self.locks.release_early(&mut trx.request.locks, seq);
-        }
+        let wakeups = match self.is_early_release.load(Ordering::Relaxed) {
+            true => self.locks.release_early(&mut trx.request.locks, seq),
+            false => Wakeups::default(),
+        };
         std::mem::forget(guard);
+        wakeups
     }
 
     fn boundary(&self, last: CommitSeq) -> Boundary {

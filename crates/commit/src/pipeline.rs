@@ -180,26 +180,26 @@ impl<E: CommitEnv> Pipeline<E> {
         };
         let mut queue = self.order.lock();
         // Often the previous holder has ordered it already.
-        if self.ordered().0 < seq.0 {
-            self.order_arrivals(&mut queue);
-        }
+        let wakeups = if self.ordered().0 < seq.0 { self.order_arrivals(&mut queue) } else { None };
         let queued = queue.len();
         drop(queue);
+        drop(wakeups);
         self.pace.queued(queued);
         self.env.reached(Point::After(Stage::Order));
         seq
     }
 
-    fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) {
+    fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) -> Option<E::Wakeups> {
         let start = queue.len();
         queue.append(&mut self.arrivals.lock().waiting);
-        self.order_batch(&mut queue[start..]);
+        self.order_batch(&mut queue[start..])
     }
 
-    fn order_batch(&self, batch: &mut [Ordered<E::Trx>]) {
-        let Some(last) = batch.last().map(Ordered::seq) else { return };
-        self.env.order(batch);
+    fn order_batch(&self, batch: &mut [Ordered<E::Trx>]) -> Option<E::Wakeups> {
+        let last = batch.last().map(Ordered::seq)?;
+        let wakeups = self.env.order(batch);
         self.ordered.store(last.0, Ordering::Release);
+        Some(wakeups)
     }
 
     /// Gives a transaction whose writes are staged its place, and hardens it before engines take them in: at return it is applied and on
@@ -217,14 +217,15 @@ impl<E: CommitEnv> Pipeline<E> {
             queue.push(trx.order(seq));
             seq
         };
-        self.order_batch(&mut queue[start..]);
+        let wakeups = self.order_batch(&mut queue[start..]);
         self.env.reached(Point::After(Stage::Order));
         let spare = std::mem::take(&mut leader.spare);
         let mut group = self.take_group(&mut queue, spare);
         self.harden(&mut group)?;
-        self.env.apply_staged(group.last_mut().expect("it was just queued"));
+        let more = self.env.apply_staged(group.last_mut().expect("it was just queued"));
         let boundary = self.env.boundary(seq);
         drop(queue);
+        drop((wakeups, more));
         leader.spare = self.put_behind(group, boundary);
         let done = self.let_out();
         drop(leader);
@@ -416,7 +417,7 @@ impl<E: CommitEnv> Pipeline<E> {
             return Err(Stopped);
         }
         let mut queue = self.order.lock();
-        self.order_arrivals(&mut queue);
+        let wakeups = self.order_arrivals(&mut queue);
         let last = self.ordered();
         if !queue.is_empty() {
             let mut group = self.take_group(&mut queue, Vec::new());
@@ -426,6 +427,7 @@ impl<E: CommitEnv> Pipeline<E> {
         }
         let result = work(last);
         drop(queue);
+        drop(wakeups);
         let done = self.let_out();
         drop(leader);
         self.acknowledge(done);

@@ -16,13 +16,14 @@ pub trait CommitEnv: Send + Sync {
     /// Why the log failed.
     type Error: Clone + Send;
 
+    /// Who was given a lock at the order stage; woken when it is dropped, with the order stage free again.
+    type Wakeups;
+
     /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once; must not fail or block.
-    fn order(&self, batch: &mut [Ordered<Self::Trx>]);
+    fn order(&self, batch: &mut [Ordered<Self::Trx>]) -> Self::Wakeups;
 
     /// Order stage is held, the transaction is hardened: engines take in what they have ready on the side, its locks go. Must not fail.
-    fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) {
-        let _ = trx;
-    }
+    fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) -> Self::Wakeups;
 
     /// Order stage is held and everything ordered is in the group that ends with `last`.
     fn boundary(&self, last: CommitSeq) -> Self::Boundary;

@@ -28,10 +28,13 @@ impl CommitEnv for Counters {
     type Trx = u64;
     type Boundary = CommitSeq;
     type Error = &'static str;
+    type Wakeups = ();
 
     fn order(&self, batch: &mut [Ordered<u64>]) {
         self.applied.lock().extend(batch.iter().map(|trx| trx.seq().0));
     }
+
+    fn apply_staged(&self, _trx: &mut Ordered<u64>) {}
 
     fn boundary(&self, last: CommitSeq) -> CommitSeq {
         assert_eq!(self.applied.lock().last(), Some(&last.0), "the boundary is the newest applied state");

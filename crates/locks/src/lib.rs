@@ -23,4 +23,4 @@ mod table;
 
 pub use mode::{MetadataMode, NameKey, RowMode};
 pub use owner::{KillFlag, KillLevel, LockOwner};
-pub use table::{Blocking, Granted, LockError, LockStats, LockTable, WaitLimit};
+pub use table::{Blocking, Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};

@@ -112,6 +112,24 @@ fn wake(owners: &[Arc<Owner>]) {
     }
 }
 
+/// Sleepers that were given their lock. They are woken when this is dropped: waking costs a system call each, and a thread that is woken may take the
+/// processor at once, so it is not done under a lock that it needs next.
+#[derive(Default)]
+pub struct Wakeups(Vec<Arc<Owner>>);
+
+impl Wakeups {
+    /// Takes over those of another.
+    pub fn append(&mut self, mut other: Wakeups) {
+        self.0.append(&mut other.0);
+    }
+}
+
+impl Drop for Wakeups {
+    fn drop(&mut self) {
+        wake(&self.0);
+    }
+}
+
 impl LockTable {
     /// An empty table. `seed` keys the hash of row keys; `blocking` is told about sleeping threads.
     pub fn new(seed: u64, blocking: Option<Arc<dyn Blocking>>) -> Arc<LockTable> {
@@ -292,22 +310,24 @@ impl LockTable {
     }
 
     /// At order: all row locks go now; each row remembers `seq` until [`LockTable::set_hardened`] has passed
-    /// it. Metadata locks stay.
-    pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) {
-        self.release_rows(owner, Some(seq));
+    /// it. Metadata locks stay. Who got a lock by this is woken when the answer is dropped.
+    pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {
+        self.release_rows(owner, Some(seq))
     }
 
-    fn release_rows(&self, owner: &mut LockOwner, seq: Option<CommitSeq>) {
+    fn release_rows(&self, owner: &mut LockOwner, seq: Option<CommitSeq>) -> Wakeups {
+        let mut wakeups = Wakeups::default();
         for key in owner.rows.drain(..) {
-            wake(&self.rows.release(key, &owner.shared, seq));
+            wakeups.0.append(&mut self.rows.release(key, &owner.shared, seq));
         }
         owner.rows.shrink_to(64);
         owner.shared.weight.store(0, Ordering::Relaxed);
+        wakeups
     }
 
     /// At rollback, or at publish: all row and metadata locks go.
     pub fn release_all(&self, owner: &mut LockOwner) {
-        self.release_rows(owner, None);
+        drop(self.release_rows(owner, None));
         self.unlock_names(owner);
         owner.shared.waited_for.store(false, Ordering::SeqCst);
     }

@@ -265,7 +265,8 @@ fn a_wait_ends_at_its_limit() {
             meta(&table, &mut b, "t", MetadataMode::SharedRead, WaitLimit::For(limit)),
             Err(LockError::Timeout)
         );
-        assert!((100..160).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+        // A busy machine may wake it late, never early.
+        assert!((100..5000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     }
     let stats = table.stats();
     assert_eq!((stats.timeouts, stats.row_waits, stats.row_waits_current), (6, 3, 0));
