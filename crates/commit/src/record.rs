@@ -157,6 +157,8 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
+    use cohort_vfs::{Rng, SeededRng};
+
     use super::*;
 
     #[test]
@@ -179,6 +181,39 @@ mod tests {
         for len in 0..64 {
             let bytes: Vec<u8> = (0..len).map(|n| (n * 37 + 11) as u8).collect();
             assert!(decode_commit(&bytes).is_err());
+        }
+    }
+
+    /// A record's checksum says that it is whole, not that we wrote it: whatever it holds gives a record or an error.
+    #[test]
+    fn any_payload_is_decoded_or_refused() {
+        const SEED: u64 = 22;
+        let rng = SeededRng::new(SEED);
+        let mut whole = Vec::new();
+        whole.put_u64(7);
+        whole.put_u64(8);
+        whole.put_u64(6);
+        whole.put_lenenc(2);
+        whole.extend_from_slice(&[1, 0]);
+        whole.put_lenenc_bytes(b"redo of an engine");
+        whole.extend_from_slice(&[0, 1]);
+        whole.put_lenenc_bytes(b"redo-1-2");
+        whole.put_u64(4711);
+        whole.put_u32(42);
+        StreamOut::encode_chunks(&[], &mut whole);
+        whole.extend_from_slice(b"binlog bytes");
+        assert_eq!(decode_commit(&whole).expect("well-formed").redo.len(), 2);
+        for _ in 0..20_000 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + rng.below(4) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = rng.next_u64() as u8;
+            }
+            bytes.truncate(1 + rng.below(bytes.len() as u64) as usize);
+            // Only that it returns.
+            let _ = decode_commit(&bytes);
+            let _ = Checkpoint::decode(&bytes);
+            let _ = decode_released(&bytes);
         }
     }
 }

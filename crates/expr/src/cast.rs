@@ -25,7 +25,9 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
     let ty = match to {
         CastType::Signed | CastType::Unsigned => {
             let unsigned = to == CastType::Unsigned;
-            let digits = if unsigned && !operand.ty_cow().unsigned {
+            let is_natural =
+                matches!(operand, Expr::Const(c) if matches!(c.value, Value::Int(0..) | Value::UInt(_)));
+            let digits = if unsigned && !operand.ty_cow().unsigned && !is_natural {
                 // A negative number keeps its 64 bits.
                 20
             } else if operand.ty_cow().class() == TypeClass::Int {
