@@ -40,8 +40,8 @@ fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
 fn sysbench_runs_all_of_its_workloads_at_every_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &["--max-connections=600"]);
-    // A bounded number of events, or ten seconds.
-    let share = ["--time=10", long_or("--events=0", "--events=1500")];
+    // A bounded number of events, three seconds at most; or ten seconds.
+    let share = long_or(["--time=10", "--events=0"], ["--time=3", "--events=1500"]);
     let mut done = String::new();
     for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
         let tables = ["--tables=2", "--table-size=5000", mode];
