@@ -20,7 +20,7 @@ use cohort_base::CommitSeq;
 use cohort_catalog::Catalog;
 use cohort_config::{Counter, VarId};
 use cohort_expr::{EvalContext, ExprType};
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
@@ -578,7 +578,7 @@ fn lock_for_write(
     ctx.trx.check_writable()?;
     guards::check_read_only(ctx.session)?;
     let open = ctx.trx.open_table(table)?;
-    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+    ctx.trx.pass_global_lock()?;
     ctx.trx.lock_name(&open.table_key, MetadataMode::SharedWrite)?;
     let catalog = ctx.db.catalog.read();
     crate::ddl::check_access(ctx.session, &catalog, privilege, table)?;

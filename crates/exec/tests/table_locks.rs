@@ -120,6 +120,36 @@ fn who_waits_for_the_session_does_not_hold_it_up() {
 }
 
 #[test]
+fn a_deadlock_with_a_transaction_is_the_sessions_to_solve() {
+    let (_server, mut a, mut b) = two_sessions();
+    for session in [&mut a, &mut b] {
+        session.ok("SET lock_wait_timeout = 20");
+    }
+    b.ok("BEGIN");
+    b.ok("INSERT INTO two VALUES (1)");
+    let waiting = std::thread::spawn(move || a.ok("LOCK TABLES one READ, two READ"));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    b.ok("INSERT INTO one VALUES (1)");
+    assert!(!waiting.is_finished());
+    b.ok("COMMIT");
+    waiting.join().expect("it gets the locks in the end");
+}
+
+#[test]
+fn a_transaction_that_waits_for_a_row_does_not_keep_a_backup_waiting() {
+    let (_server, mut a, mut b) = two_sessions();
+    b.ok("INSERT INTO one VALUES (1)");
+    b.ok("BEGIN");
+    b.ok("UPDATE one SET id = 2 WHERE id = 1");
+    a.ok("FLUSH TABLES WITH READ LOCK");
+    a.ok("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    assert_eq!(a.run("SELECT * FROM one"), "id\n1\n");
+    refused(&mut b, "COMMIT", "1205");
+    a.ok("UNLOCK TABLES");
+    b.ok("INSERT INTO one VALUES (3)");
+}
+
+#[test]
 fn unlock_tables_ends_a_transaction_only_after_lock_tables() {
     let (_server, mut a, _b) = two_sessions();
     a.ok("BEGIN");

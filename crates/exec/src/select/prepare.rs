@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table};
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
 use crate::ddl::check_access;
@@ -33,7 +33,7 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
     // Rows that are locked for a change count as a change, as in MariaDB.
     if plan.locks_rows() {
         check_read_only(ctx.session)?;
-        ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+        ctx.trx.pass_global_lock()?;
     }
     for table in &tables {
         let open = ctx.trx.open_table(table)?;

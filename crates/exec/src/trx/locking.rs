@@ -78,7 +78,7 @@ impl SessionTrx {
     pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
         let open = self.open_table(table)?;
         if mode != MetadataMode::SharedRead {
-            self.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+            self.pass_global_lock()?;
         }
         self.lock_name(&open.schema_key, MetadataMode::SharedRead)?;
         self.lock_name(&open.table_key, mode)

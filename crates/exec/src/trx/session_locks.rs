@@ -7,8 +7,9 @@
 //! | LOCK TABLES .. WRITE | `Exclusive` | `SharedWrite` |
 //! | FLUSH TABLES WITH READ LOCK | | `SharedNoWrite` |
 //!
-//! Every statement that writes holds `SharedWrite` on the server until it ends, and every commit from its start until it is published: so
-//! under FLUSH TABLES WITH READ LOCK nothing is written and nothing commits, while open transactions stay open.
+//! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL statement; a statement that
+//! writes only passes that lock before it begins. So under FLUSH TABLES WITH READ LOCK nothing commits and no write begins, while open
+//! transactions stay open; and whoever waits for that lock waits for commits alone, which wait for no row.
 //!
 //! # A session that has locked tables
 //! Its transactions do not lock names that the session holds (they would wait behind those who wait for the session); other tables are refused to it. Before its locks go, or a DDL
@@ -18,12 +19,16 @@
 //! Aliases: a table is locked by its name, and usable under any alias.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cohort_locks::{LockOwner, MetadataMode, NameKey, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
 use crate::trx::locking::lock_error;
+
+/// A session that locks tables begins again after so many deadlocks; then it gives up.
+const DEADLOCK_ATTEMPTS: u32 = 100;
 
 /// How LOCK TABLES locks a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,16 +128,35 @@ impl SessionTrx {
             };
             names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
         }
-        for (name, mode) in names {
-            if let Err(error) = self.lock_for_session(&name, mode) {
-                self.unlock_tables()?;
-                return Err(error);
-            }
-        }
+        self.lock_all_for_session(&names)?;
         if let Some(locks) = &mut self.session_locks {
             locks.tables = tables;
         }
         Ok(())
+    }
+
+    /// Takes all, or none. A deadlock with transactions that go through the same tables in another order is nobody's fault: the
+    /// session gives back what it has so far and begins again.
+    fn lock_all_for_session(&mut self, names: &[(NameKey, MetadataMode)]) -> SqlResult<()> {
+        for attempt in 1.. {
+            let taken = names.iter().try_for_each(|(name, mode)| self.lock_for_session(name, *mode));
+            let Err(error) = taken else { break };
+            names.iter().for_each(|(name, _)| self.unlock_for_session(name));
+            if error.code != ErrorCode::LockDeadlock || attempt == DEADLOCK_ATTEMPTS {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn unlock_for_session(&mut self, name: &NameKey) {
+        let Some(locks) = &mut self.session_locks else { return };
+        if *name != NameKey::Global || !locks.is_global {
+            self.db.locks.unlock_name(&mut locks.owner, name);
+        }
+        if locks.tables.is_empty() && !locks.is_global {
+            self.session_locks = None;
+        }
     }
 
     /// FLUSH TABLES WITH READ LOCK.
@@ -140,7 +164,7 @@ impl SessionTrx {
         if self.has_locked_tables() {
             return Err(active_locks());
         }
-        self.lock_for_session(&NameKey::Global, MetadataMode::SharedNoWrite)?;
+        self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])?;
         self.session_locks.as_mut().expect("locked above").is_global = true;
         Ok(())
     }
@@ -157,24 +181,39 @@ impl SessionTrx {
 
     /// Gives back what LOCK TABLES locked.
     pub(crate) fn unlock_tables(&mut self) -> SqlResult<()> {
+        if !self.has_locked_tables() {
+            return Ok(());
+        }
         self.publish_own()?;
-        let db = &self.db;
         let Some(locks) = &mut self.session_locks else { return Ok(()) };
-        locks.tables.clear();
-        db.locks.unlock_names(&mut locks.owner);
+        let tables = std::mem::take(&mut locks.tables);
         if !locks.is_global {
             self.session_locks = None;
             return Ok(());
         }
-        // Only READ locks can be beside it, and nobody can have taken the server's name for writing in between: whoever
-        // waits for that waits again.
-        self.lock_for_session(&NameKey::Global, MetadataMode::SharedNoWrite)
+        for (schema, table) in tables.into_keys() {
+            let (schema, table): (Arc<str>, Arc<str>) = (schema.into(), table.into());
+            self.db.locks.unlock_name(&mut locks.owner, &NameKey::Table(schema.clone(), table));
+            self.db.locks.unlock_name(&mut locks.owner, &NameKey::Schema(schema));
+        }
+        Ok(())
     }
 
     /// UNLOCK TABLES: all that the session holds.
     pub(crate) fn unlock_all(&mut self) -> SqlResult<()> {
         self.publish_own()?;
         self.session_locks = None;
+        Ok(())
+    }
+
+    /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for it.
+    pub(crate) fn pass_global_lock(&mut self) -> SqlResult<()> {
+        if self.holder_of(&NameKey::Global, MetadataMode::SharedWrite)? == Holder::Session {
+            return Ok(());
+        }
+        self.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+        let (db, active, _) = self.parts();
+        db.locks.unlock_name(&mut active.locks, &NameKey::Global);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::EngineTrx;
-use cohort_locks::{KillFlag, LockOwner, NameKey};
+use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
@@ -169,9 +169,8 @@ impl SessionTrx {
                     self.undo_failed(&error);
                     return Err(error);
                 }
-                match active.ends {
-                    Ends::WithStatement => drop(self.commit()?),
-                    Ends::Explicitly => self.db.locks.unlock_name(&mut active.locks, &NameKey::Global),
+                if active.ends == Ends::WithStatement {
+                    self.commit()?;
                 }
                 Ok(value)
             }
@@ -190,10 +189,7 @@ impl SessionTrx {
             _ => false,
         };
         let undone = match &mut self.active {
-            Some(active) if active.ends == Ends::Explicitly && !whole => {
-                self.db.locks.unlock_name(&mut active.locks, &NameKey::Global);
-                active.rollback_statement()
-            }
+            Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
             _ => return self.rollback(),
         };
         // The binlog cache cannot go back: what it would log is not what the engines hold.
