@@ -48,7 +48,7 @@ pub(crate) fn log(log: &ErrorLog, files: &Materialiser) -> SemiSyncLog {
     })
 }
 
-/// `Rpl_semi_sync_master_*`
+/// `Rpl_semi_sync_master_*`, and how many replicas there are.
 pub(crate) struct SemiSyncStatus(pub Arc<Source>);
 
 impl StatusSource for SemiSyncStatus {
@@ -75,6 +75,7 @@ impl StatusSource for SemiSyncStatus {
         put("yes_tx", counters.yes_tx);
         let word = |is_on| if is_on { "ON" } else { "OFF" }.to_owned();
         out.push(("Rpl_semi_sync_master_status".to_owned(), word(counters.is_on)));
+        out.push(("Slaves_connected".to_owned(), self.0.hosts().len().to_string()));
         out.push(("Rpl_semi_sync_slave_send_ack".to_owned(), "0".to_owned()));
         out.push(("Rpl_semi_sync_slave_status".to_owned(), word(false)));
     }
