@@ -169,8 +169,8 @@ impl Participant for CatalogStore {
         0
     }
 
-    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
-        self.apply(redo)
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
+        redo.iter().try_for_each(|redo| self.apply(redo))
     }
 }
 

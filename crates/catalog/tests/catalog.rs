@@ -104,7 +104,7 @@ fn a_checkpoint_survives_and_damage_is_refused() {
 
     let reopened = open(&fs).expect("opens");
     assert_eq!((reopened.durable_lsn(), &**reopened.current().read()), (Lsn(500), &*before));
-    reopened.replay(&CatalogChange::encode(&changes())).expect("replays what it has");
+    reopened.replay(&[CatalogChange::encode(&changes())]).expect("replays what it has");
     assert_eq!(reopened.current().read().to_changes(), before.to_changes(), "replay is idempotent");
 
     let file = fs.open(Path::new("/data/catalog"), OpenMode::Write).expect("opens");

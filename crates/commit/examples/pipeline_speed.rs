@@ -48,7 +48,7 @@ impl Participant for Sink {
         0
     }
 
-    fn replay(&self, _redo: &Redo) -> Result<(), EngineError> {
+    fn replay(&self, _redo: &[Redo]) -> Result<(), EngineError> {
         Ok(())
     }
 }

@@ -12,6 +12,7 @@
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
+//! | `replay` | redo given to the participants beside that pass |
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their lines in SHOW STATUS |
@@ -25,6 +26,7 @@ mod pipeline;
 mod purge;
 mod record;
 mod recovery;
+mod replay;
 mod request;
 mod seam;
 mod stage;

@@ -32,6 +32,7 @@ use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::coordinator::Unreleased;
 use crate::record::{self, Checkpoint, RedoRef};
+use crate::replay::Replay;
 use crate::request::SpilledRedo;
 
 /// Rows of the recovery table.
@@ -138,8 +139,9 @@ pub struct Scene<'a> {
 pub type OpenBinlog<'a> =
     &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
 
-struct Pass<'a> {
+struct Pass<'a, 'scope> {
     scene: &'a Scene<'a>,
+    replay: Replay<'scope>,
     files: Option<BinlogFiles>,
     opened: Option<cohort_binlog::Recovered>,
     found: Recovered,
@@ -179,37 +181,18 @@ pub fn recover(
         cut,
         ..Recovered::default()
     };
-    let mut pass = Pass {
-        scene,
-        files,
-        opened,
-        found,
-        binlog_end: (same_name && synced.file > 0).then_some(synced),
-        spilled: Vec::new(),
-    };
-    let mut end = start;
-    while let Some(r) = log.next()? {
-        end = r.end;
-        match r.kind {
-            record::COMMIT => {
-                let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
-                pass.commit(r.lsn, &commit, same_name)?;
-            }
-            record::BINLOG => {
-                let mut reader = Reader::new(r.payload);
-                let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
-                pass.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
-            }
-            record::RELEASED => {}
-            other => {
-                return Err(refused(Row::Unknown, format!("log record kind {} at LSN {}", other.0, r.lsn)));
-            }
-        }
-    }
-    pass.found.log_bytes = end.0 - start.0;
-    let is_new = log.opened() == Opened::Created;
-    pass.check_ends(end, end_on_disk, is_new)?;
-    pass.finish()
+    std::thread::scope(|scope| {
+        let pass = Pass {
+            scene,
+            replay: Replay::start(scope, scene.participants),
+            files,
+            opened,
+            found,
+            binlog_end: (same_name && synced.file > 0).then_some(synced),
+            spilled: Vec::new(),
+        };
+        pass.run(log, start, same_name, end_on_disk)
+    })
 }
 
 /// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log knows, and ends the log before it. What the log
@@ -261,7 +244,43 @@ fn refused(row: Row, what: String) -> RecoveryError {
     RecoveryError::Refused { row, what, cure }
 }
 
-impl Pass<'_> {
+impl Pass<'_, '_> {
+    /// Reads the log from `start` to its end.
+    fn run(
+        mut self,
+        log: &mut Recovery,
+        start: Lsn,
+        same_name: bool,
+        end_on_disk: Option<BinlogPos>,
+    ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
+        let mut end = start;
+        while let Some(r) = log.next()? {
+            end = r.end;
+            match r.kind {
+                record::COMMIT => {
+                    let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
+                    self.commit(r.lsn, &commit, same_name)?;
+                }
+                record::BINLOG => {
+                    let mut reader = Reader::new(r.payload);
+                    let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
+                    self.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
+                }
+                record::RELEASED => {}
+                other => {
+                    return Err(refused(
+                        Row::Unknown,
+                        format!("log record kind {} at LSN {}", other.0, r.lsn),
+                    ));
+                }
+            }
+        }
+        self.found.log_bytes = end.0 - start.0;
+        let is_new = log.opened() == Opened::Created;
+        self.check_ends(end, end_on_disk, is_new)?;
+        self.finish()
+    }
+
     fn commit(
         &mut self,
         lsn: Lsn,
@@ -282,7 +301,7 @@ impl Pass<'_> {
             match lsn < participant.durable_lsn() {
                 true => self.found.skipped += 1, // Row::Skip
                 false => {
-                    participant.replay(&self.redo_bytes(redo)?)?; // Row::Replay
+                    self.replay.add(*id, self.redo_bytes(redo)?)?; // Row::Replay
                     self.found.replayed += 1;
                 }
             }
@@ -368,6 +387,7 @@ impl Pass<'_> {
     }
 
     fn finish(mut self) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
+        self.replay.finish()?;
         if let (Some(files), Some(opened)) = (&mut self.files, &self.opened) {
             let recovered = files.finish_recovery(self.binlog_end, opened)?;
             self.found.gtids = recovered.gtid_state;

@@ -192,7 +192,7 @@ fn checkpoint_and_replay(harness: &dyn Harness) {
     let found = scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0;
     assert!(["a=2 b=1", "a=3 b=1 c=3"].contains(&found.as_str()), "{found}");
     for redo in &log {
-        engine.replay(redo).expect("replays");
+        engine.replay(std::slice::from_ref(redo)).expect("replays");
     }
     assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=3 b=1 c=3");
     assert!(engine.unflushed_bytes() > 0, "replayed redo is not durable yet");

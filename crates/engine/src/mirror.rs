@@ -71,8 +71,9 @@ impl Participant for Mirror {
         self.first.unflushed_bytes().max(self.second.unflushed_bytes())
     }
 
-    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
-        let (first, second) = split(redo)?;
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
+        let halves = redo.iter().map(split).collect::<Result<Vec<_>, _>>()?;
+        let (first, second): (Vec<Redo>, Vec<Redo>) = halves.into_iter().unzip();
         self.first.replay(&first)?;
         self.second.replay(&second)
     }

@@ -259,10 +259,10 @@ impl Participant for ReferenceEngine {
         self.shared.store.read().unflushed_bytes
     }
 
-    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         let mut store = self.shared.store.write();
         let seq = store.applied;
-        store.apply(seq, &redo.bytes, seq)
+        redo.iter().try_for_each(|redo| store.apply(seq, &redo.bytes, seq))
     }
 }
 

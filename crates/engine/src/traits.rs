@@ -172,8 +172,8 @@ pub trait Participant: Send + Sync {
     /// Bytes of redo that are applied and not durable yet: when this grows too large the checkpointer acts.
     fn unflushed_bytes(&self) -> u64;
 
-    /// Does a transaction again. Called in log order from `durable_lsn()` or earlier.
-    fn replay(&self, redo: &Redo) -> Result<(), EngineError>;
+    /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by one thread at a time.
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
 }
 
 /// Redo that waits beside the data to be taken in at once. Dropped without that, nothing of it stays.

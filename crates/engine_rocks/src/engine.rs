@@ -234,8 +234,8 @@ impl Participant for RocksEngine {
         self.property("rocksdb.cur-size-all-mem-tables")
     }
 
-    fn replay(&self, redo: &Redo) -> Result<(), EngineError> {
-        self.write(redo::join(&[redo])?)
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
+        self.write(redo::join(&redo.iter().collect::<Vec<_>>())?)
     }
 }
 

@@ -19,6 +19,8 @@ use cohort_base::{Lsn, Reader};
 
 /// Size of the header.
 pub(crate) const HEADER_BYTES: u64 = 32;
+/// Where the header has its LSN.
+pub(crate) const LSN_AT: usize = 8;
 /// Records start at multiples of this.
 pub(crate) const ALIGN_BYTES: u64 = 8;
 /// Generations are below this.
