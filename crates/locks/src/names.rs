@@ -94,6 +94,13 @@ impl Names {
     }
 }
 
+impl Names {
+    /// Whether somebody waits for the server's name, or holds more than `SharedWrite` of it.
+    pub fn is_global_guarded(&self) -> bool {
+        self.global.word.load(Ordering::Acquire) & GUARDED != 0
+    }
+}
+
 impl Name {
     fn new(key: NameKey) -> Name {
         Name { key, word: AtomicU64::new(0), queue: Mutex::new(Queue::new()) }

@@ -342,6 +342,11 @@ impl LockTable {
         owner.shared.waited_for.load(Ordering::SeqCst)
     }
 
+    /// Whether who asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for those who only want to know.
+    pub fn is_global_guarded(&self) -> bool {
+        self.names.is_global_guarded()
+    }
+
     /// Takes a metadata lock, or strengthens the one held.
     pub fn lock_name(
         &self,

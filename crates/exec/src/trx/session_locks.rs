@@ -208,6 +208,9 @@ impl SessionTrx {
 
     /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for it.
     pub(crate) fn pass_global_lock(&mut self) -> SqlResult<()> {
+        if self.session_locks.is_none() && !self.db.locks.is_global_guarded() {
+            return Ok(());
+        }
         if self.holder_of(&NameKey::Global, MetadataMode::SharedWrite)? == Holder::Session {
             return Ok(());
         }
