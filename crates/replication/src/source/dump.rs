@@ -12,6 +12,11 @@
 //! - What is sent comes from [`Feed`], so it is hardened (I3).
 //! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own dump.
 //!
+//! # Deliberately missing
+//!
+//! A semi-synchronous replica that connects with some domains behind and others not may not be asked to acknowledge the last group it
+//! lacked, if a group that it has follows in the log; the next one it is sent makes up for it.
+//!
 //! # On failure
 //!
 //! An error goes to the replica as its last packet; a broken or stuck connection ends the dump in silence.
