@@ -75,6 +75,7 @@ fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
         let _ = load.wait();
         assert_equal(&cohort, &replica);
     }
+    replica.wait_until_connected();
     let status = replica.status();
     assert!(
         status.contains("Slave_IO_Running: Yes") && status.contains("Slave_SQL_Running: Yes"),

@@ -12,11 +12,6 @@
 //! - What is sent comes from [`Feed`], so it is hardened (I3).
 //! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own dump.
 //!
-//! # Deliberately missing
-//!
-//! A semi-synchronous replica that connects with some domains behind and others not may not be asked to acknowledge the last group it
-//! lacked, if a group that it has follows in the log; the next one it is sent makes up for it.
-//!
 //! # On failure
 //!
 //! An error goes to the replica as its last packet; a broken or stuck connection ends the dump in silence.
@@ -283,6 +278,8 @@ impl<'a> Dump<'a> {
                 self.observer.state(DumpState::Sending);
                 return Ok(Some(step));
             }
+            // An answer may have come meanwhile.
+            self.note_caught_up();
             if self.request.heartbeat.is_some_and(|period| alive.elapsed() >= period) {
                 let beat = made_up::heartbeat(self.server, &self.file_name, self.feed.position(), self.sum);
                 out.event(self.header(), &beat)?;
@@ -387,15 +384,29 @@ impl<'a> Dump<'a> {
             return None;
         }
         let (mut offset, mut group, mut last) = (at.offset, self.group, None);
+        // While the replica catches up, some groups will not be sent.
+        let mut probe = (!self.filter.is_open()).then(|| self.filter.clone());
         for event in split_run(run) {
             offset += event.len() as u64;
             group = self.group_behind(group, event);
+            let is_sent = probe.as_mut().is_none_or(|probe| self.passes(probe, event));
             // Behind a ROTATE the replica's position is in the next file.
-            let counts = group.is_none() && event[4] != EventType::ROTATE.0;
+            let counts = is_sent && group.is_none() && event[4] != EventType::ROTATE.0;
             last = if counts { Some(offset) } else { last };
         }
         let end = BinlogPos { file: at.file, offset: last? };
         self.source.semi_sync().wants_acknowledgement(end).then_some(end.offset)
+    }
+
+    /// Whether a filter lets an event through. An error shows itself when the event is sent.
+    fn passes(&self, filter: &mut Filter, event: &[u8]) -> bool {
+        if event[4] == EventType::GTID.0
+            && let Some(head) = GtidHead::read(event)
+            && filter.gtid(&head, &|| self.source.logged()).is_err()
+        {
+            return false;
+        }
+        filter.event(event, self.sum) == Verdict::Send
     }
 
     /// The group that is open behind an event.

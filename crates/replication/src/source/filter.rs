@@ -96,7 +96,7 @@ pub(crate) enum Verdict {
 }
 
 /// The filter of one dump.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     /// Whether the replica starts by GTID at all.
     pub is_by_gtid: bool,
@@ -120,6 +120,11 @@ impl Filter {
     pub fn by_gtid(is_strict: bool, until: Option<&[Gtid]>) -> Filter {
         let until = until.map(|until| until.iter().map(|gtid| (gtid.domain, *gtid)).collect());
         Filter { is_by_gtid: true, is_strict, until, ..Filter::default() }
+    }
+
+    /// Whether all that comes is sent.
+    pub fn is_open(&self) -> bool {
+        self.wanted.is_empty() && self.until.is_none() && self.skipping.is_none()
     }
 
     /// Whether the replica's position has been reached in all domains.
