@@ -1,20 +1,23 @@
 //! Access path choice: which index of a table to read, and which part of it.
 //!
 //! Costs are in rows read by a scan of the clustered index; a row found through another index costs
-//! [`LOOKUP_COST`]. Without histograms, selectivities are guesses in the field's usual sizes.
+//! [`LOOKUP_COST`], unless the index has all columns that are wanted. One row by a unique key is always best, however small the table: a statement
+//! that locks what it reads locks no other row then. Without histograms, selectivities are guesses in the field's usual sizes.
 
 use std::ops::Bound;
 
-use cohort_catalog::{Index, IndexKind, Table};
+use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, KeyPart, SqlError, SqlResult};
 
 use crate::plan::sargable::{Condition, Sarg};
-use crate::table::{Access, Span, Spans};
+use crate::table::{Access, Columns, Span, Spans};
 
 /// A row through a secondary index: its entry and a point read.
 const LOOKUP_COST: f64 = 3.0;
+/// What one row by a whole unique key costs of what it would else: less than any scan.
+const CONST_COST: f64 = 0.01;
 /// Share of rows that one equality on a part of a non-unique index leaves.
 const EQ_SELECTIVITY: f64 = 0.001;
 /// Share that a range with one bound leaves, and with two.
@@ -55,6 +58,8 @@ pub(super) struct Candidates<'c> {
     /// Conditions whose values are available.
     pub conditions: Vec<&'c Condition>,
     pub wanted: WantedOrder,
+    /// Columns that are read; all of them without.
+    pub columns: Columns,
 }
 
 /// What an index offers.
@@ -177,8 +182,27 @@ impl Candidates<'_> {
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());
+        let is_const = prefix.unique && one_eq;
         let spans = Spans::List(spans_of(prefix.eq, prefix.last));
-        self.choice(n, spans, rows, ordered)
+        let mut choice = self.choice(n, spans, rows, ordered);
+        if is_const {
+            choice.cost *= CONST_COST;
+        }
+        choice
+    }
+
+    /// Whether all columns that are read can be had from the index's entries.
+    fn covers(&self, n: usize) -> bool {
+        let Columns::Some(columns) = &self.columns else { return n == 0 };
+        let parts = || self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
+        let has = |column: &usize| parts().any(|part| part.column == *column && self.is_reversible(part));
+        n == 0 || columns.iter().all(has)
+    }
+
+    fn is_reversible(&self, part: &IndexColumn) -> bool {
+        let column = &self.table.columns[part.column];
+        let key = KeyPart { ty: column.ty.clone(), prefix: part.prefix, nullable: column.nullable };
+        part.prefix.is_none() && key.is_reversible()
     }
 
     fn full_scan(&self, n: usize, entries: f64) -> Choice {
@@ -193,7 +217,7 @@ impl Candidates<'_> {
             }
             _ => rows,
         };
-        let per_row = if n == 0 { 1.0 } else { LOOKUP_COST };
+        let per_row = if self.covers(n) { 1.0 } else { LOOKUP_COST };
         // What has to be sorted is read and handled once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
         let reverse = ordered && self.wanted.descending;

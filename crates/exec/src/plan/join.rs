@@ -148,8 +148,15 @@ impl JoinPlanner<'_> {
             forced: table.forced,
             conditions: usable.into_iter().filter(available).collect(),
             wanted: self.wanted(scope),
+            columns: self.columns(self.scope_table(table)),
         };
         candidates.choose()
+    }
+
+    /// What is read of a table.
+    fn columns(&self, table: &ScopeTable) -> Columns {
+        let needed = &self.input.needed[table.first_slot..table.first_slot + table.columns.len()];
+        columns_of(needed, self.input.locking)
     }
 
     /// The order counts for a single table only; its columns as ordinals.

@@ -15,7 +15,7 @@ use crate::plan::from::all_of;
 use crate::plan::join::entries_of;
 use crate::plan::sargable::{Condition, conditions};
 use crate::plan::select::plan_limit;
-use crate::table::Access;
+use crate::table::{Access, Columns};
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the table.
 pub struct TargetPlan {
@@ -62,6 +62,7 @@ pub fn plan_target(
         forced,
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
         wanted: wanted(&sort, limit.is_some()),
+        columns: Columns::All,
     }
     .choose();
     if choice.ordered {
@@ -70,10 +71,10 @@ pub fn plan_target(
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
 }
 
-/// Under `sql_safe_updates` a key is taken wherever there is one, however small the table.
+/// A key is taken rather than a scan, however small the table: each row that is read is locked. Under `sql_safe_updates` wherever there is one.
 fn entries_for_change(ctx: &PlanContext<'_>, table: &Table) -> u64 {
     let entries = entries_of(ctx, table);
-    if ctx.session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries }
+    if ctx.session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries.max(1 << 16) }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
