@@ -225,10 +225,13 @@ fn mariadb_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, Str
     let mut install = Command::new(find_program(&["mariadb-install-db", "mysql_install_db"])?);
     install.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
     install.args(["--auth-root-authentication-method=normal", "--skip-name-resolve"]);
+    // A mariadbd that starts removes the temporary tables of every other one in the same directory.
+    install.env("TMPDIR", dir);
     let out = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let err = out.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
     install.stdin(Stdio::null()).stdout(out).stderr(err);
     let mut command = Command::new(program);
+    command.env("TMPDIR", dir);
     command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
     command.args(["--server-id=1", "--max-connections=6000", "--log-bin=binlog", "--binlog-format=ROW"]);
     command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--skip-name-resolve"]);

@@ -116,24 +116,18 @@ impl Drop for Cohort {
     }
 }
 
-/// A data directory for MariaDB. On a busy machine its own bootstrap fails now and then: a second try is one.
-fn make_datadir(data: &Path) {
-    let mut said = String::new();
-    for _ in 0..3 {
-        let made = Command::new("mariadb-install-db")
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-            .arg(format!("--datadir={}", data.display()))
-            .args(["--user=root", "--innodb-log-file-size=8M", "--innodb-use-native-aio=0"])
-            .output()
-            .expect("mariadb-install-db is installed");
-        if made.status.success() {
-            return;
-        }
-        said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
-        // It may have made nothing.
-        let _ = std::fs::remove_dir_all(data);
-    }
-    panic!("mariadb-install-db: {said}");
+/// A data directory for MariaDB.
+fn make_datadir(folder: &Path, data: &Path) {
+    let made = Command::new("mariadb-install-db")
+        .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+        .arg(format!("--datadir={}", data.display()))
+        .args(["--user=root", "--innodb-log-file-size=8M", "--innodb-use-native-aio=0"])
+        // A mariadbd that starts removes the temporary tables of every other one in the same directory.
+        .env("TMPDIR", folder)
+        .output()
+        .expect("mariadb-install-db is installed");
+    let said = format!("{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    assert!(made.status.success(), "mariadb-install-db: {said}");
 }
 
 /// A MariaDB of Debian's, small.
@@ -147,9 +141,10 @@ impl Maria {
     pub fn new(options: &[&str]) -> Maria {
         let folder = tempfile::tempdir().expect("made");
         let data = folder.path().join("data");
-        make_datadir(&data);
+        make_datadir(folder.path(), &data);
         let server_id = 2;
         let child = Command::new("mariadbd")
+            .env("TMPDIR", folder.path())
             .args(["--no-defaults", "--user=root", "--skip-networking", "--innodb-use-native-aio=0"])
             .args([
                 "--innodb-log-file-size=8M",

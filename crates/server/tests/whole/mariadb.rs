@@ -23,6 +23,8 @@ impl MariaDb {
         let made = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--auth-root-authentication-method=normal"])
             .args(&own)
+            // A mariadbd that starts removes the temporary tables of every other one in the same directory.
+            .env("TMPDIR", folder)
             .output()
             .expect("MariaDB is installed");
         assert!(made.status.success(), "{}", text(&made));
@@ -31,6 +33,7 @@ impl MariaDb {
         let child = Command::new(server_program())
             .arg("--no-defaults")
             .args(own)
+            .env("TMPDIR", folder)
             .arg(format!("--socket={}", socket.display()))
             .args(["--skip-networking", "--log-bin=binlog", "--server-id=7", "--binlog-format=ROW"])
             // Nothing here is about its durability.
