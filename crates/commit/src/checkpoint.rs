@@ -159,7 +159,8 @@ impl Checkpointer {
         *refusal = why;
     }
 
-    fn fill_rotation_room(&self, coordinator: &Coordinator) {
+    /// Also called by every transaction that is prepared: many files a second can be filled.
+    pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let Some(binlog) = &env.binlog else { return };
         let mut room = binlog.rotation_room.lock();

@@ -352,6 +352,7 @@ impl Coordinator {
         if let Some(why) = self.checkpointer.refusal() {
             return Err(CommitError::DiskFull(why));
         }
+        self.checkpointer.fill_rotation_room(self);
         let mut spilled = Vec::with_capacity(request.redo.len());
         let reserved = self.spill_and_reserve(request, &mut spilled);
         if reserved.is_err() {

@@ -179,7 +179,7 @@ impl Maria {
         vec![format!("--socket={}", self.folder.path().join("sock").display())]
     }
 
-    fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
