@@ -10,7 +10,7 @@ use crate::raw::{RawClient, login_response, packet};
 use crate::scale::{Dice, long_or};
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(120);
     while !holds() {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(10));
@@ -119,7 +119,8 @@ fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, half INT, KEY (half))").expect("made");
     client.query_drop("CREATE TABLE n (v INT)").expect("made");
-    let numbers: Vec<String> = (0..1000).map(|n| format!("({n})")).collect();
+    // The statement below takes some tenths of a second: nobody has to notice that its client is gone.
+    let numbers: Vec<String> = (0..200).map(|n| format!("({n})")).collect();
     client.query_drop(format!("INSERT INTO n VALUES {}", numbers.join(","))).expect("filled");
     for n in 0..150 {
         let mut raw = RawClient::login(&server);
