@@ -9,6 +9,7 @@
 //! | `redo` | serialized write batches: building, joining |
 //! | `snapshot` | RocksDB snapshots that own their database |
 //! | `background` | errors of RocksDB's own threads |
+//! | `sst` | sorted files beside the database, for both of the next |
 //! | `load` | bulk load by SST ingestion |
 //! | `staged` | large transactions, ready on the side before they are ordered |
 
@@ -17,6 +18,7 @@ mod engine;
 mod load;
 mod redo;
 mod snapshot;
+mod sst;
 mod staged;
 mod trx;
 

@@ -9,25 +9,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cohort_engine::{EngineError, Redo, StagedRedo};
-use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter, WriteBatchIterator};
+use rocksdb::{DB, Options, SstFileWriter, WriteBatchIterator};
 
 use crate::engine::io_error;
-use crate::load::FILE_BYTES_MAX;
 use crate::redo;
+use crate::sst::{MemtableFlush, SstFiles};
 
 /// Files that hold one transaction's writes.
-pub struct Staged {
-    db: Arc<DB>,
-    files: Vec<PathBuf>,
-}
+pub struct Staged(SstFiles);
 
-/// Writes files of sorted operations; the first error ends it.
+/// Writes sorted operations; the first error ends it.
 struct Writer<'a> {
-    options: &'static Options,
-    prefix: PathBuf,
-    staged: &'a mut Staged,
-    writer: Option<SstFileWriter<'static>>,
-    error: Option<rocksdb::Error>,
+    files: &'a mut SstFiles,
+    outcome: Result<(), rocksdb::Error>,
 }
 
 impl Staged {
@@ -38,40 +32,19 @@ impl Staged {
         prefix: PathBuf,
         redo: &Redo,
     ) -> Result<Staged, EngineError> {
-        let mut staged = Staged { db, files: Vec::new() };
-        let batch = redo::join(&[redo])?;
-        let mut writer = Writer { options, prefix, staged: &mut staged, writer: None, error: None };
-        batch.iterate(&mut writer);
-        let outcome = match (writer.error.take(), writer.writer.take()) {
-            (Some(error), _) => Err(error),
-            (None, Some(mut last)) => last.finish(),
-            (None, None) => Ok(()),
-        };
-        outcome.map_err(io_error)?;
-        Ok(staged)
+        let mut files = SstFiles::new(db, options, prefix);
+        let mut writer = Writer { files: &mut files, outcome: Ok(()) };
+        redo::join(&[redo])?.iterate(&mut writer);
+        writer.outcome.and_then(|()| files.close()).map_err(io_error)?;
+        Ok(Staged(files))
     }
 }
 
 impl Writer<'_> {
     fn add(&mut self, operation: impl FnOnce(&mut SstFileWriter<'static>) -> Result<(), rocksdb::Error>) {
-        if self.error.is_none() {
-            self.error = self.file().and_then(operation).err();
+        if self.outcome.is_ok() {
+            self.outcome = self.files.writer().and_then(operation);
         }
-    }
-
-    /// The file that the next operation goes into.
-    fn file(&mut self) -> Result<&mut SstFileWriter<'static>, rocksdb::Error> {
-        if let Some(mut full) = self.writer.take_if(|writer| writer.file_size() >= FILE_BYTES_MAX) {
-            full.finish()?;
-        }
-        if self.writer.is_none() {
-            let path = self.prefix.with_extension(format!("{}.sst", self.staged.files.len()));
-            let writer = SstFileWriter::create(self.options);
-            writer.open(&path)?;
-            self.staged.files.push(path);
-            self.writer = Some(writer);
-        }
-        Ok(self.writer.as_mut().expect("opened above"))
     }
 }
 
@@ -87,25 +60,10 @@ impl WriteBatchIterator for Writer<'_> {
 
 impl StagedRedo for Staged {
     fn apply(mut self: Box<Self>) {
-        let files = std::mem::take(&mut self.files);
-        if files.is_empty() {
-            return;
-        }
-        let mut options = IngestExternalFileOptions::default();
-        options.set_move_files(true);
-        if let Err(error) = self.db.ingest_external_file_opts(&options, files) {
+        if let Err(error) = self.0.take_in(MemtableFlush::Allowed) {
             // I6: the transaction is hardened. Recovery applies it from the log.
             eprintln!("[ERROR] RocksDB refused a hardened transaction, stopping: {error}");
             std::process::abort();
-        }
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        for file in &self.files {
-            // A file that stays is removed when the engine opens next.
-            let _ = std::fs::remove_file(file);
         }
     }
 }
