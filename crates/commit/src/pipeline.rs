@@ -68,6 +68,15 @@ struct Arrivals<T> {
     waiting: Vec<Ordered<T>>,
 }
 
+impl<T> Arrivals<T> {
+    /// Gives the next place (I1).
+    fn place(&mut self, trx: Prepared<T>) -> Ordered<T> {
+        let seq = self.next;
+        self.next = CommitSeq(seq.0 + 1);
+        trx.order(seq)
+    }
+}
+
 /// A flush group after its flush.
 struct HardenedGroup<E: CommitEnv> {
     last: CommitSeq,
@@ -169,9 +178,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.reached(Point::Before(Stage::Order));
         let seq = {
             let mut arrivals = self.arrivals.lock();
-            let seq = arrivals.next;
-            arrivals.next = CommitSeq(seq.0 + 1);
-            let trx = trx.order(seq);
+            let trx = arrivals.place(trx);
+            let seq = trx.seq();
             if let Some(client) = self.env.client(trx.get()) {
                 self.pace.arrived(client, &|| self.env.now_ns());
             }
@@ -211,10 +219,10 @@ impl<E: CommitEnv> Pipeline<E> {
         let start = queue.len();
         let seq = {
             let mut arrivals = self.arrivals.lock();
-            let seq = arrivals.next;
-            arrivals.next = CommitSeq(seq.0 + 1);
+            let trx = arrivals.place(trx);
+            let seq = trx.seq();
             queue.append(&mut arrivals.waiting);
-            queue.push(trx.order(seq));
+            queue.push(trx);
             seq
         };
         let wakeups = self.order_batch(&mut queue[start..]);
