@@ -142,6 +142,20 @@ pub struct Account {
     pub schema_privileges: BTreeMap<String, Vec<String>>,
 }
 
+impl Account {
+    /// The account of a new data directory: all privileges, no password, local connections only.
+    pub fn local_root() -> Account {
+        Account {
+            user: "root".to_owned(),
+            host: "localhost".to_owned(),
+            plugin: "mysql_native_password".to_owned(),
+            auth: Vec::new(),
+            privileges: vec!["ALL PRIVILEGES".to_owned(), "GRANT OPTION".to_owned()],
+            schema_privileges: BTreeMap::new(),
+        }
+    }
+}
+
 impl Catalog {
     /// A table by its name.
     pub fn table(&self, schema: &str, table: &str) -> Option<&Arc<Table>> {

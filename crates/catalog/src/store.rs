@@ -98,14 +98,7 @@ fn initial() -> Catalog {
         };
         catalog.schemas.insert(name.to_owned(), Arc::new(schema));
     }
-    catalog.accounts.push(Account {
-        user: "root".to_owned(),
-        host: "localhost".to_owned(),
-        plugin: "mysql_native_password".to_owned(),
-        auth: Vec::new(),
-        privileges: vec!["ALL PRIVILEGES".to_owned(), "GRANT OPTION".to_owned()],
-        schema_privileges: Default::default(),
-    });
+    catalog.accounts.push(Account::local_root());
     catalog
 }
 

@@ -70,14 +70,7 @@ pub fn database() -> Arc<Database> {
     .expect("opens");
     let mut catalog =
         Catalog { version: 1, next_table: TableId(100), next_index: IndexId(100), ..Catalog::default() };
-    catalog.accounts.push(Account {
-        user: "root".to_owned(),
-        host: "localhost".to_owned(),
-        plugin: "mysql_native_password".to_owned(),
-        auth: Vec::new(),
-        privileges: vec!["ALL PRIVILEGES".to_owned(), "GRANT OPTION".to_owned()],
-        schema_privileges: Default::default(),
-    });
+    catalog.accounts.push(Account::local_root());
     let schema = Schema {
         name: "d".to_owned(),
         collation: Collation::UTF8MB4_GENERAL_CI,
