@@ -75,6 +75,16 @@ impl fmt::Display for ParseGtidError {
 
 impl std::error::Error for ParseGtidError {}
 
+impl Gtid {
+    /// The GTIDs of a list with commas, as positions and states are written; nothing but blanks is the empty list.
+    pub fn parse_list(text: &str) -> Result<Vec<Gtid>, ParseGtidError> {
+        match text.trim() {
+            "" => Ok(Vec::new()),
+            _ => text.split(',').map(str::parse).collect(),
+        }
+    }
+}
+
 impl std::str::FromStr for Gtid {
     type Err = ParseGtidError;
 

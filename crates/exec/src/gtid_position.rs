@@ -79,7 +79,6 @@ fn reached(db: &Database) -> GtidState {
 }
 
 fn parse(text: &str) -> SqlResult<Vec<Gtid>> {
-    let parts = text.split(',').filter(|_| !text.trim().is_empty());
-    let gtids: Result<Vec<Gtid>, _> = parts.map(str::parse).collect();
-    gtids.map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))
+    Gtid::parse_list(text)
+        .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))
 }

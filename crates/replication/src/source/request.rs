@@ -204,18 +204,9 @@ fn checksum(text: Option<String>) -> ChecksumWish {
 
 /// A GTID position: one GTID a domain. `None` if it is none.
 pub(crate) fn position(text: &str) -> Option<Vec<Gtid>> {
-    let mut gtids: Vec<Gtid> = Vec::new();
-    if text.trim().is_empty() {
-        return Some(gtids);
-    }
-    for part in text.split(',') {
-        let gtid: Gtid = part.parse().ok()?;
-        if gtids.iter().any(|other| other.domain == gtid.domain) {
-            return None;
-        }
-        gtids.push(gtid);
-    }
-    Some(gtids)
+    let gtids = Gtid::parse_list(text).ok()?;
+    let is_alone = |(n, gtid): (usize, &Gtid)| gtids[..n].iter().all(|other| other.domain != gtid.domain);
+    gtids.iter().enumerate().all(is_alone).then_some(gtids)
 }
 
 fn malformed(what: &str) -> SqlError {

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn gtids(text: &str) -> Vec<Gtid> {
-        text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().expect("valid")).collect()
+        Gtid::parse_list(text).expect("valid")
     }
 
     fn filter(position: &str) -> Filter {
