@@ -63,7 +63,7 @@ impl Wake for Counter {
 }
 
 fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
-    let locks = LockTable::new(1, None);
+    let locks = LockTable::new(1, cohort_locks::this_thread);
     let options = CoordinatorOptions {
         datadir: folder,
         log: LogOptions::default(),

@@ -428,13 +428,13 @@ settings! {
     InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
     ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
-    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for locks or the disk.");
+    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for slow clients or the disk.");
     ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).doc("A spare worker ends after this time.").unit("seconds");
     ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");
     ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000))
         .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");
     ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");
-    ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("Stack of a worker. MariaDB's default is 292K.").unit("bytes");
+    ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("Stack of a worker, and of each statement that waits for a lock. MariaDB's default is 292K.").unit("bytes");
     ExtraPort = Setting::inert("extra_port", num(0, 0, 65_535), POOL).read_only().doc("Second port.");
     ExtraMaxConnections = Setting::inert("extra_max_connections", num(1, 1, 100_000), POOL).doc("Connections of the second port.");
     SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").doc("Refuse old passwords.");

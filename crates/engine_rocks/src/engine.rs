@@ -235,7 +235,7 @@ impl Participant for RocksEngine {
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
-        self.write(redo::join(&redo.iter().collect::<Vec<_>>())?)
+        self.write(redo::join_sorted(redo)?)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
-use cohort_locks::{KillFlag, LockError};
+use cohort_locks::KillFlag;
 use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
@@ -236,15 +236,6 @@ impl SessionHooks for SessionState {
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<()> {
-        const STEP: Duration = Duration::from_millis(20);
-        let start_ns = self.db.clock.monotonic_ns();
-        loop {
-            if let Some(level) = self.kill.killed() {
-                return Err(lock_error(LockError::Killed(level)));
-            }
-            let gone = Duration::from_nanos(self.db.clock.monotonic_ns().saturating_sub(start_ns));
-            let Some(left) = duration.checked_sub(gone).filter(|left| !left.is_zero()) else { return Ok(()) };
-            std::thread::sleep(left.min(STEP));
-        }
+        self.db.locks.sleep(duration, &self.kill).map_err(lock_error)
     }
 }

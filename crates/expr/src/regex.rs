@@ -2,7 +2,7 @@
 //! around: such a pattern is refused with error 1139, never matched wrongly.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 use regex::bytes::{Regex, RegexBuilder};
@@ -43,7 +43,7 @@ fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 thread_local! {
     /// The last few patterns this thread compiled: patterns are nearly always constant.
-    static COMPILED: RefCell<Vec<(Vec<u8>, Folding, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
+    static COMPILED: RefCell<Vec<(Vec<u8>, Folding, Arc<Regex>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// How many compiled patterns a thread keeps.
@@ -55,10 +55,12 @@ enum Folding {
     IgnoreCase,
 }
 
-fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Rc<Regex>> {
+/// Not inlined: a caller may go on on another thread after it has waited for a lock, and must not keep this one's address.
+#[inline(never)]
+fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Regex>> {
     let folding = if collation.is_bin() { Folding::Exact } else { Folding::IgnoreCase };
     let kept = COMPILED.with_borrow(|list| {
-        list.iter().find(|(p, f, _)| p == pattern && *f == folding).map(|(_, _, r)| Rc::clone(r))
+        list.iter().find(|(p, f, _)| p == pattern && *f == folding).map(|(_, _, r)| Arc::clone(r))
     });
     if let Some(regex) = kept {
         return Ok(regex);
@@ -70,12 +72,12 @@ fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Rc<Regex>> {
         .size_limit(4 << 20)
         .build()
         .map_err(|e| refused(e.to_string().lines().last().unwrap_or("bad pattern")))?;
-    let regex = Rc::new(regex);
+    let regex = Arc::new(regex);
     COMPILED.with_borrow_mut(|list| {
         if list.len() >= COMPILED_MAX {
             list.remove(0);
         }
-        list.push((pattern.to_vec(), folding, Rc::clone(&regex)));
+        list.push((pattern.to_vec(), folding, Arc::clone(&regex)));
     });
     Ok(regex)
 }

@@ -11,7 +11,7 @@ use cohort_locks::{KillFlag, LockOwner, LockTable, MetadataMode, NameKey, RowMod
 const LONG: WaitLimit = WaitLimit::For(Duration::from_secs(60));
 
 fn main() {
-    let table = LockTable::new(1, None);
+    let table = LockTable::new(1, cohort_locks::this_thread);
     large_transaction(&table, 100_000);
     large_transaction(&table, 1_000_000);
     small_transactions(&table);

@@ -11,6 +11,7 @@
 //! | `rows.rs`, `names.rs` | the two kinds of locks |
 //! | `owner.rs` | transactions, their waits, KILL |
 //! | `graph.rs` | cycles and victims |
+//! | `sleep.rs` | how whoever waits sleeps |
 //! | `table.rs` | taking, waiting, releasing |
 
 mod graph;
@@ -19,8 +20,10 @@ mod names;
 mod owner;
 mod queue;
 mod rows;
+mod sleep;
 mod table;
 
 pub use mode::{MetadataMode, NameKey, RowMode};
 pub use owner::{KillFlag, KillLevel, LockOwner};
-pub use table::{Blocking, Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};
+pub use sleep::{Sleeper, SleeperOf, this_thread};
+pub use table::{Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, TrxId};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::LockTable;
 use crate::names::{Name, Ticket};
 use crate::rows::RowKey;
+use crate::sleep::Sleeper;
 
 /// The part of an owner that others see: holders and waiters in the queues are pointers to it.
 pub(crate) struct Owner {
@@ -20,13 +21,14 @@ pub(crate) struct Owner {
     pub waited_for: AtomicBool,
     /// Innermost lock.
     pub wait: Mutex<Wait>,
-    pub wake: Condvar,
 }
 
 /// An owner's wait. An owner waits for one lock at a time.
 pub(crate) struct Wait {
     pub on: Option<WaitOn>,
     pub verdict: Verdict,
+    /// Where the owner sleeps while it waits; kept until its next wait, so that a late wake finds somebody.
+    pub sleeper: Option<Arc<dyn Sleeper>>,
 }
 
 /// The lock waited for.
@@ -51,27 +53,35 @@ impl Owner {
             trx,
             weight: AtomicU64::new(0),
             waited_for: AtomicBool::new(false),
-            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting }),
-            wake: Condvar::new(),
+            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, sleeper: None }),
         }
     }
 
-    pub fn start_wait(&self, on: WaitOn) {
-        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting };
+    pub fn start_wait(&self, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
+        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, sleeper: Some(sleeper) };
     }
 
-    /// Ends the wait well. The caller wakes the thread once it has left its own locks.
+    /// Ends the wait well. The caller wakes the owner once it has left its own locks.
     pub fn grant(&self, predecessor: u64) {
-        *self.wait.lock() = Wait { on: None, verdict: Verdict::Granted(predecessor) };
+        let mut wait = self.wait.lock();
+        wait.on = None;
+        wait.verdict = Verdict::Granted(predecessor);
     }
 
-    /// Ends the wait as a deadlock's victim, unless it has just ended otherwise.
+    /// Wakes the owner, who looks at the verdict then. The caller holds no lock.
+    pub fn wake(&self) {
+        let sleeper = self.wait.lock().sleeper.clone();
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
+    }
+
+    /// Ends the wait as a deadlock's victim, unless it has just ended otherwise. The caller wakes the owner.
     pub fn condemn(&self) {
         let mut wait = self.wait.lock();
         if wait.on.is_some() && wait.verdict == Verdict::Waiting {
             wait.verdict = Verdict::Victim;
         }
-        self.wake.notify_one();
     }
 
     /// What it waits for, if it does and will go on doing so.
@@ -150,7 +160,7 @@ pub enum KillLevel {
     Connection,
 }
 
-/// Set by KILL, looked at by the statement; wakes it if it waits for a lock. Cloning shares it.
+/// Set by KILL, looked at by the statement; wakes it if it sleeps. Cloning shares it.
 #[derive(Clone, Default)]
 pub struct KillFlag {
     inner: Arc<KillInner>,
@@ -160,19 +170,17 @@ pub struct KillFlag {
 struct KillInner {
     /// 0, or 1 + level.
     level: AtomicU8,
-    /// Who waits for a lock now.
-    waiter: Mutex<Option<Arc<Owner>>>,
+    /// Where the statement sleeps now.
+    sleeper: Mutex<Option<Arc<dyn Sleeper>>>,
 }
 
 impl KillFlag {
-    /// Kills; wakes the waiter. A higher level replaces a lower one.
+    /// Kills; wakes the sleeper. A higher level replaces a lower one.
     pub fn kill(&self, level: KillLevel) {
         self.inner.level.fetch_max(1 + level as u8, Ordering::SeqCst);
-        if let Some(owner) = &*self.inner.waiter.lock() {
-            // Under the waiter's lock, so that it does not go to sleep between its look at the level and the
-            // wake.
-            let _wait = owner.wait.lock();
-            owner.wake.notify_one();
+        let sleeper = self.inner.sleeper.lock().clone();
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
         }
     }
 
@@ -192,7 +200,8 @@ impl KillFlag {
         let _ = self.inner.level.compare_exchange(query, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    pub(crate) fn set_waiter(&self, waiter: Option<Arc<Owner>>) {
-        *self.inner.waiter.lock() = waiter;
+    /// Says where the statement is going to sleep; it looks at [`KillFlag::killed`] afterwards.
+    pub(crate) fn set_sleeper(&self, sleeper: Option<Arc<dyn Sleeper>>) {
+        *self.inner.sleeper.lock() = sleeper;
     }
 }

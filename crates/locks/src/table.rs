@@ -26,6 +26,7 @@ use crate::names::{Name, Names, Ticket};
 use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
 use crate::queue::Request;
 use crate::rows::{RowKey, Rows};
+use crate::sleep::{Sleeper, SleeperOf};
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +55,6 @@ pub enum LockError {
 pub struct Granted {
     /// The transaction that released this row early and is not known hardened yet (I5, I8).
     pub predecessor: Option<CommitSeq>,
-}
-
-/// Told before and after a thread sleeps, so that a worker pool can put another in its place.
-pub trait Blocking: Send + Sync {
-    /// The calling thread is going to sleep.
-    fn begin(&self);
-    /// It is awake again.
-    fn end(&self);
 }
 
 /// Counters since the start.
@@ -102,17 +95,17 @@ pub struct LockTable {
     /// Held while a wait begins (graph.rs).
     graph: Mutex<()>,
     hasher: RandomState,
-    blocking: Option<Arc<dyn Blocking>>,
+    sleeper_of: SleeperOf,
     counters: Counters,
 }
 
 fn wake(owners: &[Arc<Owner>]) {
     for owner in owners {
-        owner.wake.notify_one();
+        owner.wake();
     }
 }
 
-/// Sleepers that were given their lock. They are woken when this is dropped: waking costs a system call each, and a thread that is woken may take the
+/// Sleepers that were given their lock. They are woken when this is dropped: waking may cost a system call each, and who is woken may take the
 /// processor at once, so it is not done under a lock that it needs next.
 #[derive(Default)]
 pub struct Wakeups(Vec<Arc<Owner>>);
@@ -130,16 +123,41 @@ impl Drop for Wakeups {
     }
 }
 
+/// Sleeps until there is an answer, the deadline has passed or KILL comes. Whoever makes one of these happen wakes the sleeper afterwards; a wake before
+/// the sleep counts.
+fn sleep_until<T>(
+    sleeper: Arc<dyn Sleeper>,
+    deadline: Option<Instant>,
+    kill: &KillFlag,
+    answer: impl Fn() -> Option<Result<T, LockError>>,
+) -> Result<T, LockError> {
+    kill.set_sleeper(Some(Arc::clone(&sleeper)));
+    let ended = loop {
+        if let Some(answer) = answer() {
+            break answer;
+        }
+        if let Some(level) = kill.killed() {
+            break Err(LockError::Killed(level));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            break Err(LockError::Timeout);
+        }
+        sleeper.sleep(deadline);
+    };
+    kill.set_sleeper(None);
+    ended
+}
+
 impl LockTable {
-    /// An empty table. `seed` keys the hash of row keys; `blocking` is told about sleeping threads.
-    pub fn new(seed: u64, blocking: Option<Arc<dyn Blocking>>) -> Arc<LockTable> {
+    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller who must wait sleeps.
+    pub fn new(seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
         Arc::new(LockTable {
             rows: Rows::new(),
             names: Names::new(hasher.clone()),
             graph: Mutex::new(()),
             hasher,
-            blocking,
+            sleeper_of,
             counters: Counters::default(),
         })
     }
@@ -191,7 +209,9 @@ impl LockTable {
         let on = WaitOn::Row(key);
         let shared = owner.shared.clone();
         let held = self.rows.holds(key, &shared);
-        let answer = self.rows.request_or_enqueue(key, &shared, mode, || shared.start_wait(on.clone()));
+        let answer = self.rows.request_or_enqueue(key, &shared, mode, || {
+            shared.start_wait(on.clone(), (self.sleeper_of)());
+        });
         if answer.request != Request::Blocked {
             return Ok((answer.request, answer.predecessor));
         }
@@ -228,19 +248,19 @@ impl LockTable {
         deadline: Option<Instant>,
         kill: &KillFlag,
     ) -> Result<u64, LockError> {
-        self.break_cycles(owner);
+        let victims = self.break_cycles(owner);
         drop(graph);
-        kill.set_waiter(Some(owner.clone()));
-        let ended = self.sleep(owner, deadline, kill);
-        kill.set_waiter(None);
+        wake(&victims);
+        let ended = Self::sleep_for_lock(owner, deadline, kill);
         match ended {
             Ok(predecessor) => Ok(predecessor),
             Err(error) => self.give_up(owner, on, error),
         }
     }
 
-    /// Condemns owners until the one that begins to wait is in no cycle.
-    fn break_cycles(&self, owner: &Arc<Owner>) {
+    /// Condemns owners until the one that begins to wait is in no cycle. Answers who is to be woken.
+    fn break_cycles(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
+        let mut victims = Vec::new();
         while let Some(cycle) = graph::find_cycle(&self.rows, owner) {
             self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
             let victim = graph::victim(&cycle);
@@ -248,36 +268,26 @@ impl LockTable {
             if Arc::ptr_eq(victim, owner) {
                 break;
             }
+            victims.push(Arc::clone(victim));
         }
+        victims
     }
 
-    fn sleep(&self, owner: &Owner, deadline: Option<Instant>, kill: &KillFlag) -> Result<u64, LockError> {
-        let mut blocking = BlockingScope { hook: self.blocking.as_deref(), begun: false };
-        let mut wait = owner.wait.lock();
-        loop {
-            match wait.verdict {
-                Verdict::Granted(predecessor) => return Ok(predecessor),
-                Verdict::Victim => return Err(LockError::Deadlock),
-                Verdict::Waiting => {}
-            }
-            if let Some(level) = kill.killed() {
-                return Err(LockError::Killed(level));
-            }
-            if !blocking.begun {
-                // Outside the lock: the pool may start a thread now. Then everything is looked at again.
-                MutexGuard::unlocked(&mut wait, || blocking.begin());
-                continue;
-            }
-            match deadline {
-                Some(deadline) => {
-                    let timed_out = owner.wake.wait_until(&mut wait, deadline).timed_out();
-                    if timed_out && wait.verdict == Verdict::Waiting {
-                        return Err(LockError::Timeout);
-                    }
-                }
-                None => owner.wake.wait(&mut wait),
-            }
-        }
+    fn sleep_for_lock(owner: &Owner, deadline: Option<Instant>, kill: &KillFlag) -> Result<u64, LockError> {
+        let sleeper = owner.wait.lock().sleeper.clone().expect("set when the wait began");
+        sleep_until(sleeper, deadline, kill, || match owner.wait.lock().verdict {
+            Verdict::Granted(predecessor) => Some(Ok(predecessor)),
+            Verdict::Victim => Some(Err(LockError::Deadlock)),
+            Verdict::Waiting => None,
+        })
+    }
+
+    /// Sleeps where waits for locks sleep, until the time is up or KILL comes.
+    pub fn sleep(&self, time: Duration, kill: &KillFlag) -> Result<(), LockError> {
+        let deadline = Instant::now().checked_add(time);
+        sleep_until((self.sleeper_of)(), deadline, kill, || {
+            deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Ok(()))
+        })
     }
 
     /// Takes a request back, unless it has been granted at the last moment.
@@ -398,7 +408,9 @@ impl LockTable {
         let WaitLimit::For(limit) = wait else { return Err(LockError::NoWait) };
         let graph = self.begin_wait(owner);
         let on = WaitOn::Name(name.clone());
-        if name.request(&shared, mode, Some(|| shared.start_wait(on.clone()))) != Request::Blocked {
+        if name.request(&shared, mode, Some(|| shared.start_wait(on.clone(), (self.sleeper_of)())))
+            != Request::Blocked
+        {
             return Ok(());
         }
         self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
@@ -453,29 +465,6 @@ impl LockTable {
             timeouts: get(&self.counters.timeouts),
             rows: self.rows.len() as u64,
             row_table_bytes: self.rows.table_bytes() as u64,
-        }
-    }
-}
-
-/// Tells the pool that the thread is awake again, however the sleep ends.
-struct BlockingScope<'a> {
-    hook: Option<&'a dyn Blocking>,
-    begun: bool,
-}
-
-impl BlockingScope<'_> {
-    fn begin(&mut self) {
-        self.begun = true;
-        if let Some(hook) = self.hook {
-            hook.begin();
-        }
-    }
-}
-
-impl Drop for BlockingScope<'_> {
-    fn drop(&mut self) {
-        if let (true, Some(hook)) = (self.begun, self.hook) {
-            hook.end();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
 use cohort_locks::{
-    Blocking, Granted, KillFlag, KillLevel, LockError, LockOwner, LockTable, MetadataMode, NameKey, RowMode,
+    Granted, KillFlag, KillLevel, LockError, LockOwner, LockTable, MetadataMode, NameKey, RowMode, Sleeper,
     WaitLimit,
 };
 
@@ -15,7 +15,7 @@ const LONG: WaitLimit = WaitLimit::For(Duration::from_secs(20));
 const FREE: Granted = Granted { predecessor: None };
 
 fn table() -> Arc<LockTable> {
-    LockTable::new(7, None)
+    LockTable::new(7, cohort_locks::this_thread)
 }
 
 fn row(
@@ -414,24 +414,40 @@ fn a_metadata_lock_is_strengthened_and_weakened() {
 }
 
 #[test]
-fn the_pool_is_told_about_sleepers() {
-    #[derive(Default)]
-    struct Pool(AtomicU64, AtomicU64);
-    impl Blocking for Pool {
-        fn begin(&self) {
-            self.0.fetch_add(1, Ordering::SeqCst);
+fn who_waits_sleeps_where_the_table_was_told() {
+    /// Wakes its thread, and counts.
+    struct Bed(std::thread::Thread);
+    static SLEPT: AtomicU64 = AtomicU64::new(0);
+    static WOKEN: AtomicU64 = AtomicU64::new(0);
+    impl Sleeper for Bed {
+        fn sleep(&self, deadline: Option<Instant>) {
+            SLEPT.fetch_add(1, Ordering::SeqCst);
+            let deadline = deadline.expect("the limit's");
+            std::thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
         }
-        fn end(&self) {
-            self.1.fetch_add(1, Ordering::SeqCst);
+        fn wake(&self) {
+            WOKEN.fetch_add(1, Ordering::SeqCst);
+            self.0.unpark();
         }
     }
-    let pool = Arc::new(Pool::default());
-    let table = LockTable::new(1, Some(pool.clone()));
+    let table = LockTable::new(1, || Arc::new(Bed(std::thread::current())));
     let (mut a, mut b) = (table.owner(TrxId(1)), table.owner(TrxId(2)));
     row(&table, &mut a, "k", RowMode::Exclusive, LONG).expect("free");
+    assert_eq!((SLEPT.load(Ordering::SeqCst), WOKEN.load(Ordering::SeqCst)), (0, 0));
     let limit = WaitLimit::For(Duration::from_millis(10));
     assert_eq!(row(&table, &mut b, "k", RowMode::Exclusive, limit), Err(LockError::Timeout));
-    assert_eq!((pool.0.load(Ordering::SeqCst), pool.1.load(Ordering::SeqCst)), (1, 1));
+    assert!(SLEPT.load(Ordering::SeqCst) > 0);
+    assert_eq!(WOKEN.load(Ordering::SeqCst), 0);
+    std::thread::scope(|scope| {
+        let (table, b) = (&table, &mut b);
+        let waiter = scope.spawn(move || row(table, b, "k", RowMode::Exclusive, LONG));
+        while table.stats().row_waits_current == 0 {
+            std::thread::yield_now();
+        }
+        table.release_all(&mut a);
+        assert!(waiter.join().expect("no panic").is_ok());
+    });
+    assert!(WOKEN.load(Ordering::SeqCst) > 0);
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn enter(world: &World, n: usize, mode: RowMode, mine: &mut Option<RowMode>) {
 #[test]
 fn threads_on_few_rows_and_names() {
     let world = World {
-        table: LockTable::new(3, None),
+        table: LockTable::new(3, cohort_locks::this_thread),
         inside: Default::default(),
         names: [NameKey::Global, NameKey::Table("a".into(), "b".into())],
         using: Default::default(),
@@ -158,7 +158,7 @@ fn run(world: &World, thread: u64) {
 
 #[test]
 fn a_queue_of_512_on_one_row_hands_over_one_by_one() {
-    let table = LockTable::new(3, None);
+    let table = LockTable::new(3, cohort_locks::this_thread);
     let counter = AtomicU64::new(0);
     let mut first = table.owner(TrxId(0));
     let lock = |owner: &mut LockOwner| {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use cohort_base::CommitSeq;
-use cohort_locks::Blocking;
 use cohort_protocol::Drain;
 
 use crate::connection::Connection;

@@ -1,17 +1,17 @@
-//! The thread that looks after what nobody else does: timeouts, uptime, workers that block for long.
+//! The thread that looks after what nobody else does: timeouts, uptime, lock waits that last too long, workers that block for long.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_config::{Counter, VarId};
 
 use crate::server::Shared;
 
-/// Between two looks at the timeouts.
-const SWEEP: Duration = Duration::from_millis(500);
+/// Between two looks at the timeouts, at the most.
+pub(crate) const SWEEP: Duration = Duration::from_millis(500);
 /// How long a worker may block before it is replaced, when others are still active.
 const REPLACE_AFTER: Duration = Duration::from_millis(2);
 /// Between two vain tries, when the bound of workers is reached.
@@ -23,7 +23,9 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
         let mut swept_ms = 0;
         while !shared.stopping.load(Ordering::Acquire) {
             let stall_ms = shared.globals.uint(VarId::ThreadPoolStallLimit);
-            shared.workers.wait_short(SWEEP.min(Duration::from_millis(stall_ms / 2)));
+            let next_due = shared.fibers.wake_due(Instant::now());
+            let due = next_due.map_or(SWEEP, |due| due.saturating_duration_since(Instant::now()));
+            shared.workers.wait_short(due.min(SWEEP).min(Duration::from_millis(stall_ms / 2)));
             shared.workers.replace_stalled(shared.now_ms(), stall_ms);
             if shared.workers.is_short() {
                 std::thread::sleep(REPLACE_AFTER);

@@ -14,6 +14,8 @@
 //! | `dump` | connections that became replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | workers over epoll; replacement of those that block |
+//! | `fiber` | stacks that requests run on, so that who waits for a lock leaves its worker |
+//! | `ready` | work for workers beside the events of epoll |
 //! | `housekeeping` | timeouts, uptime |
 //! | `storage` | opens catalog, engine, locks and commit path |
 //! | `datadir` | whose the data directory is |
@@ -35,6 +37,7 @@ mod drain;
 mod dump;
 mod epoll;
 mod error_log;
+mod fiber;
 pub mod flush_watch;
 mod housekeeping;
 mod listen;
@@ -43,6 +46,7 @@ pub mod machine;
 pub mod metrics;
 mod ownership;
 mod pool;
+mod ready;
 mod semi_sync;
 mod server;
 pub mod signals;

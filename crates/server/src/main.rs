@@ -109,8 +109,8 @@ fn serve(
     };
     let status = Arc::new(Status::default());
     let workers = Arc::new(Workers::new(worker_limits(globals)));
-    let storage = storage::open(datadir.path(), world, globals, storage_options, &workers, log)
-        .map_err(|e| refuse(&e))?;
+    let storage =
+        storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| refuse(&e))?;
     let commit = Arc::clone(&storage.commit);
     let locks = Arc::clone(&storage.locks);
     status.register(Box::new(StorageStatus {

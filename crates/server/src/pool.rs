@@ -1,8 +1,8 @@
 //! Workers: the threads that serve connections.
 //!
 //! # Concepts
-//! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps in a lock wait, a flush of a result or
-//! a semi-synchronous wait), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being
+//! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a result, or until a result may
+//! be seen; who waits for a lock leaves its worker, see `fiber.rs`), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being
 //! needed). As many are kept active as the machine can use: cores + 1, because one of them is usually the leader of a flush. Who is away
 //! still uses a processor, but somebody must be there to take KILL and a login.
 //!
@@ -14,7 +14,7 @@
 //! | active -> away | [`Workers::replace_stalled`], by housekeeping |
 //! | away -> active | the worker's own next [`Workers::begin`] or end of its request |
 //! | active -> spare | [`Workers::stay`], when there are more active ones than wanted |
-//! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits for row locks are shorter than starting a thread |
+//! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits are shorter than starting a thread |
 //! | spare -> ended | after thread_pool_idle_timeout |
 //!
 //! # Lock order
@@ -26,7 +26,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use cohort_locks::Blocking;
 use parking_lot::{Condvar, Mutex};
 
 /// How many threads.
@@ -75,8 +74,8 @@ pub struct Workers {
     surplus: AtomicBool,
     /// Fewer than wanted: a hint for housekeeping.
     short: AtomicBool,
-    /// Housekeeping sleeps here.
-    housekeeper: (Mutex<()>, Condvar),
+    /// Housekeeping sleeps here; true: it is to look again at once.
+    housekeeper: (Mutex<bool>, Condvar),
     /// What a worker does; set once, by the server.
     main: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -86,7 +85,8 @@ thread_local! {
     static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with this worker's post; nothing on other threads.
+/// Runs `work` with this worker's post; nothing on other threads. Not inlined: see `fiber.rs` on thread-local variables.
+#[inline(never)]
 fn on_post(work: impl FnOnce(&Post)) {
     POST.with_borrow(|post| {
         if let Some(post) = post {
@@ -104,7 +104,7 @@ impl Workers {
             spare: Condvar::new(),
             surplus: AtomicBool::new(false),
             short: AtomicBool::new(false),
-            housekeeper: (Mutex::new(()), Condvar::new()),
+            housekeeper: (Mutex::new(false), Condvar::new()),
             main: OnceLock::new(),
         }
     }
@@ -231,13 +231,20 @@ impl Workers {
         self.short.store(state.active < self.limits.active, Ordering::Relaxed);
     }
 
-    /// Housekeeping: waits until workers are short, or for the time given.
+    /// Housekeeping: waits until workers are short, something is due, or for the time given.
     pub(crate) fn wait_short(&self, timeout: Duration) {
         let (lock, condvar) = &self.housekeeper;
-        let mut guard = lock.lock();
-        if !self.short.load(Ordering::Relaxed) {
-            condvar.wait_for(&mut guard, timeout);
+        let mut hurry = lock.lock();
+        if !self.short.load(Ordering::Relaxed) && !*hurry {
+            condvar.wait_for(&mut hurry, timeout);
         }
+        *hurry = false;
+    }
+
+    /// Something is due sooner than housekeeping looks.
+    pub(crate) fn hurry(&self) {
+        *self.housekeeper.0.lock() = true;
+        self.housekeeper.1.notify_one();
     }
 
     /// Housekeeping: whether blocked workers have not been replaced yet.
@@ -286,8 +293,9 @@ impl Drop for Workers {
     }
 }
 
-impl Blocking for Workers {
-    fn begin(&self) {
+impl Workers {
+    /// The calling worker is going to sleep: another takes its place.
+    pub fn begin(&self) {
         on_post(|post| {
             let mut state = self.state.lock();
             if post.is_out.swap(true, Ordering::Relaxed) {
@@ -305,7 +313,8 @@ impl Blocking for Workers {
         });
     }
 
-    fn end(&self) {
+    /// It is awake again.
+    pub fn end(&self) {
         on_post(|post| self.come_back(post));
     }
 }

@@ -1,13 +1,12 @@
 //! A running server: a value, so that several can live in one process.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, Globals, Status, VarId};
@@ -20,8 +19,10 @@ use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::epoll::{Epoll, Event, EventFd, Interest};
 use crate::error_log::ErrorLog;
+use crate::fiber::{FiberOptions, Fibers};
 use crate::listen::Endpoints;
 use crate::pool::Workers;
+use crate::ready::{Ready, Work};
 use crate::{housekeeping, listen};
 
 /// What a server is made of.
@@ -59,8 +60,8 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
 const TOKEN_STOP: u64 = 0;
 const TOKEN_READY: u64 = 1;
 
-/// Bytes that one read takes.
-const READ_BYTES: usize = 64 << 10;
+/// Bytes that one read takes; every fiber has so many.
+const READ_BYTES: usize = 16 << 10;
 
 /// What all threads of a server share.
 pub(crate) struct Shared {
@@ -76,9 +77,9 @@ pub(crate) struct Shared {
     pub stop_event: EventFd,
     pub stopping: AtomicBool,
     pub started_ms: u64,
-    /// Connections that are owned and want a worker.
-    ready: Mutex<VecDeque<Arc<Connection>>>,
-    ready_event: EventFd,
+    /// Connections that are owned and want a worker, and statements that waited and go on.
+    ready: Arc<Ready<Arc<Connection>>>,
+    pub fibers: Arc<Fibers<Arc<Connection>>>,
     /// A worker looks for events without sleeping; one at a time may.
     spinning: AtomicBool,
     connections: RwLock<Slots>,
@@ -165,8 +166,7 @@ impl Shared {
 
     /// Leaves a connection that the caller owns to a worker.
     pub fn serve_later(&self, connection: Arc<Connection>) {
-        self.ready.lock().push_back(connection);
-        self.ready_event.notify();
+        self.ready.push(Work::Begin(connection));
     }
 
     /// Counts prepared statements up or down.
@@ -202,31 +202,48 @@ impl Shared {
     /// A worker's life.
     fn work(&self) {
         self.status.count(Counter::ThreadsCreated);
-        let mut scratch = vec![0; READ_BYTES];
         // The connection served last, and whether it was the same one before: few clients are at work.
         let (mut last, mut again) = (0, false);
-        while self.workers.stay() && !self.stopping.load(Ordering::Acquire) {
-            let waiting = self.ready.lock().pop_front();
-            let connection = match waiting {
-                Some(connection) => Some(connection),
-                None => match self.next_event(again) {
-                    Ok(Some(Event { token: TOKEN_STOP, .. })) => return,
-                    Ok(Some(Event { token: TOKEN_READY, .. })) | Ok(None) => None,
-                    Ok(Some(event)) => self.find(event.token).filter(|connection| {
-                        if event.is_end {
-                            connection.note_end();
-                        }
-                        connection.take()
-                    }),
-                    Err(error) => return self.log.error(format_args!("Cannot wait for events: {error}")),
+        while self.workers.stay() && !self.is_over() {
+            let work = match self.ready.pop() {
+                Some(work) => Some(work),
+                None => match self.ready.rest(|| self.next_event(again)) {
+                    Err(work) => Some(work),
+                    Ok(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
+                        // Statements that wait are being ended; somebody must run them to their end.
+                        std::thread::sleep(Duration::from_millis(1));
+                        None
+                    }
+                    Ok(Ok(Some(Event { token: TOKEN_READY, .. })) | Ok(None)) => None,
+                    Ok(Ok(Some(event))) => self.taken(event).map(Work::Begin),
+                    Ok(Err(error)) => {
+                        return self.log.error(format_args!("Cannot wait for events: {error}"));
+                    }
                 },
             };
-            again = connection.as_ref().is_some_and(|connection| connection.token == last);
-            if let Some(connection) = connection {
+            again = matches!(&work, Some(Work::Begin(connection)) if connection.token == last);
+            let Some(work) = work else { continue };
+            if let Work::Begin(connection) = &work {
                 last = connection.token;
-                self.serve(&connection, &mut scratch);
             }
+            self.workers.busy(self.now_ms());
+            self.fibers.work(work);
+            self.workers.done();
         }
+    }
+
+    /// Whether workers may end: the server stops, and no statement waits.
+    fn is_over(&self) -> bool {
+        self.stopping.load(Ordering::Acquire) && self.fibers.asleep() == 0
+    }
+
+    /// The connection of an event, if the caller is to serve it.
+    fn taken(&self, event: Event) -> Option<Arc<Connection>> {
+        let connection = self.find(event.token)?;
+        if event.is_end {
+            connection.note_end();
+        }
+        connection.take().then_some(connection)
     }
 
     /// Waits for an event. A worker that serves the same client again and again looks for a while before it sleeps: the
@@ -252,10 +269,7 @@ impl Shared {
 
     /// Serves a connection; a panic ends that connection only.
     fn serve(&self, connection: &Arc<Connection>, scratch: &mut [u8]) {
-        self.workers.busy(self.now_ms());
-        let served = catch_unwind(AssertUnwindSafe(|| connection.serve(scratch)));
-        self.workers.done();
-        if served.is_err() {
+        if catch_unwind(AssertUnwindSafe(|| connection.serve(scratch))).is_err() {
             self.log.error(format_args!(
                 "Connection {} was closed: its statement hit a bug in the server (see the message of the panic)",
                 connection.id
@@ -263,6 +277,24 @@ impl Shared {
             connection.abandon();
         }
     }
+}
+
+/// What fibers do: they serve one connection after the other.
+fn serve_with(shared: Weak<Shared>) -> Box<dyn Fn(Arc<Connection>, &mut [u8]) + Send + Sync> {
+    Box::new(move |connection, scratch| {
+        if let Some(shared) = shared.upgrade() {
+            shared.serve(&connection, scratch);
+        }
+    })
+}
+
+/// Housekeeping wakes who has slept for long enough.
+fn hurry(workers: Arc<Workers>) -> Box<dyn Fn(Instant) + Send + Sync> {
+    Box::new(move |due| {
+        if due < Instant::now() + housekeeping::SWEEP {
+            workers.hurry();
+        }
+    })
 }
 
 /// A running server. Dropping it stops it.
@@ -277,16 +309,24 @@ impl Server {
         let ServerOptions { globals, status, backend, accounts, workers, clock, rng, log } = options;
         let epoll = Epoll::new().map_err(failed("cannot create an epoll instance"))?;
         let stop_event = EventFd::new().map_err(failed("cannot create an event"))?;
-        let ready_event = EventFd::new().map_err(failed("cannot create an event"))?;
+        let ready = Arc::new(Ready::new().map_err(failed("cannot create an event"))?);
         let watch = "cannot watch an event";
         epoll
             .add(std::os::fd::AsRawFd::as_raw_fd(&stop_event), TOKEN_STOP, Interest::Level)
             .map_err(failed(watch))?;
         epoll
-            .add(std::os::fd::AsRawFd::as_raw_fd(&ready_event), TOKEN_READY, Interest::Input)
+            .add(std::os::fd::AsRawFd::as_raw_fd(&*ready), TOKEN_READY, Interest::Input)
             .map_err(failed(watch))?;
         let started_ms = clock.monotonic_ns() / 1_000_000;
-        let shared = Arc::new(Shared {
+        let stack_bytes = globals.uint(VarId::ThreadStack) as usize;
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
+            fibers: Fibers::new(FiberOptions {
+                stack_bytes,
+                buffer_bytes: READ_BYTES,
+                ready: Arc::clone(&ready),
+                run: serve_with(shared.clone()),
+                due: hurry(Arc::clone(&workers)),
+            }),
             globals,
             status,
             backend,
@@ -299,8 +339,7 @@ impl Server {
             stop_event,
             stopping: AtomicBool::new(false),
             started_ms,
-            ready: Mutex::default(),
-            ready_event,
+            ready,
             spinning: AtomicBool::new(false),
             connections: RwLock::default(),
             last_id: AtomicU64::new(0),

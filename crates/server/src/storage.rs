@@ -21,7 +21,7 @@ use cohort_vfs::World;
 use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
-use crate::pool::Workers;
+use crate::fiber::sleeper;
 
 /// Numbers of the participants in commit records. Final: they are on disk.
 const ROCKSDB: ParticipantId = ParticipantId(1);
@@ -97,7 +97,6 @@ pub fn open(
     world: &World,
     globals: &Globals,
     options: &StorageOptions,
-    workers: &Arc<Workers>,
     log: &ErrorLog,
 ) -> Result<Storage, OpenError> {
     let catalog = CatalogStore::open(CATALOG, world.fs.clone(), datadir)
@@ -108,7 +107,7 @@ pub fn open(
     let engines = vec![engine];
     let mut participants: Vec<Arc<dyn Participant>> = vec![catalog];
     participants.extend(engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Participant>));
-    let locks = LockTable::new(world.rng.next_u64(), Some(workers.clone()));
+    let locks = LockTable::new(world.rng.next_u64(), sleeper);
     let commit_options = coordinator_options(datadir, globals, options, log);
     let commit =
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))

@@ -65,7 +65,7 @@ impl World {
         let engines = [engine(1, "left")?, engine(setup.right_engine, "right")?];
         let participants = engines.iter().map(|e| e.clone() as Arc<dyn Participant>).collect();
         let shared = engines.iter().map(|e| e.clone() as Arc<dyn Engine>).collect();
-        let locks = LockTable::new(1, None);
+        let locks = LockTable::new(1, cohort_locks::this_thread);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let machine = Machine::sim(disk.clone(), 1);
         let options = options(setup, is_stopped.clone());

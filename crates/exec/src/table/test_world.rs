@@ -30,7 +30,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
     let engine =
         ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine")).expect("opens");
     let engine = Arc::new(engine);
-    let locks = LockTable::new(1, None);
+    let locks = LockTable::new(1, cohort_locks::this_thread);
     let options = CoordinatorOptions {
         datadir: datadir.clone(),
         log: LogOptions {

@@ -29,7 +29,7 @@ pub fn database() -> Arc<Database> {
     let engine =
         ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine")).expect("opens");
     let engine = Arc::new(engine);
-    let locks = LockTable::new(1, None);
+    let locks = LockTable::new(1, cohort_locks::this_thread);
     let log = LogOptions {
         segment_bytes: 16 << 20,
         segments_ahead: 1,

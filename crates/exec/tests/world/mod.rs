@@ -59,7 +59,7 @@ impl Server {
             .map_err(|e| text(&e))?;
         let (catalog, engine) = (Arc::new(catalog), Arc::new(engine));
         let current = catalog.current();
-        let locks = LockTable::new(1, None);
+        let locks = LockTable::new(1, cohort_locks::this_thread);
         let world = World::sim(disk.clone(), 1);
         let (clock, rng) = (world.clock.clone(), world.rng.clone());
         let participants = vec![catalog as Arc<dyn Participant>, engine.clone() as Arc<dyn Participant>];

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
-use cohort_locks::Blocking;
 use cohort_protocol::{ColumnMeta, OkInfo, ParamText, ResultSink, StatusFlags};
 use cohort_server::{
     Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed, MultiStatements,
