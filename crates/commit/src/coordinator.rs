@@ -291,6 +291,12 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Tells the client of `seq`, which is published, although replicas are still waited for; the log must say by now that it will not be cut
+    /// ([`Coordinator::release_from_replicas`]). False if no such client is parked.
+    pub fn tell_early(&self, seq: CommitSeq) -> bool {
+        self.pipeline.tell_early(seq)
+    }
+
     /// The newest transaction whose client may be told: it and all before it are hardened and published.
     pub fn acknowledged(&self) -> CommitSeq {
         self.pipeline.acknowledged()

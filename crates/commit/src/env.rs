@@ -61,8 +61,9 @@ pub struct BinlogEnd {
 
 /// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position behind a group's last event.
 pub trait ReplicaGate: Send + Sync {
-    /// A group with this many logged transactions is hardened. Called in order, by the leader, before `holds` is asked about it; must be quick.
-    fn hardened(&self, end: BinlogPos, transactions: u64);
+    /// A group that ends with `last` and has this many logged transactions is hardened. Called in order, by the leader, before `holds` is asked about
+    /// it; must be quick.
+    fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64);
 
     /// Whether groups are made to wait at all. Goes from true to false only inside of [`crate::Coordinator::release_from_replicas`], so that the
     /// log knows of it.
@@ -413,7 +414,8 @@ impl CommitEnv for ServerEnv {
             let end = stream.position();
             boundary.binlog_end = Some(end);
             if let Some(gate) = self.gate.get() {
-                gate.hardened(end, logged);
+                let last = group.last().expect("a group is not empty").seq();
+                gate.hardened(end, last, logged);
             }
         }
     }

@@ -395,6 +395,19 @@ impl<E: CommitEnv> Pipeline<E> {
         true
     }
 
+    /// Tells those who are parked for `seq`, whose group is published and held at the last gate. False if there is nobody.
+    pub fn tell_early(&self, seq: CommitSeq) -> bool {
+        let early: Vec<Arc<dyn Wake>> = {
+            let mut waiting = self.waiting.lock();
+            waiting.parked.extract_if(.., |(waits_for, _)| *waits_for == seq).map(|(_, wake)| wake).collect()
+        };
+        let is_told = !early.is_empty();
+        for wake in early {
+            wake.acknowledged();
+        }
+        is_told
+    }
+
     /// Blocks until the client of `seq` may be told, flushing itself if nobody does.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), Stopped> {
         loop {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_binlog::{CacheOptions, TrxCache};
 use cohort_catalog::Catalog;
 use cohort_commit::Coordinator;
@@ -42,6 +43,17 @@ pub trait ServerFacts: Send + Sync {
     /// The replicas that are connected, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
         Vec::new()
+    }
+
+    /// Whether a transaction's client is told nothing because replicas have not answered (semi-synchronous commits).
+    fn is_waiting_for_replicas(&self, seq: CommitSeq) -> bool {
+        let _ = seq;
+        false
+    }
+
+    /// KILL was used on the client of a transaction: it is to wait for replicas no longer. `will_tell` is called before it is told while others wait on.
+    fn stop_waiting_for_replicas(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
+        let _ = (seq, will_tell);
     }
 
     /// SHUTDOWN: the server is to stop, after this statement's answer.

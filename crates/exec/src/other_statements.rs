@@ -1,6 +1,7 @@
 //! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of conditions.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use cohort_base::ConnectionId;
 use cohort_config::VarId;
@@ -210,6 +211,13 @@ impl Session {
             return Err(SqlError::new(ErrorCode::NoSuchThread, text));
         };
         process.kill(level);
+        let held = process.held_until();
+        if held > self.state.db.commit.acknowledged()
+            && let Some(facts) = &*self.state.db.facts.read()
+        {
+            let will_tell = || process.told_early().store(held.0, Ordering::Release);
+            facts.stop_waiting_for_replicas(held, &will_tell);
+        }
         if process.id() == self.state.info.id {
             return Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use cohort_base::ConnectionId;
+use cohort_base::{CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
@@ -79,6 +79,10 @@ pub struct Process {
     info: Mutex<ProcessInfo>,
     /// Ends the connection when it is idle; set by the server.
     closer: Mutex<Option<Closer>>,
+    /// The last statement's answer leaves when this transaction is acknowledged.
+    held: AtomicU64,
+    /// That transaction's client has been told without replicas; the session looks there.
+    told_early: Arc<AtomicU64>,
 }
 
 /// Called after a kill, on any thread.
@@ -107,6 +111,8 @@ pub struct ProcessSnapshot {
 }
 
 const INFO_BYTES_MAX: usize = 64 << 10;
+/// State of a statement that is done but for a replica's answer.
+const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
 
 impl Process {
     /// The connection's number.
@@ -156,7 +162,8 @@ impl Process {
     }
 
     /// The statement has ended; the connection is idle.
-    pub fn end_statement(&self, now_us: u64) {
+    pub fn end_statement(&self, now_us: u64, hold_until: CommitSeq) {
+        self.hold_until(hold_until);
         self.set_command(Command::Sleep, now_us);
         let mut info = self.info.lock();
         info.running = false;
@@ -165,6 +172,21 @@ impl Process {
         if info.text.capacity() > INFO_BYTES_MAX / 8 {
             info.text = Vec::new();
         }
+    }
+
+    /// The statement's answer leaves when this transaction is acknowledged.
+    pub fn hold_until(&self, seq: CommitSeq) {
+        self.held.store(seq.0, Ordering::Relaxed);
+    }
+
+    /// What the answer of the last statement waits, or has waited, for.
+    pub fn held_until(&self) -> CommitSeq {
+        CommitSeq(self.held.load(Ordering::Relaxed))
+    }
+
+    /// The newest transaction whose client has been told although it is not acknowledged.
+    pub fn told_early(&self) -> &Arc<AtomicU64> {
+        &self.told_early
     }
 
     /// What the statement does at the moment.
@@ -189,17 +211,23 @@ impl Process {
         self.identity.lock().schema = schema.map(str::to_owned);
     }
 
-    /// The row of SHOW PROCESSLIST.
-    pub fn snapshot(&self) -> ProcessSnapshot {
+    /// The row of SHOW PROCESSLIST. `waits` says whether a transaction's client waits for replicas.
+    pub fn snapshot(&self, waits: &dyn Fn(CommitSeq) -> bool) -> ProcessSnapshot {
+        let waits = waits(self.held_until());
         let info = self.info.lock();
+        let (command, state) = match self.command() {
+            Command::Sleep if waits => (Command::Query, WAITING_FOR_REPLICAS),
+            command if waits && info.state.is_empty() => (command, WAITING_FOR_REPLICAS),
+            command => (command, info.state),
+        };
         ProcessSnapshot {
             id: self.id,
             identity: self.identity.lock().clone(),
-            command: self.command(),
+            command,
             since_us: self.since_us.load(Ordering::Relaxed),
-            state: info.state,
+            state,
             progress: info.progress,
-            info: info.running.then(|| String::from_utf8_lossy(&info.text).into_owned()),
+            info: (info.running || waits).then(|| String::from_utf8_lossy(&info.text).into_owned()),
         }
     }
 }
@@ -221,6 +249,8 @@ impl ProcessList {
             identity: Mutex::new(identity),
             info: Mutex::default(),
             closer: Mutex::new(None),
+            held: AtomicU64::new(0),
+            told_early: Arc::default(),
         });
         self.processes.write().insert(id, process.clone());
         process

@@ -50,7 +50,8 @@ impl Session {
     /// A session of an authenticated user. `process` is his entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
-        let trx = SessionTrx::new(db.clone(), kill.clone());
+        let mut trx = SessionTrx::new(db.clone(), kill.clone());
+        trx.look_for_kills_at(Arc::clone(process.told_early()));
         if let Some(schema) = &info.schema {
             check_schema(&db, schema)?;
         }
@@ -168,7 +169,7 @@ impl Session {
     }
 
     pub(crate) fn end_process(&self) {
-        self.process.end_statement(self.state.db.clock.wall_us());
+        self.process.end_statement(self.state.db.clock.wall_us(), self.trx.hold_until());
     }
 
     /// COM_INIT_DB.

@@ -382,7 +382,7 @@ fn what_a_transaction_was_begun_under_stays() {
 
 #[test]
 fn strict_mode_refuses_numbers_that_do_not_grow() {
-    let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    let (_disk, mut server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     client.ok("SET gtid_seq_no = 100");
     client.ok("INSERT INTO t VALUES (1)");
     client.ok("SET GLOBAL gtid_strict_mode = 1");
@@ -392,6 +392,57 @@ fn strict_mode_refuses_numbers_that_do_not_grow() {
     assert!(answer.contains("1950") && answer.contains(text), "{answer}");
     client.ok("SET gtid_seq_no = 101");
     client.ok("INSERT INTO t VALUES (2)");
+    // Others can commit between SET and COMMIT.
+    client.ok("SET gtid_seq_no = 110");
+    let mut other = server.connect();
+    other.ok("SET gtid_seq_no = 120");
+    other.ok("INSERT INTO t VALUES (3)");
+    let answer = client.run("INSERT INTO t VALUES (4)");
+    assert!(answer.contains("1950") && answer.contains("GTID 0-1-110 which would"), "{answer}");
+    client.ok("INSERT INTO t VALUES (5)");
+    assert!(client.run("SELECT @@last_gtid").contains("0-1-121"));
+    assert!(client.run("SELECT GROUP_CONCAT(id ORDER BY id) FROM t").contains("1,2,3,5"));
+}
+
+#[test]
+fn maintenance_is_logged_unless_it_says_otherwise() {
+    let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    let newest = |client: &mut Client| client.run("SELECT @@last_gtid");
+    for (statement, is_logged) in [
+        ("FLUSH TABLES", true),
+        ("FLUSH TABLES t", true),
+        ("FLUSH LOCAL TABLES", false),
+        ("FLUSH NO_WRITE_TO_BINLOG STATUS", false),
+        ("FLUSH PRIVILEGES", true),
+        ("FLUSH STATUS, HOSTS", true),
+        ("FLUSH SLOW LOGS", true),
+        ("FLUSH LOGS", false),
+        ("FLUSH BINARY LOGS", false),
+        ("FLUSH TABLES t WITH READ LOCK", false),
+        ("UNLOCK TABLES", false),
+        ("FLUSH TABLES WITH READ LOCK", false),
+        // Its own lock does not keep a session from it.
+        ("FLUSH TABLES", true),
+        ("UNLOCK TABLES", false),
+        ("ANALYZE TABLE t", true),
+        ("ANALYZE LOCAL TABLE t", false),
+        ("OPTIMIZE TABLE t", true),
+        ("OPTIMIZE NO_WRITE_TO_BINLOG TABLE t", false),
+        ("REPAIR TABLE t", true),
+        ("ANALYZE TABLE missing", true),
+        ("CHECK TABLE t", false),
+        ("CHECKSUM TABLE t", false),
+    ] {
+        let before = newest(&mut client);
+        client.run(statement);
+        assert_eq!(newest(&mut client) != before, is_logged, "{statement}");
+    }
+    let events = client.run("SHOW BINLOG EVENTS");
+    assert!(events.contains("use `test`; FLUSH TABLES t"), "{events}");
+    client.ok("SET sql_log_bin = 0");
+    let before = newest(&mut client);
+    client.run("ANALYZE TABLE t");
+    assert_eq!(newest(&mut client), before);
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Backend for SqlBackend {
                 closer();
             }
         })));
-        process.end_statement(now_us);
+        process.end_statement(now_us, CommitSeq(0));
         let mut session = SqlSession { settings: Cached::of(session.vars()), session, process };
         if is_interactive {
             session.become_interactive();
@@ -372,6 +372,16 @@ impl ServerFacts for Facts {
             port: host.port,
         };
         hosts.into_iter().map(row).collect()
+    }
+
+    fn is_waiting_for_replicas(&self, seq: CommitSeq) -> bool {
+        self.source.as_ref().is_some_and(|source| source.semi_sync().is_waiting(seq))
+    }
+
+    fn stop_waiting_for_replicas(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
+        if let Some(source) = &self.source {
+            source.semi_sync().give_up(seq, will_tell);
+        }
     }
 
     fn request_stop(&self) {

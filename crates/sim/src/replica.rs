@@ -52,7 +52,7 @@ impl Replica {
 }
 
 impl ReplicaGate for Replica {
-    fn hardened(&self, end: BinlogPos, transactions: u64) {
+    fn hardened(&self, end: BinlogPos, _: CommitSeq, transactions: u64) {
         let mut hardened = self.hardened.lock();
         *hardened = (end, hardened.1 + transactions);
     }

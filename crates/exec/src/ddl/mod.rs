@@ -65,7 +65,7 @@ pub(crate) use grant::{grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use privilege::{check_access, check_privilege, check_statement, has_schema_privilege};
-pub(crate) use work::query_event;
+pub(crate) use work::{log_statement, query_event};
 
 /// What the client is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

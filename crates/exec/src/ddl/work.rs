@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{IndexId, TableId};
+use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_config::{VarId, VarValue};
@@ -90,12 +90,30 @@ pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogT
     }
     let (event, flags) = event(ctx, log, catalog_has_xid);
     let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
-    // The next statement of this session needs the names, whose locks go at publish.
-    let stopped = |_| SqlError::server_shutdown();
-    ctx.db.commit.wait_acknowledged(seq).map_err(stopped)?;
+    wait(ctx, seq)?;
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
     free(ctx, &freed);
     Ok(())
+}
+
+fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
+    // KILL looks there.
+    if let Some(process) = ctx.db.processes.get(ctx.session.info.id) {
+        process.hold_until(seq);
+    }
+    // The next statement of this session needs the names, whose locks go at publish.
+    let stopped = |_| SqlError::server_shutdown();
+    ctx.db.commit.wait_acknowledged(seq).map_err(stopped)
+}
+
+/// Logs a statement that changes nothing here but is to run on replicas, too.
+pub(crate) fn log_statement(ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    if !ctx.trx.logs_statements(ctx.session.current_schema.as_deref().unwrap_or("")) {
+        return Ok(());
+    }
+    let (event, flags) = event(ctx, LogText::AsWritten, false);
+    let seq = ctx.trx.commit_logged(event, flags)?;
+    wait(ctx, seq)
 }
 
 /// Frees key spaces; what fails is left to the next start.

@@ -164,7 +164,20 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             _ => {}
         }
     }
+    if !flush.local && flush.targets.iter().all(goes_to_replicas) {
+        crate::ddl::log_statement(ctx)?;
+    }
     Ok(())
+}
+
+/// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock without an end.
+fn goes_to_replicas(target: &FlushTarget) -> bool {
+    match target {
+        FlushTarget::Logs | FlushTarget::BinaryLogs | FlushTarget::RelayLogs => false,
+        FlushTarget::Tables { lock, .. } => *lock == FlushLock::None,
+        FlushTarget::Other(what) => !matches!(what.as_str(), "MASTER" | "SLAVE"),
+        _ => true,
+    }
 }
 
 /// PURGE BINARY LOGS.

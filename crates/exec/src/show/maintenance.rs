@@ -29,6 +29,9 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance
             listing.add([Value::text(&full_name), op, Value::text(kind), Value::text(text)]);
         }
     }
+    if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
+        crate::ddl::log_statement(ctx)?;
+    }
     Ok(listing)
 }
 

@@ -33,7 +33,11 @@ pub(super) fn engines(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows
 pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let sees_all = check_privilege(ctx.session, "PROCESS", None, None).is_ok();
     let all = ctx.db.processes.all();
-    let snapshots = all.iter().map(|p| p.snapshot());
+    let facts = ctx.db.facts.read();
+    let acknowledged = ctx.db.commit.acknowledged();
+    let waits =
+        |seq| seq > acknowledged && facts.as_ref().is_some_and(|facts| facts.is_waiting_for_replicas(seq));
+    let snapshots = all.iter().map(|p| p.snapshot(&waits));
     snapshots.filter(|p| sees_all || p.identity.user == ctx.session.info.user).collect()
 }
 

@@ -103,6 +103,11 @@ impl StatementLog {
 }
 
 impl SessionTrx {
+    /// Whether statements with this current schema go to the binlog as text.
+    pub(crate) fn logs_statements(&self, schema: &str) -> bool {
+        self.logs_rows(schema)
+    }
+
     /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be built.
     pub(crate) fn logs_rows(&self, schema: &str) -> bool {
         self.settings.binlog.on && self.db.binlog_filter.lets_pass(schema)

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, ParticipantId};
+use cohort_base::{CommitSeq, Gtid, IndexId, ParticipantId};
 use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints};
+use cohort_config::VarId;
 use cohort_engine::Redo;
 use cohort_locks::{MetadataMode, NameKey, RowMode};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -12,6 +13,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::table::OpenTable;
 use crate::trx::active::Active;
 use crate::trx::locking::WaitPolicy;
+use crate::trx::settings::BinlogSettings;
 use crate::trx::{SessionTrx, engine_error};
 
 /// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
@@ -59,6 +61,16 @@ impl SessionTrx {
     /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
+        self.commit_ddl_if(allowed, ddl)
+    }
+
+    /// Ends a statement that changes nothing but is logged as DDL is; also under the session's own FLUSH TABLES WITH READ LOCK.
+    pub fn commit_logged(&mut self, event: QueryEvent, event_flags: u16) -> SqlResult<CommitSeq> {
+        let allowed = self.lock_commit();
+        self.commit_ddl_if(allowed, DdlCommit { event: Some(event), event_flags, ..DdlCommit::default() })
+    }
+
+    fn commit_ddl_if(&mut self, allowed: SqlResult<()>, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         self.active_mut();
         let result = allowed.and_then(|()| match ddl.event {
             Some(event) => self.log_query(event, ddl.event_flags),
@@ -139,6 +151,7 @@ impl SessionTrx {
         if active.log.is_empty() {
             return Ok(None);
         }
+        self.check_gtid_order()?;
         let events = active.log.seal()?;
         let settings = &mut self.settings.binlog;
         Ok(Some(BinlogPart {
@@ -154,6 +167,22 @@ impl SessionTrx {
             },
             timestamp: self.statement_timestamp,
         }))
+    }
+
+    /// `gtid_strict_mode`: the number that the session asked for must be above its domain's last; error 1950. It was when it was set, but others
+    /// have committed since. Behind this check a number can only be overtaken by those who prepare at the same moment.
+    fn check_gtid_order(&mut self) -> SqlResult<()> {
+        let BinlogSettings { domain, server, seq_no: Some(seq_no), .. } = self.settings.binlog else {
+            return Ok(());
+        };
+        if !self.db.globals.flag(VarId::GtidStrictMode) {
+            return Ok(());
+        }
+        let checked = self.db.commit.check_gtid_order(Gtid { domain, server, seq_no });
+        if checked.is_err() {
+            self.settings.binlog.seq_no = None;
+        }
+        checked.map_err(commit_error)
     }
 
     /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of all

@@ -31,9 +31,7 @@ impl SessionTrx {
             return Ok(view.clone());
         }
         // A client that sends its next statement before it has the reply to its commit must still find what it wrote.
-        if self.last_ordered > self.db.commit.acknowledged() {
-            self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit::commit_error)?;
-        }
+        self.await_own()?;
         let (view, binlog_end) = self.db.commit.read_view_and_binlog_end();
         let active = self.active_mut();
         active.view = Some(view.clone());

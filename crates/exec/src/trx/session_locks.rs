@@ -237,7 +237,7 @@ impl SessionTrx {
 
     fn lock_for_session(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         // The transaction that this statement has committed holds its names until it is published.
-        self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)?;
+        self.await_own()?;
         let SessionTrx { db, session_locks, kill, settings, .. } = self;
         let locks = session_locks.get_or_insert_with(|| {
             let owner = db.locks.owner(db.trx_ids.next());
@@ -256,7 +256,7 @@ impl SessionTrx {
         if self.session_locks.is_none() {
             return Ok(());
         }
-        self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)
+        self.await_own()
     }
 }
 

@@ -46,6 +46,8 @@ pub struct SessionTrx {
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
     pub(super) hold_until: CommitSeq,
+    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by whoever kills, when it is published.
+    told_early: Arc<AtomicU64>,
     /// The session's own newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
     /// Seconds since 1970 of the running statement.
@@ -82,6 +84,7 @@ impl SessionTrx {
             settings: TrxSettings::default(),
             active: None,
             hold_until: CommitSeq(0),
+            told_early: Arc::default(),
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
             spare_locks: None,
@@ -96,7 +99,25 @@ impl SessionTrx {
 
     /// Replies produced so far may leave only when this position is published (I4, I5).
     pub fn hold_until(&self) -> CommitSeq {
+        if self.hold_until.0 <= self.told_early.load(Ordering::Acquire) {
+            return CommitSeq(0);
+        }
         self.hold_until
+    }
+
+    /// Waits until the session's own last transaction is published.
+    pub(super) fn await_own(&self) -> SqlResult<()> {
+        let seq = self.last_ordered;
+        // One that was told early is published.
+        if seq <= self.db.commit.acknowledged() || seq.0 <= self.told_early.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.db.commit.wait_acknowledged(seq).map_err(super::commit_error)
+    }
+
+    /// Where KILL says what is no longer held back.
+    pub fn look_for_kills_at(&mut self, told_early: Arc<AtomicU64>) {
+        self.told_early = told_early;
     }
 
     /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.

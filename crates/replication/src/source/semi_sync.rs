@@ -5,6 +5,8 @@
 //! - The commit path asks at two gates ([`Gate`]): before publishing (AFTER_SYNC) or before telling the clients (AFTER_COMMIT).
 //!   `rpl_semi_sync_master_wait_point` says which of them is used. A held group blocks no later one from being hardened.
 //! - One acknowledgement is enough, and it stands for everything before its position.
+//! - KILL of a client that waits ends its wait ([`SemiSync::give_up`]). At the second gate it alone is told; at the first one its group, and what is
+//!   before it, must be published for that, and so is let out as a whole.
 //! - When a group waits for longer than the timeout, the source becomes asynchronous (*off*): all that waits is let out. It is
 //!   semi-synchronous again (*on*) when a replica has acknowledged, or shown when it connected, that it has everything.
 //!
@@ -12,14 +14,14 @@
 //!
 //! ```text
 //! disabled --configure--> on --expire--> off --has--> on        configure leads back to disabled from both
-//! a group: hardened() -> waits -> has() | expire() | configure() | remove_replica() -> let out
+//! a group: hardened() -> waits -> has() | expire() | configure() | remove_replica() | give_up() -> let out
 //! ```
 //!
 //! # Invariants
 //!
 //! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`] stays false once it
 //!   was (the commit path relies on it).
-//! - A group is let out for one of the four reasons above, and each tells the commit path.
+//! - A group is let out for one of the five reasons above, and each tells the commit path.
 //! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log says first that what
 //!   is let out without an answer must not be cut when this server comes back as a replica.
 //!
@@ -38,7 +40,7 @@ use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use cohort_base::BinlogPos;
+use cohort_base::{BinlogPos, CommitSeq};
 use cohort_commit::{CommitError, Coordinator, Gate, ReplicaGate};
 use parking_lot::{Condvar, Mutex};
 
@@ -78,8 +80,10 @@ pub struct SemiSyncCounters {
     pub is_on: bool,
     /// Acknowledgements.
     pub get_ack: u64,
-    /// Packets that asked for one.
+    /// Transactions that were to get one.
     pub request_ack: u64,
+    /// Packets that asked for one.
+    pub net_waits: u64,
     /// Transactions let out by an acknowledgement.
     pub yes_tx: u64,
     /// Transactions let out without.
@@ -97,6 +101,8 @@ pub struct SemiSyncCounters {
 #[derive(Debug)]
 struct Wait {
     end: BinlogPos,
+    /// Its last transaction.
+    last: CommitSeq,
     transactions: u64,
     since: Instant,
 }
@@ -245,7 +251,7 @@ impl SemiSync {
             true => end > state.acknowledged,
             false => end >= state.newest,
         };
-        state.counters.request_ack += u64::from(wants);
+        state.counters.net_waits += u64::from(wants);
         wants
     }
 
@@ -273,6 +279,38 @@ impl SemiSync {
             let _ = self.change(|switches| switches.is_on = switches.options.is_enabled);
             (self.log)(SemiSyncNews::SwitchedOn(end));
         }
+    }
+
+    /// KILL was used on the client of a transaction: if it waits for replicas, it goes on without them. `will_tell` is called before it is told that
+    /// way while others wait on.
+    pub fn give_up(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
+        let Some(commit) = self.commit.upgrade() else { return };
+        let _changing = self.changing.lock();
+        let (end, gate) = {
+            let mut state = self.state.lock();
+            let gate = state.switches.options.gate;
+            let Some(wait) = state.waiting_for(seq) else { return };
+            (wait.end, gate)
+        };
+        if gate == Gate::Acknowledge && commit.release_from_replicas(|| ()).is_ok() {
+            will_tell();
+            if commit.tell_early(seq) {
+                let mut state = self.state.lock();
+                // Unless an answer came meanwhile.
+                if let Some(wait) = state.waiting_for(seq) {
+                    wait.transactions = wait.transactions.saturating_sub(1);
+                    state.counters.no_tx += 1;
+                }
+                return;
+            }
+        }
+        // A thread waits, no parked client. While the log takes nothing it waits on.
+        let _ = commit.release_from_replicas(|| self.state.lock().let_out_unanswered(end));
+    }
+
+    /// Whether a transaction waits for replicas.
+    pub fn is_waiting(&self, seq: CommitSeq) -> bool {
+        self.is_gated.load(Ordering::Relaxed) && self.state.lock().waiting_for(seq).is_some()
     }
 
     /// Counters as they are now.
@@ -356,23 +394,36 @@ impl State {
         count > 0
     }
 
+    /// The group of a transaction, if it waits.
+    fn waiting_for(&mut self, seq: CommitSeq) -> Option<&mut Wait> {
+        self.waiting.iter_mut().find(|wait| wait.last >= seq)
+    }
+
+    fn let_out_unanswered(&mut self, end: BinlogPos) {
+        let count = self.waiting.partition_point(|wait| wait.end <= end);
+        self.counters.no_tx += self.waiting.drain(..count).map(|wait| wait.transactions).sum::<u64>();
+    }
+
     fn let_all_out(&mut self) {
         self.counters.no_tx += self.waiting.drain(..).map(|wait| wait.transactions).sum::<u64>();
     }
 }
 
 impl ReplicaGate for SemiSync {
-    fn hardened(&self, end: BinlogPos, transactions: u64) {
+    fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64) {
         let mut state = self.state.lock();
         state.newest = end;
         if !state.switches.options.is_enabled {
             return;
         }
+        if state.switches.is_on {
+            state.counters.request_ack += transactions;
+        }
         // The replica can be quicker than this call: it got the bytes a moment ago.
         if end <= state.acknowledged {
             state.counters.yes_tx += transactions;
         } else if state.switches.is_gated() {
-            state.waiting.push_back(Wait { end, transactions, since: Instant::now() });
+            state.waiting.push_back(Wait { end, last, transactions, since: Instant::now() });
             if state.waiting.len() == 1 {
                 drop(state);
                 self.changed.notify_all();
@@ -423,7 +474,7 @@ mod tests {
         let semi = semi_sync(options(60_000));
         semi.add_replica();
         for end in [100, 200, 300] {
-            semi.hardened(pos(end), 2);
+            semi.hardened(pos(end), CommitSeq(end), 2);
         }
         assert!(semi.holds(Gate::Publish, pos(100)) && !semi.holds(Gate::Acknowledge, pos(100)));
         assert!(semi.wants_acknowledgement(pos(200)));
@@ -443,7 +494,7 @@ mod tests {
         let semi = semi_sync(options(60_000));
         semi.add_replica();
         semi.acknowledge(pos(100));
-        semi.hardened(pos(100), 1);
+        semi.hardened(pos(100), CommitSeq(100), 1);
         assert!(!semi.holds(Gate::Publish, pos(100)));
         semi.end();
     }
@@ -452,8 +503,8 @@ mod tests {
     fn a_timeout_switches_off_and_a_replica_that_has_everything_on_again() {
         let semi = semi_sync(options(30));
         semi.add_replica();
-        semi.hardened(pos(100), 1);
-        semi.hardened(pos(200), 1);
+        semi.hardened(pos(100), CommitSeq(100), 1);
+        semi.hardened(pos(200), CommitSeq(200), 1);
         assert!(semi.holds(Gate::Publish, pos(100)));
         let end = Instant::now() + Duration::from_secs(10);
         while semi.holds(Gate::Publish, pos(100)) {
@@ -461,14 +512,14 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(!semi.holds(Gate::Publish, pos(200)) && !semi.counters().is_on);
-        semi.hardened(pos(300), 1);
+        semi.hardened(pos(300), CommitSeq(300), 1);
         assert!(!semi.holds(Gate::Publish, pos(300)));
         assert!(!semi.wants_acknowledgement(pos(200)) && semi.wants_acknowledgement(pos(300)));
         semi.acknowledge(pos(200));
         assert!(!semi.counters().is_on);
         semi.acknowledge(pos(300));
         assert!(semi.counters().is_on);
-        semi.hardened(pos(400), 1);
+        semi.hardened(pos(400), CommitSeq(400), 1);
         assert!(semi.holds(Gate::Publish, pos(400)));
         let counters = semi.counters();
         assert_eq!((counters.no_times, counters.no_tx, counters.yes_tx), (1, 3, 0));
@@ -478,10 +529,10 @@ mod tests {
     #[test]
     fn without_replicas_only_who_wants_to_waits() {
         let semi = semi_sync(SemiSyncOptions { waits_without_replica: false, ..options(60_000) });
-        semi.hardened(pos(100), 1);
+        semi.hardened(pos(100), CommitSeq(100), 1);
         assert!(!semi.holds(Gate::Publish, pos(100)));
         semi.add_replica();
-        semi.hardened(pos(200), 1);
+        semi.hardened(pos(200), CommitSeq(200), 1);
         assert!(semi.holds(Gate::Publish, pos(200)) && !semi.holds(Gate::Publish, pos(100)));
         semi.remove_replica();
         assert!(!semi.holds(Gate::Publish, pos(200)));

@@ -55,6 +55,8 @@ pub enum PurgeBinaryLogs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMaintenance {
     pub kind: MaintenanceKind,
+    /// NO_WRITE_TO_BINLOG or LOCAL.
+    pub local: bool,
     pub names: Vec<ObjectName>,
     /// QUICK, FAST, EXTENDED, FOR UPGRADE, PERSISTENT FOR ..., upper case, in the order written.
     pub options: Vec<String>,

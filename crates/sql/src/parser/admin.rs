@@ -133,7 +133,8 @@ impl Parser<'_> {
 
     pub(super) fn maintenance(&mut self, word: &str) -> SqlResult<Statement> {
         self.advance();
-        let local = self.eat_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+        let may_be_logged = !matches!(word, "CHECK" | "CHECKSUM");
+        let local = may_be_logged && self.eat_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
         if word == "ANALYZE" && !local && !self.is_any(&["TABLE", "TABLES"]) {
             return self.analyze_statement();
         }
@@ -174,7 +175,7 @@ impl Parser<'_> {
                 self.number()?;
             }
         }
-        Ok(Statement::TableMaintenance(TableMaintenance { kind, names, options }))
+        Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
     }
 
     // ---- replication
