@@ -4,14 +4,21 @@
 
 #[path = "replica/mod.rs"]
 mod replica;
+#[path = "whole/scale.rs"]
+#[allow(dead_code)] // its part
+mod scale;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use replica::{Cohort, Maria};
+use replica::{Cohort, Maria, assert_equal, wait_until};
+use scale::{Dice, long_or};
 
 const TABLES: &str = "--tables=2";
-const SIZE: &str = "--table-size=500";
+/// Rows of each; with fewer the clients of the long run would do little but wait for each other.
+fn size() -> &'static str {
+    long_or("--table-size=20000", "--table-size=500")
+}
 
 fn sysbench(port: u16, workload: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sysbench");
@@ -20,65 +27,138 @@ fn sysbench(port: u16, workload: &str, arguments: &[&str]) -> Command {
         "--mysql-user=root",
         "--mysql-db=sb",
         TABLES,
-        SIZE,
+        size(),
     ]);
     command.arg(format!("--mysql-port={port}")).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-/// Everything both have, as CHECKSUM TABLE says it.
-fn assert_equal(cohort: &Cohort, replica: &Maria) {
-    replica.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
-    let tables = cohort.sql(
-        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables \
-         WHERE table_schema IN ('sb', 'shop') ORDER BY 1",
-    );
-    assert!(!tables.is_empty());
-    let list = tables.lines().collect::<Vec<_>>().join(", ");
-    assert_eq!(cohort.sql(&format!("CHECKSUM TABLE {list}")), replica.sql(&format!("CHECKSUM TABLE {list}")));
-    for table in tables.lines() {
-        let create = format!("SHOW CREATE TABLE {table}");
-        let columns =
-            |text: String| text.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB").matches("\\n  `").count();
-        assert_eq!(columns(cohort.sql(&create)), columns(replica.sql(&create)), "{table}");
+/// Statements that change tables, at random, beside those that a load works on.
+struct Ddl {
+    dice: Dice,
+    /// Numbers of the tables that are there.
+    tables: Vec<u64>,
+    made: u64,
+    has_index: bool,
+    has_column: bool,
+    count: u64,
+}
+
+impl Ddl {
+    fn new(seed: u64) -> Ddl {
+        println!("seed of the DDL: {seed}");
+        let dice = Dice::new(seed);
+        Ddl { dice, tables: Vec::new(), made: 0, has_index: false, has_column: false, count: 0 }
     }
+
+    fn run_one(&mut self, cohort: &Cohort) {
+        let kind = if self.tables.is_empty() { 0 } else { self.dice.below(7) };
+        let some = self.tables.get(self.dice.below(self.tables.len().max(1))).copied().unwrap_or(0);
+        let toggle = |flag: &mut bool| !std::mem::replace(flag, !*flag);
+        let sql = match kind {
+            0 => {
+                self.made += 1;
+                let n = self.made;
+                self.tables.push(n);
+                format!(
+                    "CREATE TABLE sb.x{n} (a INT PRIMARY KEY, b TEXT); \
+                     INSERT INTO sb.x{n} VALUES (1, 'ä'), (2, NULL), (3, REPEAT('z', 60000))"
+                )
+            }
+            1 => {
+                self.made += 1;
+                let column = self.made;
+                format!(
+                    "ALTER TABLE sb.x{some} ADD COLUMN c{column} DECIMAL(9,3) DEFAULT 1.5; \
+                     UPDATE sb.x{some} SET a = a + 10 WHERE b IS NOT NULL ORDER BY a DESC"
+                )
+            }
+            2 => {
+                self.tables.retain(|table| *table != some);
+                format!("DROP TABLE sb.x{some}")
+            }
+            3 => format!("TRUNCATE TABLE sb.x{some}"),
+            4 => {
+                self.made += 1;
+                let n = self.made;
+                self.tables.retain(|table| *table != some);
+                self.tables.push(n);
+                format!("RENAME TABLE sb.x{some} TO sb.x{n}")
+            }
+            5 if toggle(&mut self.has_index) => "CREATE INDEX by_c ON sb.sbtest1 (c)".to_owned(),
+            5 => "DROP INDEX by_c ON sb.sbtest1".to_owned(),
+            _ if toggle(&mut self.has_column) => {
+                "ALTER TABLE sb.sbtest2 ADD COLUMN more VARCHAR(20) DEFAULT 'x'".to_owned()
+            }
+            _ => "ALTER TABLE sb.sbtest2 DROP COLUMN more".to_owned(),
+        };
+        wait_until("it is always the victim", || cohort.is_done(&sql));
+        self.count += 1;
+    }
+}
+
+/// The number of the newest transaction.
+fn newest(cohort: &Cohort) -> u64 {
+    let position = cohort.sql("SELECT @@gtid_binlog_pos");
+    position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// Sysbench's writes with DDL among them, in one parallel mode of the replica, to the end at which both are equal.
+fn follow_load(cohort: &Cohort, replica: &Maria, mode: &str, ddl: &mut Ddl) {
+    replica.sql(&format!(
+        "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; SET GLOBAL slave_parallel_mode = '{mode}'; START SLAVE"
+    ));
+    let (before, ddl_before) = (newest(cohort), ddl.count);
+    let threads = format!("--threads={}", long_or(64, 8));
+    let time = format!("--time={}", long_or(60, 1));
+    for workload in ["oltp_write_only", "oltp_read_write"] {
+        let run = [&threads, &time, "--mysql-ignore-errors=all", "run"];
+        let mut load = sysbench(cohort.port, workload, &run).spawn().expect("installed");
+        while load.try_wait().expect("asked").is_none() {
+            ddl.run_one(cohort);
+            std::thread::sleep(Duration::from_millis(long_or(200, 10)));
+        }
+    }
+    let over = Instant::now();
+    assert_equal(cohort, replica);
+    println!(
+        "{mode}: {} transactions, {} of them DDL, in {} s; equal {:.1} s later",
+        newest(cohort) - before,
+        ddl.count - ddl_before,
+        long_or(120, 2),
+        over.elapsed().as_secs_f64()
+    );
 }
 
 #[test]
 fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
-    let mut cohort = Cohort::new(&["--max-binlog-size=1M"]);
+    let mut cohort = Cohort::new(&[long_or("--max-binlog-size=100M", "--max-binlog-size=1M")]);
     let replica = Maria::new(&[]);
     replica.follow(cohort.port);
     cohort.sql("CREATE DATABASE sb");
     assert!(sysbench(cohort.port, "oltp_write_only", &["prepare"]).status().expect("installed").success());
-    for (round, mode) in ["conservative", "optimistic", "aggressive"].into_iter().enumerate() {
-        replica.sql(&format!(
-            "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; SET GLOBAL slave_parallel_mode = '{mode}'; START SLAVE"
-        ));
-        let run = ["--threads=8", "--time=2", "--mysql-ignore-errors=all", "run"];
+    let mut ddl = Ddl::new(long_or(u64::from(std::process::id()), 7));
+    for mode in ["conservative", "optimistic", "aggressive"] {
+        follow_load(&cohort, &replica, mode, &mut ddl);
+    }
+    for _ in 0..long_or(10, 2) {
+        let threads = format!("--threads={}", long_or(64, 8));
+        let run = [&threads, "--time=30", "--mysql-ignore-errors=all", "run"];
+        let before = newest(&cohort);
         let mut load = sysbench(cohort.port, "oltp_write_only", &run).spawn().expect("installed");
-        for n in 0..6 {
-            cohort.sql(&format!("CREATE TABLE sb.x{round}{n} (a INT PRIMARY KEY, b TEXT)"));
-            cohort.sql(&format!(
-                "INSERT INTO sb.x{round}{n} VALUES (1, 'ä'), (2, NULL), (3, REPEAT('z', 60000))"
-            ));
-            cohort.sql(&format!("ALTER TABLE sb.x{round}{n} ADD COLUMN c DECIMAL(9,3) DEFAULT 1.5"));
-            cohort.sql(&format!("UPDATE sb.x{round}{n} SET a = a + 10 WHERE b IS NOT NULL"));
-            if n % 2 == 0 {
-                cohort.sql(&format!("DROP TABLE sb.x{round}{n}"));
-            }
-        }
-        if round > 0 {
-            cohort.kill_and_restart();
-        }
-        // With the server killed under it, it may have failed.
+        wait_until("nothing is written", || newest(&cohort) > before + 100);
+        cohort.kill_and_restart();
+        // It may have ended by itself: its server was killed.
+        let _ = load.kill();
         let _ = load.wait();
         assert_equal(&cohort, &replica);
     }
     replica.wait_until_connected();
     let status = replica.status();
     assert!(
-        status.contains("Slave_IO_Running: Yes") && status.contains("Slave_SQL_Running: Yes"),
+        status.contains("Slave_IO_Running: Yes")
+            && status.contains("Slave_SQL_Running: Yes")
+            && status.contains("Seconds_Behind_Master: 0"),
         "{status}"
     );
     assert!(cohort.sql("SHOW SLAVE HOSTS").starts_with(&format!("{}\t", replica.server_id)));
@@ -122,7 +202,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
     let replica = Maria::new(&["--rpl-semi-sync-slave-enabled=1"]);
     replica.follow(cohort.port);
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
-    for round in 0..3 {
+    for round in 0..long_or(20, 3) {
         let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let writers: Vec<_> = (0..4)
             .map(|writer| {
@@ -151,7 +231,7 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
             assert!(Instant::now() < end, "nothing is acknowledged: {}", replica.log());
             std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(50 * round as u64));
+        std::thread::sleep(Duration::from_millis(50 * (round % 7) as u64));
         cohort.kill();
         let acknowledged: Vec<i32> = writers.into_iter().flat_map(|w| w.join().expect("no panic")).collect();
         // What it has received it applies before it says that it has nothing left.

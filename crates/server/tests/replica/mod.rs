@@ -1,5 +1,10 @@
 //! Servers for tests of replication: Cohort as the source, MariaDB as the replica.
 
+#![allow(dead_code)] // each test file uses its part
+
+pub mod dump_client;
+pub mod small_disk;
+
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -7,6 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use small_disk::SmallDisk;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -34,24 +41,41 @@ pub struct Cohort {
     options: Vec<String>,
     child: Child,
     pub port: u16,
+    /// Its data are there, if not on the disk that all tests share.
+    pub disk: Option<SmallDisk>,
 }
 
 impl Cohort {
     pub fn new(options: &[&str]) -> Cohort {
+        Cohort::start(tempfile::tempdir().expect("made"), None, options)
+    }
+
+    /// With its data on a file system of so many MiB; `None` where there can be none.
+    pub fn on_small_disk(mebibytes: u32, options: &[&str]) -> Option<Cohort> {
         let folder = tempfile::tempdir().expect("made");
+        let disk = SmallDisk::new(&folder.path().join("disk"), mebibytes)?;
+        Some(Cohort::start(folder, Some(disk), options))
+    }
+
+    fn start(folder: TempDir, disk: Option<SmallDisk>, options: &[&str]) -> Cohort {
         let port = free_port();
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        let child = Cohort::spawn(&folder, &options, port);
-        let cohort = Cohort { folder, options, child, port };
+        let child = Cohort::spawn(&folder, disk.as_ref(), &options, port);
+        let cohort = Cohort { folder, options, child, port, disk };
         cohort.wait();
         cohort
     }
 
-    fn spawn(folder: &TempDir, options: &[String], port: u16) -> Child {
+    fn spawn(folder: &TempDir, disk: Option<&SmallDisk>, options: &[String], port: u16) -> Child {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.path().join("log"));
-        Command::new(env!("CARGO_BIN_EXE_cohortd"))
+        let program = env!("CARGO_BIN_EXE_cohortd");
+        let (mut command, data) = match disk {
+            Some(disk) => (disk.command(program), folder.path().join("disk/data")),
+            None => (Command::new(program), folder.path().join("data")),
+        };
+        command
             .arg("--no-defaults")
-            .arg(format!("--datadir={}", folder.path().join("data").display()))
+            .arg(format!("--datadir={}", data.display()))
             .args(["--bind-address=127.0.0.1", &format!("--port={port}"), "--server-id=1"])
             .arg(format!("--socket={}", folder.path().join("sock").display()))
             .args(options)
@@ -79,6 +103,13 @@ impl Cohort {
         self.folder.path().join("data")
     }
 
+    /// False if a deadlock's victim was the statement: it is to be repeated.
+    pub fn is_done(&self, statement: &str) -> bool {
+        let (is_fine, text) = run_sql(&self.address(), statement);
+        assert!(is_fine || text.contains("ERROR 1213"), "{statement:.300}: {text}");
+        is_fine
+    }
+
     pub fn sql(&self, statements: &str) -> String {
         let (is_fine, text) = run_sql(&self.address(), statements);
         let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
@@ -98,7 +129,7 @@ impl Cohort {
     }
 
     pub fn restart(&mut self) {
-        self.child = Cohort::spawn(&self.folder, &self.options, self.port);
+        self.child = Cohort::spawn(&self.folder, self.disk.as_ref(), &self.options, self.port);
         self.wait();
     }
 
@@ -183,6 +214,11 @@ impl Maria {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
     pub fn sql(&self, statements: &str) -> String {
         let (is_fine, text) = run_sql(&self.address(), statements);
         assert!(is_fine, "{statements:.300}: {text}\n{}", self.log());
@@ -224,9 +260,10 @@ impl Maria {
         run_sql(&arguments, "SHOW SLAVE STATUS\\G").1
     }
 
-    /// Waits until it has applied a position.
+    /// Waits until it has applied a position; as long as it goes on applying.
     pub fn wait_for(&self, position: &str) {
-        let end = Instant::now() + PATIENCE;
+        let mut end = Instant::now() + PATIENCE;
+        let mut applied = String::new();
         while self.sql(&format!("SELECT MASTER_GTID_WAIT('{position}', 2)")) != "0" {
             let status = self.status();
             assert!(
@@ -234,6 +271,11 @@ impl Maria {
                 "{status}\n{}",
                 self.log()
             );
+            let now = self.sql("SELECT @@gtid_slave_pos");
+            if now != applied {
+                end = Instant::now() + PATIENCE;
+                applied = now;
+            }
         }
     }
 
@@ -251,5 +293,32 @@ impl Drop for Maria {
         // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits for a condition; `what` is said if it never comes.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Everything both have, as CHECKSUM TABLE says it.
+pub fn assert_equal(cohort: &Cohort, replica: &Maria) {
+    replica.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
+    let tables = cohort.sql(
+        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables \
+         WHERE table_schema IN ('sb', 'shop') ORDER BY 1",
+    );
+    assert!(!tables.is_empty());
+    let list = tables.lines().collect::<Vec<_>>().join(", ");
+    assert_eq!(cohort.sql(&format!("CHECKSUM TABLE {list}")), replica.sql(&format!("CHECKSUM TABLE {list}")));
+    for table in tables.lines() {
+        let create = format!("SHOW CREATE TABLE {table}");
+        let columns =
+            |text: String| text.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB").matches("\\n  `").count();
+        assert_eq!(columns(cohort.sql(&create)), columns(replica.sql(&create)), "{table}");
     }
 }

@@ -1,0 +1,72 @@
+//! A file system that is soon full, without being root: in memory, in a mount namespace that belongs to this user.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The name space, and the file system in it, live as long as the process that holds them. It ends with its standard input.
+pub struct SmallDisk {
+    holder: Child,
+    mount: PathBuf,
+}
+
+impl SmallDisk {
+    /// An empty one, mounted on an empty folder. `None`, with a word to the terminal, where users may not have name spaces.
+    pub fn new(mount: &Path, mebibytes: u32) -> Option<SmallDisk> {
+        std::fs::create_dir(mount).expect("a mount point");
+        let script = format!(
+            "mount -t tmpfs -o size={mebibytes}m none '{}' && echo mounted && exec cat >/dev/null",
+            mount.display()
+        );
+        let holder = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut disk = SmallDisk { holder: holder.ok()?, mount: mount.to_owned() };
+        let mut said = String::new();
+        let out = disk.holder.stdout.take().expect("piped");
+        let read = BufReader::new(out).read_line(&mut said);
+        if read.is_err() || said.trim() != "mounted" {
+            println!("skipped: this user may not have a mount name space of his own");
+            return None;
+        }
+        Some(disk)
+    }
+
+    /// Runs a program where the file system is to be seen.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--user", "--mount", "--preserve-credentials"]);
+        command.args([&format!("--target={}", self.holder.id()), "--", program]);
+        command
+    }
+
+    /// The file system as those outside see it.
+    pub fn path(&self) -> PathBuf {
+        let inside = self.mount.strip_prefix("/").expect("an absolute path");
+        Path::new(&format!("/proc/{}/root", self.holder.id())).join(inside)
+    }
+
+    /// A file of somebody else takes everything that is left.
+    pub fn fill(&self) {
+        let file = self.path().join("somebody.else");
+        let filled = Command::new("dd")
+            .args(["if=/dev/zero", &format!("of={}", file.display()), "bs=64k"])
+            .stderr(Stdio::null())
+            .status();
+        assert!(!filled.expect("dd runs").success(), "it ends when there is no space");
+    }
+
+    pub fn make_room(&self) {
+        std::fs::remove_file(self.path().join("somebody.else")).expect("it is there");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // The file system goes with the last process of the name space.
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
