@@ -134,6 +134,13 @@ impl Connection {
         Ok(u32::from_le_bytes([head[1], head[2], head[3], head[4]]))
     }
 
+    /// Sends a command whose answer is left to whoever takes the socket.
+    pub fn command(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ConnectionError> {
+        let mut out = Vec::new();
+        wire::command(code, &mut out, write);
+        Ok(self.socket.write_all(&out)?)
+    }
+
     /// The bare socket, once nothing is under way.
     pub fn into_socket(self) -> File {
         assert!(self.input.is_empty(), "an answer was left unread");
@@ -141,9 +148,7 @@ impl Connection {
     }
 
     fn send(&mut self, code: u8, sql: &str) -> Result<(), ConnectionError> {
-        let mut out = Vec::with_capacity(sql.len() + 8);
-        wire::command(code, &mut out, |out| out.extend_from_slice(sql.as_bytes()));
-        Ok(self.socket.write_all(&out)?)
+        self.command(code, |out| out.extend_from_slice(sql.as_bytes()))
     }
 
     fn write_packet(&mut self, sequence: u8, payload: &[u8]) -> Result<(), ConnectionError> {

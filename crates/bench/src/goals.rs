@@ -108,6 +108,7 @@ fn goals(of: &Figures<'_>) -> Vec<Goal> {
     against_mariadb(of, &mut all);
     slow_disks(of, &mut all);
     against_itself(of, &mut all);
+    replicas(of, &mut all);
     all
 }
 
@@ -214,6 +215,31 @@ fn against_itself(of: &Figures<'_>, all: &mut Vec<Goal>) {
     all.push(goal("idle server, MiB resident", Bound::AtMost(100.0), single(idle)));
     let more = memory.map(|memory| mib(memory.connected_bytes.saturating_sub(memory.idle_bytes)));
     all.push(goal("1,000 idle connections, MiB more", Bound::AtMost(50.0), single(more)));
+}
+
+fn replicas(of: &Figures<'_>, all: &mut Vec<Goal>) {
+    let measured = |server: &str| of.results.replication.iter().find(|one| one.server == server);
+    let (cohort, base) = (measured(SUBJECT), measured(BASE));
+    let mut add = |what: &str, bound, figure: Option<f64>| {
+        all.push(goal(what, bound, vec![(String::new(), figure)]));
+    };
+    add(
+        "update_index, 64 clients beside one replica, by without",
+        Bound::AtLeast(0.95),
+        cohort.map(|one| one.kept),
+    );
+    let rate = cohort.map(|one| one.mib_per_second);
+    add("a dump of large events from files, MiB/s", Bound::AtLeast(300.0), rate);
+    let events = cohort.map(|one| one.events_per_core);
+    add("a dump of small events from files, events/s per core", Bound::AtLeast(500_000.0), events);
+    let memory = cohort.map(|one| one.dump_bytes / 1_048_576.0);
+    add("a waiting dump, MiB resident", Bound::AtMost(1.0), memory);
+    let semi_sync = cohort.and_then(|one| {
+        let base = base.map(|base| base.semi_sync_per_second).filter(|rate| *rate > 0.0)?;
+        Some(one.semi_sync_per_second / base)
+    });
+    let what = "update_index, 64 clients waiting for a MariaDB replica (AFTER_SYNC), times MariaDB";
+    add(what, Bound::AtLeast(2.0), semi_sync);
 }
 
 /// Medians by case.
@@ -341,6 +367,12 @@ mod tests {
             .collect();
         all.recovery = vec![crate::results::RecoveryResult { seconds: 1.0, ..Default::default() }];
         all.memory = vec![crate::results::Memory { server: "cohort".into(), ..Default::default() }];
+        let replication = |server: &str| crate::results::ReplicationResult {
+            server: server.into(),
+            semi_sync_per_second: 1.0,
+            ..Default::default()
+        };
+        all.replication = vec![replication("cohort"), replication("mariadb")];
         let missing: Vec<String> = goals(&Figures { results: &all })
             .into_iter()
             .filter(|goal| goal.figures.is_empty() || goal.figures.iter().any(|(_, figure)| figure.is_none()))

@@ -103,6 +103,7 @@ pub struct Agenda {
     pub cases: Vec<Case>,
     pub memory: bool,
     pub recovery: bool,
+    pub replication: bool,
     /// Threads and disks of the bare commit pipeline.
     pub pipeline: Vec<(usize, Disk)>,
 }
@@ -131,6 +132,7 @@ const LARGE: &str = "large";
 const IDLE: &str = "idle";
 const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
+const REPLICATION: &str = "replication";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
 const LARGE_MIB: u32 = 256;
@@ -199,6 +201,7 @@ pub fn agenda(
         match name.as_str() {
             MEMORY => agenda.memory = true,
             RECOVERY => agenda.recovery = true,
+            REPLICATION => agenda.replication = true,
             LARGE => large(overrides, quick, &mut agenda.cases),
             IDLE => idle(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
@@ -207,6 +210,7 @@ pub fn agenda(
                 agenda.pipeline.extend(goals::PIPELINE);
                 agenda.memory = true;
                 agenda.recovery = true;
+                agenda.replication = true;
             }
             name => named(name, overrides, protocol, quick, &mut agenda.cases)?,
         }
@@ -299,6 +303,7 @@ pub fn listing() -> String {
         (IDLE, "updates beside 5,000 connections that do nothing"),
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
         (RECOVERY, "how fast Cohort reads its log after a crash"),
+        (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
         (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in 20 to 25 minutes"),
     ] {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::goals;
-use crate::results::{CaseResult, Memory, PipelineResult, RecoveryResult, Results};
+use crate::results::{CaseResult, Memory, PipelineResult, RecoveryResult, ReplicationResult, Results};
 use crate::sample::{Sample, Spread};
 
 /// The base of ratios, and what is compared with it.
@@ -69,6 +69,9 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     }
     if !results.recovery.is_empty() {
         tables.push(recovery(results));
+    }
+    if !results.replication.is_empty() {
+        tables.push(replication(results));
     }
     if !results.memory.is_empty() {
         tables.push(memory(results));
@@ -244,6 +247,34 @@ fn recovery(results: &Results) -> Table {
         title: "Start after a crash: the log is read and replayed".to_owned(),
         head: ["log of", "transactions", "MiB", "s", "MiB/s"].map(str::to_owned).to_vec(),
         rows: results.recovery.iter().map(row).collect(),
+    }
+}
+
+fn replication(results: &Results) -> Table {
+    let row = |of: &ReplicationResult| {
+        vec![
+            of.server.clone(),
+            format!("{:.0}", of.alone_per_second),
+            format!("{:.0} ({:+.1} %)", of.followed_per_second, (of.kept - 1.0) * 100.0),
+            format!("{:.0} ({:.0} bytes each)", of.events_per_core, of.event_bytes),
+            format!("{:.0}", of.mib_per_second),
+            format!("{:.0}", of.dump_bytes / 1024.0),
+            format!("{:.0}", of.semi_sync_per_second),
+        ]
+    };
+    let head = [
+        "source",
+        "update_index/s",
+        "beside one dump/s",
+        "small events/s per core",
+        "large events, MiB/s",
+        "KiB per dump",
+        "semi-sync update_index/s",
+    ];
+    Table {
+        title: "Replicas: 64 clients' updates without and with them, dumps from files".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: results.replication.iter().map(row).collect(),
     }
 }
 

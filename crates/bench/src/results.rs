@@ -15,6 +15,7 @@ pub struct Results {
     pub memory: Vec<Memory>,
     pub pipeline: Vec<PipelineResult>,
     pub recovery: Vec<RecoveryResult>,
+    pub replication: Vec<ReplicationResult>,
 }
 
 /// What was measured on.
@@ -85,6 +86,26 @@ pub struct RecoveryResult {
     pub seconds: f64,
 }
 
+/// What replicas cost a server and what they get from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicationResult {
+    pub server: String,
+    /// Updates of 64 clients without a replica, and beside one that reads.
+    pub alone_per_second: f64,
+    pub followed_per_second: f64,
+    /// The second by the first, median of the repetitions.
+    pub kept: f64,
+    /// A dump of small events from files, by the server's processor time, and how large they are on average.
+    pub events_per_core: f64,
+    pub event_bytes: f64,
+    /// A dump of large events from files.
+    pub mib_per_second: f64,
+    /// Memory that a waiting dump adds.
+    pub dump_bytes: f64,
+    /// Updates of 64 clients that wait for a MariaDB (AFTER_SYNC).
+    pub semi_sync_per_second: f64,
+}
+
 impl RecoveryResult {
     pub fn mib(&self) -> f64 {
         self.log_bytes as f64 / 1_048_576.0
@@ -123,6 +144,15 @@ impl Results {
                 "seconds": of.seconds,
             })
         };
+        let replication = |of: &ReplicationResult| {
+            json!({
+                "server": of.server, "alone_per_second": of.alone_per_second,
+                "followed_per_second": of.followed_per_second, "kept": of.kept,
+                "events_per_core": of.events_per_core, "event_bytes": of.event_bytes,
+                "mib_per_second": of.mib_per_second, "dump_bytes": of.dump_bytes,
+                "semi_sync_per_second": of.semi_sync_per_second,
+            })
+        };
         let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
         json!({
             "machine": {
@@ -139,6 +169,7 @@ impl Results {
             "memory": self.memory.iter().map(memory).collect::<Vec<_>>(),
             "pipeline": self.pipeline.iter().map(pipeline).collect::<Vec<_>>(),
             "recovery": self.recovery.iter().map(recovery).collect::<Vec<_>>(),
+            "replication": self.replication.iter().map(replication).collect::<Vec<_>>(),
         })
     }
 
@@ -190,8 +221,24 @@ impl Results {
                 })
             })
             .unwrap_or_default(),
+            replication: list(value, "replication", replication_from_json).unwrap_or_default(),
         })
     }
+}
+
+fn replication_from_json(of: &Value) -> Option<ReplicationResult> {
+    let number = |name: &str| of.get(name)?.as_f64();
+    Some(ReplicationResult {
+        server: text(of, "server")?,
+        alone_per_second: number("alone_per_second")?,
+        followed_per_second: number("followed_per_second")?,
+        kept: number("kept")?,
+        events_per_core: number("events_per_core")?,
+        event_bytes: number("event_bytes")?,
+        mib_per_second: number("mib_per_second")?,
+        dump_bytes: number("dump_bytes")?,
+        semi_sync_per_second: number("semi_sync_per_second")?,
+    })
 }
 
 fn case_from_json(case: &Value) -> Option<CaseResult> {
@@ -230,6 +277,11 @@ mod tests {
             memory: vec![Memory { server: "mariadb".into(), idle_bytes: 7, ..Memory::default() }],
             pipeline: vec![PipelineResult { threads: 8, per_second: 1.5, ..PipelineResult::default() }],
             recovery: vec![RecoveryResult { load: "x".into(), seconds: 0.5, ..RecoveryResult::default() }],
+            replication: vec![ReplicationResult {
+                server: "mariadb".into(),
+                kept: 0.5,
+                ..Default::default()
+            }],
             ..Results::default()
         };
         let text = results.to_json().to_string();

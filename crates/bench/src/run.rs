@@ -17,6 +17,7 @@ use crate::pipeline;
 use crate::plan::{Agenda, Case};
 use crate::progress::Progress;
 use crate::recovery;
+use crate::replication;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
@@ -99,6 +100,14 @@ pub fn run(run: &Run) -> Result<Results, String> {
         for contestant in &run.contestants {
             let (memory, info) = memory::measure(contestant, &run.setup)?;
             results.memory.push(memory);
+            results.servers.push(info);
+        }
+    }
+    if run.agenda.replication {
+        results.servers.clear();
+        for contestant in &run.contestants {
+            let (measured, info) = replication::measure(contestant, run)?;
+            results.replication.push(measured);
             results.servers.push(info);
         }
     }

@@ -166,7 +166,11 @@ pub struct Spread {
 impl Spread {
     /// `None` if no sample has the figure.
     pub fn of(samples: &[Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
-        let mut all: Vec<f64> = samples.iter().filter_map(figure).collect();
+        Spread::of_values(samples.iter().filter_map(figure).collect())
+    }
+
+    /// `None` without any.
+    pub fn of_values(mut all: Vec<f64>) -> Option<Spread> {
         all.sort_by(f64::total_cmp);
         let middle = all.len() / 2;
         let median = match all.len() {

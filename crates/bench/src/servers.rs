@@ -54,6 +54,11 @@ impl Contestant {
 }
 
 impl Contestant {
+    /// The same under another name.
+    pub fn named(&self, label: &str) -> Contestant {
+        Contestant { label: label.to_owned(), ..self.clone() }
+    }
+
     /// The same with more options.
     pub fn with(&self, options: &[&str]) -> Contestant {
         let more = options.iter().map(|option| (*option).to_owned());
@@ -78,6 +83,8 @@ pub struct Setup {
 pub struct Server {
     pub label: String,
     pub address: Address,
+    /// On the loopback interface, whatever `address` is.
+    pub port: u16,
     pub version: String,
     pub flushes: Flushes,
     child: Child,
@@ -118,7 +125,8 @@ impl Server {
         let child = command.spawn().map_err(|error| format!("{label} does not start: {error}"))?;
         let address =
             if setup.tcp { Address::Tcp((Ipv4Addr::LOCALHOST, port).into()) } else { Address::Unix(socket) };
-        let mut server = Server { label, address, version: String::new(), flushes, child, command, dir, log };
+        let mut server =
+            Server { label, address, port, version: String::new(), flushes, child, command, dir, log };
         server.version = server.await_answer()?;
         Ok(server)
     }
