@@ -173,12 +173,22 @@ impl Connection {
                 return Ok(payload);
             }
             let mut chunk = [0; 16384];
-            let bytes = self.socket.read(&mut chunk)?;
+            let bytes = read(&mut self.socket, &mut chunk)?;
             if bytes == 0 {
                 let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the server");
                 return Err(ConnectionError::Lost(closed));
             }
             self.input.extend_from_slice(&chunk[..bytes]);
+        }
+    }
+}
+
+/// Reads once, whatever interrupts it: with a time limit on the socket a stop and continue of this process would.
+pub fn read(socket: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::connection::{ANSWER_TIMEOUT, Address, Connection, ConnectionError};
+use crate::connection::{self, ANSWER_TIMEOUT, Address, Connection, ConnectionError};
 use crate::epoll::{Epoll, set_nonblocking};
 use crate::histogram::Histogram;
 use crate::interrupt;
@@ -195,7 +195,7 @@ fn drive_one(driven: &mut Driven, plan: &Plan, shared: &Shared, tally: &mut Tall
     let mut buffer = vec![0; 65536];
     driven.begin(plan)?;
     while driven.doing != Doing::Idle {
-        let bytes = driven.socket.read(&mut buffer).map_err(lost)?;
+        let bytes = connection::read(&mut driven.socket, &mut buffer).map_err(lost)?;
         driven.take(&buffer[..bytes], plan, shared, tally)?;
         if shared.failed.load(Ordering::Relaxed) != 0 {
             return Ok(());

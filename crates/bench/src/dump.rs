@@ -3,13 +3,12 @@
 //! A packet is an event behind one byte. One of 2^24-1 bytes goes on in the next.
 
 use std::fs::File;
-use std::io::Read;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-use crate::connection::{Address, Connection, ConnectionError};
+use crate::connection::{self, Address, Connection, ConnectionError};
 use crate::wire;
 
 const COM_BINLOG_DUMP: u8 = 0x12;
@@ -75,7 +74,7 @@ fn follow(mut socket: File) -> Result<Tally, ConnectionError> {
     let mut counter = Counter::default();
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        let bytes = socket.read(&mut buffer)?;
+        let bytes = connection::read(&mut socket, &mut buffer)?;
         if bytes == 0 {
             let closed = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "closed by the server");
             return Err(ConnectionError::Lost(closed));
@@ -99,7 +98,7 @@ impl Follower {
         let handle = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let thread = std::thread::spawn(move || {
             let (mut buffer, mut read) = (vec![0; READ_BYTES], 0);
-            while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+            while let Ok(bytes @ 1..) = connection::read(&mut socket, &mut buffer) {
                 read += bytes as u64;
             }
             read

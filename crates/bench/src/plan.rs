@@ -305,7 +305,7 @@ pub fn listing() -> String {
         (RECOVERY, "how fast Cohort reads its log after a crash"),
         (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
-        (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in 20 to 25 minutes"),
+        (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in about 25 minutes"),
     ] {
         out.push_str(&format!("  {name:17} {about}\n"));
     }
