@@ -194,7 +194,7 @@ settings! {
     ServerId = Setting::both("server_id", num(1, 1, U32)).doc("Number of this server in replication; stands in every event.");
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
     GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
-    GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).doc("Sequence number of the next transaction; 0 counts on.");
+    GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).computed().doc("Sequence number of the next transaction; 0 counts on.");
     GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.");
     GtidBinlogPos = Setting::fact("gtid_binlog_pos", text("")).computed().doc("Last GTID of each domain in the binary log.");
     GtidBinlogState = Setting::global("gtid_binlog_state", text("")).no_option().computed().doc("Last GTID of each domain and server in the binary log.");

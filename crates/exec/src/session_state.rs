@@ -24,6 +24,8 @@ pub(crate) struct LastCounts {
     pub warnings: u64,
     pub errors: u64,
     pub in_transaction: bool,
+    /// For the next transaction; 0 once one has taken it.
+    pub gtid_seq_no: u64,
 }
 
 /// The part of a session that a running statement sees and does not change, but through the cells.
@@ -184,6 +186,7 @@ impl SessionState {
             VarId::LastGtid => {
                 Value::text(self.pace.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
             }
+            VarId::GtidSeqNo => Value::UInt(self.last.gtid_seq_no),
             VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
             _ => {
                 let facts = self.db.facts.read().clone()?;

@@ -394,11 +394,14 @@ fn strict_mode_refuses_numbers_that_do_not_grow() {
     client.ok("INSERT INTO t VALUES (2)");
     // Others can commit between SET and COMMIT.
     client.ok("SET gtid_seq_no = 110");
+    assert!(client.run("SELECT @@gtid_seq_no").contains("110"));
     let mut other = server.connect();
     other.ok("SET gtid_seq_no = 120");
     other.ok("INSERT INTO t VALUES (3)");
     let answer = client.run("INSERT INTO t VALUES (4)");
     assert!(answer.contains("1950") && answer.contains("GTID 0-1-110 which would"), "{answer}");
+    let none = client.run("SELECT @@gtid_seq_no");
+    assert!(none.contains('0') && !none.contains('1'), "{none}");
     client.ok("INSERT INTO t VALUES (5)");
     assert!(client.run("SELECT @@last_gtid").contains("0-1-121"));
     assert!(client.run("SELECT GROUP_CONCAT(id ORDER BY id) FROM t").contains("1,2,3,5"));
