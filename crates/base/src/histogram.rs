@@ -2,19 +2,15 @@
 //!
 //! Recording is two additions and a comparison, without a lock. Where one thread at a time records, because it holds the lock
 //! of what it measures, [`Histogram::record_alone`] does it without the processor's locked instructions.
-//!
-//! ```text
-//! value   0 .. 15    16 .. 31    32, 34 .. 62    64, 68 .. 124    ...    2^42 - 2^37 and above
-//! bucket  0 .. 15    16 .. 31    32 ..     47    48 ..      63    ...    623
-//! ```
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::{bucket_count, bucket_of, last_in_bucket};
+
 const SUB_BITS: u32 = 4;
-const SUBS: usize = 1 << SUB_BITS;
 /// Values of `2^MAGNITUDE_END` and above share the last bucket: 73 minutes in nanoseconds.
 const MAGNITUDE_END: u32 = 42;
-const BUCKETS: usize = (MAGNITUDE_END - SUB_BITS + 1) as usize * SUBS;
+const BUCKETS: usize = bucket_count::<SUB_BITS>(MAGNITUDE_END);
 
 /// Values of any unit since the server's start. Written by whoever measures, read by whoever is curious.
 #[derive(Debug)]
@@ -114,7 +110,11 @@ impl HistogramSnapshot {
             seen += count;
             if seen >= rank {
                 // The last bucket has no end.
-                return if index + 1 == BUCKETS { self.max } else { last_value(index).min(self.max) };
+                return if index + 1 == BUCKETS {
+                    self.max
+                } else {
+                    last_in_bucket::<SUB_BITS>(index).min(self.max)
+                };
             }
         }
         0
@@ -128,39 +128,12 @@ impl HistogramSnapshot {
 }
 
 fn bucket(value: u64) -> usize {
-    if value < SUBS as u64 {
-        return value as usize;
-    }
-    let magnitude = value.ilog2();
-    let sub = (value >> (magnitude - SUB_BITS)) as usize & (SUBS - 1);
-    ((magnitude - SUB_BITS + 1) as usize * SUBS + sub).min(BUCKETS - 1)
-}
-
-/// The largest value of a bucket that is not the last.
-fn last_value(index: usize) -> u64 {
-    if index < SUBS {
-        return index as u64;
-    }
-    let shift = index / SUBS - 1;
-    (((SUBS + index % SUBS + 1) as u64) << shift) - 1
+    bucket_of::<SUB_BITS>(value).min(BUCKETS - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_value_lies_in_its_bucket_and_near_its_end() {
-        for shift in 0..MAGNITUDE_END - 1 {
-            for value in [1u64 << shift, (1 << shift) + (1 << shift) / 3, (2u64 << shift) - 1] {
-                let index = bucket(value);
-                let end = last_value(index);
-                assert!(end >= value && end - value <= value / 16, "{value} {end}");
-                assert!(index == 0 || last_value(index - 1) < value, "{value}");
-            }
-        }
-        assert_eq!((bucket(u64::MAX), bucket(1 << MAGNITUDE_END)), (BUCKETS - 1, BUCKETS - 1));
-    }
 
     #[test]
     fn percentiles_of_a_ramp_and_of_nothing() {

@@ -1,9 +1,11 @@
 //! Identifiers, byte codecs and histograms shared by every crate. No I/O, no threads.
 
+mod buckets;
 mod codec;
 mod histogram;
 mod ids;
 
+pub use buckets::{bucket_count, bucket_of, last_in_bucket};
 pub use codec::{Reader, Truncated, Write};
 pub use histogram::{Histogram, HistogramSnapshot, add_alone};
 pub use ids::{

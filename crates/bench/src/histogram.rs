@@ -1,8 +1,8 @@
 //! Latencies in buckets of one sixty-fourth of their magnitude: a percentile is off by at most 1.6 %.
 
+use cohort_base::{bucket_count, bucket_of, last_in_bucket};
+
 const SUB_BITS: u32 = 6;
-const SUBS: usize = 1 << SUB_BITS;
-const BUCKETS: usize = (64 - SUB_BITS as usize + 1) * SUBS;
 
 /// Counts of durations in nanoseconds.
 #[derive(Clone)]
@@ -13,13 +13,13 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { counts: vec![0; BUCKETS], total: 0 }
+        Histogram { counts: vec![0; bucket_count::<SUB_BITS>(64)], total: 0 }
     }
 }
 
 impl Histogram {
     pub fn record(&mut self, nanoseconds: u64) {
-        self.counts[bucket(nanoseconds)] += 1;
+        self.counts[bucket_of::<SUB_BITS>(nanoseconds)] += 1;
         self.total += 1;
     }
 
@@ -40,45 +40,16 @@ impl Histogram {
         for (index, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                return upper_end(index);
+                return last_in_bucket::<SUB_BITS>(index);
             }
         }
         0
     }
 }
 
-fn bucket(value: u64) -> usize {
-    if value < SUBS as u64 {
-        return value as usize;
-    }
-    let magnitude = 63 - value.leading_zeros();
-    let sub = (value >> (magnitude - SUB_BITS)) as usize & (SUBS - 1);
-    (magnitude - SUB_BITS + 1) as usize * SUBS + sub
-}
-
-fn upper_end(index: usize) -> u64 {
-    if index < SUBS {
-        return index as u64;
-    }
-    let shift = (index / SUBS - 1) as u32;
-    let next = (SUBS + index % SUBS + 1) as u128;
-    u64::try_from((next << shift) - 1).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_value_lies_below_the_end_of_its_bucket_and_near_it() {
-        for shift in 0..63 {
-            for value in [1u64 << shift, (1 << shift) + (1 << shift) / 3, (2u64 << shift) - 1] {
-                let end = upper_end(bucket(value));
-                assert!(end >= value && end - value <= value / 64, "{value} {end}");
-            }
-        }
-        assert_eq!(upper_end(bucket(u64::MAX)), u64::MAX);
-    }
 
     #[test]
     fn percentiles_of_a_ramp() {
