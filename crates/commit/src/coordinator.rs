@@ -160,6 +160,7 @@ impl Coordinator {
         let spill = Arc::new(spill);
         let began_ns = world.clock.monotonic_ns();
         let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
+        let mended_copy = log.damaged_copy().map(|(file, offset)| (file.to_owned(), offset));
         let scene =
             Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
         let open = |synced_to| {
@@ -170,6 +171,7 @@ impl Coordinator {
             if options.binlog.is_some() { Some(&open) } else { None };
         let (mut recovered, files) =
             recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
+        recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let log = log.finish()?;
 

@@ -125,6 +125,8 @@ pub struct Recovered {
     pub log_bytes: u64,
     /// Nanoseconds from opening the log to the end of its last record.
     pub ns: u64,
+    /// The log's control file and where in it a copy of its contents starts that was torn or damaged: mended from the other copy.
+    pub mended_copy: Option<(PathBuf, u64)>,
 }
 
 /// All that recovery works on.

@@ -118,6 +118,8 @@ pub(crate) struct Control {
     file: SharedFile,
     path: PathBuf,
     pub state: State,
+    /// Where a copy starts that was found torn or damaged.
+    pub damaged_at: Option<u64>,
 }
 
 impl Control {
@@ -131,7 +133,7 @@ impl Control {
         };
         let file = fs.open(&unfinished, OpenMode::CreateOrOpen).map_err(err("creation"))?;
         file.write_at(&vec![0; 2 * COPY_BYTES as usize], 0).map_err(err("writing"))?;
-        let mut control = Control { file, path: path.clone(), state };
+        let mut control = Control { file, path: path.clone(), state, damaged_at: None };
         control.write().map_err(err("writing"))?;
         fs.rename(&unfinished, &path).map_err(err("renaming"))?;
         fs.sync_dir(dir).map_err(err("syncing the directory"))?;
@@ -160,7 +162,12 @@ impl Control {
                 return Err(LogError::Corrupt { file: path, offset: 0, what, cure: RESTORE });
             }
         };
-        let control = Control { file, path, state };
+        let damaged_at = match copies[..] {
+            [Copy::Whole(_), Copy::Whole(_)] => None,
+            [Copy::Whole(_), _] => Some(COPY_BYTES),
+            _ => Some(0),
+        };
+        let control = Control { file, path, state, damaged_at };
         control.lock()?;
         Ok(control)
     }
@@ -218,6 +225,20 @@ mod tests {
     }
 
     #[test]
+    fn every_bit_that_means_something_is_covered() {
+        let mut bytes = state().encode();
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let is_used = (bit as u64) < 8 * (HEADER_BYTES + 7);
+            match State::decode(&bytes) {
+                Ok(Copy::Whole(found)) => assert!(!is_used && found == state(), "bit {bit}"),
+                _ => assert!(is_used, "bit {bit}"),
+            }
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
     fn any_flipped_bit_in_one_copy_is_mended_by_the_other() {
         let fs: SharedFs = Arc::new(MemFs::new());
         let dir = Path::new("/");
@@ -227,9 +248,12 @@ mod tests {
             let mut byte = [0];
             file.read_at(&mut byte, at).expect("read");
             file.write_at(&[byte[0] ^ 4], at).expect("flip");
-            let control = Control::open(&fs, dir).expect("the other copy is whole");
-            assert_eq!(control.state, State { sequence: 1, ..state() });
-            file.write_at(&byte, at).expect("flip back");
+            let mut control = Control::open(&fs, dir).expect("the other copy is whole");
+            assert_eq!(control.damaged_at, Some(at - at % COPY_BYTES));
+            assert_eq!(control.state, State { sequence: control.state.sequence, ..state() });
+            control.update(|_| {}).expect("written");
+            drop(control);
+            assert_eq!(Control::open(&fs, dir).expect("both are whole").damaged_at, None);
         }
         for at in [20, COPY_BYTES + 20] {
             file.write_at(&[0xff], at).expect("flip");

@@ -101,6 +101,12 @@ impl Recovery {
         self.opened
     }
 
+    /// A copy of what the control file holds that was found damaged, or torn by a crash: the file and where the copy starts. The other copy is
+    /// used, and [`Recovery::finish`] writes both.
+    pub fn damaged_copy(&self) -> Option<(&Path, u64)> {
+        Some((self.control.path(), self.control.damaged_at?))
+    }
+
     /// The last checkpoint: where [`Recovery::next`] starts, and the payload given to [`Log::checkpoint`]
     /// (empty if there was none).
     pub fn checkpoint(&self) -> (Lsn, &[u8]) {

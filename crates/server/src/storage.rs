@@ -79,6 +79,13 @@ impl StorageOptions {
 
 fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
     let recovered = commit.recovered();
+    if let Some((file, offset)) = &recovered.mended_copy {
+        log.warning(format_args!(
+            "{}: one of its two copies, at offset {offset}, was damaged, or torn by a crash; the other one is whole, and the damaged one was \
+             written anew from it. Nothing is lost; if the server had been stopped cleanly, the disk deserves a look",
+            file.display()
+        ));
+    }
     if recovered.commits > 0 {
         log.note(format_args!(
             "Recovered {} transactions from {:.1} MiB of log in {:.3} s: {} changes replayed, {} found in place",
