@@ -47,6 +47,7 @@ pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptio
 pub use name::BinlogName;
 pub use pins::{Pin, Pins};
 pub use reader::{EventReader, RawEvent};
+pub use scan::verify_file;
 pub use spill::{Sealed, SpillDir, WritePiece};
 pub use statement::{StatementDecoder, StatementError};
 pub use stream::{GtidHead, Stream, StreamOptions, Written};

@@ -66,6 +66,20 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
     Ok(scan)
 }
 
+/// Verifies a file that nobody writes any more: every checksum and position, and that it ends with an event. `progress` is given the bytes of each
+/// event that was read.
+pub fn verify_file(fs: &SharedFs, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), BinlogError> {
+    let mut reader = EventReader::open(fs, path)?;
+    while let Some(raw) = reader.next_event()? {
+        verify(path, &raw)?;
+        progress(raw.bytes.len() as u64);
+    }
+    match reader.offset() == reader.file_len()? {
+        true => Ok(()),
+        false => Err(BinlogError::corrupt(path, reader.offset(), DecodeError::Truncated)),
+    }
+}
+
 fn verify(path: &Path, raw: &RawEvent) -> Result<(), BinlogError> {
     let (stored, expected) = (raw.header.log_pos, raw.end() as u32);
     // Servers from 11.4 on leave the position of an event inside a transaction 0.

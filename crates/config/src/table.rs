@@ -184,6 +184,8 @@ settings! {
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
+    BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
+        .doc("How fast older binary log files are read and their checksums verified, once after each start, in the background; damage is told in the error log. 0: not at all.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");
     BinlogIgnoreDb = Setting::global("binlog_ignore_db", text("")).read_only().hidden().doc("Do not log what happens in this database; may be given several times.");
     SqlLogBin = Setting::both("sql_log_bin", flag(true)).no_option().doc("Off: the session's changes are not written to the binary log.");

@@ -29,6 +29,7 @@
 mod accounts;
 mod backend;
 mod binlog_expiry;
+pub mod binlog_watch;
 mod catalog_accounts;
 mod commands;
 mod connection;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
+use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
 use cohort_server::signals::{self, Signal};
@@ -160,6 +161,9 @@ fn serve(
     ));
 
     expire_binlog(&backend, log);
+    if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
+        log.warning(format_args!("Old binary log files are not verified: {error}"));
+    }
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     backend.kill_all();

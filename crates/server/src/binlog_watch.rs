@@ -1,0 +1,67 @@
+//! Reads the older binary log files once after the start, in the background, and tells the error log which are damaged.
+//!
+//! Recovery verifies the newest file only: an old one takes no part in it, and to read gigabytes would make every start long. But a damaged
+//! file is of no use to a replica or to a point-in-time recovery, and whoever learns that on the day when he needs it learns it too late. So
+//! all of them are read after the server has begun its work, the newest first since those are needed most, and slowly
+//! (`binlog_verify_mib_per_s`), so that nobody feels it. Damage does not stop the server: no data depend on the file.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread::Builder;
+use std::time::Duration;
+
+use cohort_binlog::{BinlogError, verify_file};
+use cohort_commit::Coordinator;
+use cohort_config::{Globals, VarId};
+use cohort_vfs::SharedFs;
+
+use crate::error_log::ErrorLog;
+
+/// Read between two pauses.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Starts the thread, if there is anything to read; it ends when all is read, or with the process.
+pub fn start(commit: &Coordinator, globals: &Globals, log: ErrorLog) -> io::Result<()> {
+    let pieces_per_s = globals.uint(VarId::BinlogVerifyMibPerS);
+    let listed = commit.with_binlog_files(|files| {
+        let older = files.numbers().split_last().map_or(&[][..], |(_, older)| older);
+        let paths: Vec<PathBuf> = older.iter().rev().map(|number| files.name().path(*number)).collect();
+        (files.fs().clone(), paths)
+    });
+    let Some(Ok((fs, paths))) = listed else { return Ok(()) };
+    if paths.is_empty() || pieces_per_s == 0 {
+        return Ok(());
+    }
+    let pause = Duration::from_secs(1) / u32::try_from(pieces_per_s).unwrap_or(u32::MAX);
+    Builder::new().name("binlog watch".into()).spawn(move || verify(&fs, &paths, pause, &log)).map(drop)
+}
+
+fn verify(fs: &SharedFs, paths: &[PathBuf], pause: Duration, log: &ErrorLog) {
+    let (mut since_pause, mut bytes_read, mut damaged) = (0, 0, 0);
+    for path in paths {
+        let outcome = verify_file(fs, path, &mut |bytes| {
+            since_pause += bytes;
+            bytes_read += bytes;
+            while since_pause >= PIECE_BYTES {
+                since_pause -= PIECE_BYTES;
+                std::thread::sleep(pause);
+            }
+        });
+        match outcome {
+            Ok(()) => {}
+            // Purged meanwhile.
+            Err(BinlogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                damaged += 1;
+                log.error(format_args!(
+                    "{error}. Until then, replicas that need these events stop with an error"
+                ));
+            }
+        }
+    }
+    log.note(format_args!(
+        "verified {} older binary log files, {:.1} MiB: {damaged} damaged",
+        paths.len(),
+        bytes_read as f64 / 1_048_576.0
+    ));
+}
