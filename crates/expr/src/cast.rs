@@ -84,7 +84,7 @@ pub(crate) fn eval<'a>(
         CastType::Signed => to_signed(&value, ctx)?,
         CastType::Unsigned => to_unsigned(&value, ctx)?,
         CastType::Double => convert::to_f64(&value, ctx)?.map(Value::Double),
-        CastType::Float => convert::to_f64(&value, ctx)?.map(|v| Value::Float(v as f32)),
+        CastType::Float => convert::to_f64(&value, ctx)?.map(|v| to_float(node, v, ctx)),
         CastType::Decimal { precision, decimals } => to_decimal(node, &value, precision, decimals, ctx)?,
         CastType::Date => convert::to_datetime(&value, ctx)?.map(|d| Value::Date(d.date)),
         CastType::DateTime { decimals } => {
@@ -178,6 +178,17 @@ fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>>
         }
         Value::UInt(convert::bits_of(v))
     }))
+}
+
+/// The nearest FLOAT.
+fn to_float(node: &Cast, v: f64, ctx: &EvalContext<'_>) -> Value {
+    let max = f64::from(f32::MAX);
+    if v.abs() > max {
+        let shown = Expr::Cast(Box::new(node.clone()));
+        let text = format!("Out of range value for column '{shown}' at row 1");
+        ctx.note(ErrorCode::WarnDataOutOfRange, text);
+    }
+    Value::Float(v.clamp(-max, max) as f32)
 }
 
 fn to_decimal(

@@ -67,3 +67,4 @@ pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
 pub use expr::{CastType, CompareOp, Expr};
 pub use expr_type::{Coercibility, ExprType, NOT_FIXED_DECIMALS, TypeClass};
+pub use table::functions;

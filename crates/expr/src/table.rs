@@ -142,6 +142,11 @@ static FAMILIES: &[&[Function]] = &[
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
     LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect());
 
+/// All functions, in no order: name in lower case, fewest and most arguments.
+pub fn functions() -> impl Iterator<Item = (&'static str, usize, usize)> {
+    BY_NAME.values().map(|function| (function.name, function.args_min, function.args_max))
+}
+
 /// The function of a name in lower case.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).copied()

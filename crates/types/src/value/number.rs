@@ -70,7 +70,8 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
     let mut buffer = Buffer { bytes: [0; 40], len: 0 };
     std::fmt::write(&mut buffer, text).expect("a double in exponent notation takes at most 25 bytes");
     let mut rest = &buffer.bytes[..buffer.len];
-    let e = rest.iter().position(|&b| b == b'e').expect("exponent notation was asked for");
+    // Infinities and NaN have no exponent. No expression yields them, but row events of others may hold them; my_gcvt writes 0 too.
+    let Some(e) = rest.iter().position(|&b| b == b'e') else { return out.push(b'0') };
     let exponent = std::str::from_utf8(&rest[e + 1..]).ok().and_then(|t| t.parse::<i32>().ok());
     // Point position relative to the first digit: 0.1e-14 has -14.
     let point = exponent.expect("the exponent is a number") + 1;
