@@ -75,3 +75,27 @@ fn staged_and_ordinary_transactions_follow_each_other_in_one_order() {
     let left = std::fs::read_dir(dir.path().join("bulk_load")).expect("lists").count();
     assert_eq!(left, 0, "no file is left on the side");
 }
+
+#[test]
+fn files_that_a_crash_left_are_gone_after_the_next_start() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let open = || RocksEngine::open(ParticipantId(1), dir.path(), RocksOptions::default()).expect("opens");
+    let engine = open();
+    let mut load = engine.bulk_load(INDEX).expect("begins");
+    (0..1000_u32).for_each(|n| load.add(&n.to_be_bytes(), b"value").expect("is written"));
+    load.finish().expect("is taken in");
+    drop(engine);
+    let tables = || -> Vec<_> {
+        let files = std::fs::read_dir(dir.path()).expect("lists").map(|file| file.expect("a file").path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "sst")).collect()
+    };
+    let known = tables();
+    assert_eq!(known.len(), 1);
+    // Linked into the database, but not in its manifest; and being written beside it.
+    std::fs::copy(&known[0], dir.path().join("000777.sst")).expect("copied");
+    std::fs::write(dir.path().join("bulk_load/load0.0.sst"), b"half a file").expect("written");
+    let engine = open();
+    assert_eq!(contents(&*engine.begin(), ReadAt::Latest).len(), 1000);
+    assert_eq!(std::fs::read_dir(dir.path().join("bulk_load")).expect("lists").count(), 0);
+    assert_eq!(tables(), known);
+}

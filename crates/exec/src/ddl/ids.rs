@@ -26,6 +26,12 @@ impl Ids {
         IndexId(self.index.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// A crash left something in this key space: it is not handed out again. The engine has freed it, but may refuse to load into it before its next
+    /// checkpoint.
+    pub(crate) fn pass(&self, index: IndexId) {
+        self.index.fetch_max(index.0 + 1, Ordering::Relaxed);
+    }
+
     /// What the catalog must remember of it.
     pub(crate) fn change(&self) -> CatalogChange {
         CatalogChange::NextIds {
@@ -45,6 +51,7 @@ mod tests {
         let ids = Ids::default();
         assert_eq!([ids.table(&catalog), ids.table(&catalog)], [TableId(5), TableId(6)]);
         assert_eq!([ids.index(&catalog), ids.index(&catalog)], [IndexId(40), IndexId(41)]);
+        ids.pass(IndexId(7));
         assert_eq!(ids.change(), CatalogChange::NextIds { table: TableId(7), index: IndexId(42) });
     }
 }

@@ -22,6 +22,7 @@ pub fn drop_orphans(db: &Database) -> Result<usize, EngineError> {
         orphans.retain(|id| *id >= FIRST_TABLE_INDEX && !known.contains(id));
         if !orphans.is_empty() {
             engine.drop_indexes(&orphans)?;
+            orphans.iter().for_each(|orphan| db.ids.pass(*orphan));
             dropped += orphans.len();
         }
     }
