@@ -540,7 +540,8 @@ fn execute(
         Planned::Insert(plan) => {
             let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
             if source == Some(Freshness::Stale)
-                || lock_for_write(plan.table(), "INSERT", ctx)? == Freshness::Stale
+                || lock_for_write((plan.table(), &plan.table().name.table), "INSERT", ctx)?
+                    == Freshness::Stale
             {
                 return Ok(Executed::Stale);
             }
@@ -549,11 +550,11 @@ fn execute(
             }
             plan.run(ctx).map(Executed::Changed)
         }
-        Planned::Update(plan) => match lock_for_write(plan.table(), "UPDATE", ctx)? {
+        Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), "UPDATE", ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
-        Planned::Delete(plan) => match lock_for_write(plan.table(), "DELETE", ctx)? {
+        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), "DELETE", ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => {
                 if plan.returning.is_some() {
@@ -572,7 +573,7 @@ fn check_select(table: &cohort_catalog::Table, ctx: &StatementContext<'_>) -> Sq
 
 /// Metadata locks and privileges of a data change.
 fn lock_for_write(
-    table: &Arc<cohort_catalog::Table>,
+    (table, alias): (&Arc<cohort_catalog::Table>, &str),
     privilege: &str,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
@@ -580,7 +581,7 @@ fn lock_for_write(
     guards::check_read_only(ctx.session)?;
     let open = ctx.trx.open_table(table)?;
     ctx.trx.pass_global_lock()?;
-    ctx.trx.lock_name(&open.table_key, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
     let catalog = ctx.db.catalog.read();
     crate::ddl::check_access(ctx.session, &catalog, privilege, table)?;
     let current = is_current(&catalog, table);

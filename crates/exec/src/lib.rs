@@ -11,6 +11,7 @@
 //! | `annotation` | the text that row events are annotated with |
 //! | `binlog_filter` | which databases' changes are logged |
 //! | `guards` | settings that refuse statements |
+//! | `handler_counts` | counters of row reads and writes |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
@@ -35,6 +36,7 @@ mod dispatch;
 mod dml;
 mod gtid_position;
 mod guards;
+mod handler_counts;
 mod other_statements;
 mod plan;
 mod prepared;

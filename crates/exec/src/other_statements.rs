@@ -1,6 +1,5 @@
 //! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of conditions.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use cohort_base::ConnectionId;
@@ -18,7 +17,7 @@ use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
 use crate::session::Session;
 use crate::show;
-use crate::trx::{AccessMode, BeginOptions, TableLock};
+use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 
 impl Session {
     /// Runs a statement that is not planned.
@@ -112,8 +111,8 @@ impl Session {
 
     /// LOCK TABLES; the transaction before it is committed.
     fn lock_tables(&mut self, tables: &[ast::LockTable]) -> SqlResult<()> {
-        let mut wanted = BTreeMap::new();
-        for ast::LockTable { table, mode, .. } in tables {
+        let mut wanted = LockedTables::new();
+        for ast::LockTable { table, alias, mode } in tables {
             let current = self.state.current_schema.as_deref();
             let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
             ddl::check_privilege(&self.state, "LOCK TABLES", Some(schema), None)?;
@@ -128,8 +127,12 @@ impl Session {
             if lock == TableLock::Write {
                 crate::guards::check_read_only(&self.state)?;
             }
-            let held = wanted.entry((schema.to_owned(), table.name.clone())).or_insert(lock);
-            *held = lock.max(*held);
+            let aliases = wanted.entry((schema.to_owned(), table.name.clone())).or_default();
+            let alias = alias.as_ref().unwrap_or(&table.name);
+            if aliases.insert(alias.clone(), lock).is_some() {
+                let text = format!("Not unique table/alias: '{alias}'");
+                return Err(SqlError::new(ErrorCode::NonUniqTable, text));
+            }
         }
         self.trx.lock_tables(wanted)?;
         // Looked at under the locks: nobody drops them any more.

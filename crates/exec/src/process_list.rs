@@ -8,6 +8,8 @@ use cohort_base::{CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
+use crate::handler_counts::HandlerCounts;
+
 /// What a connection does; the names are those of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -71,6 +73,7 @@ pub struct ProcessIdentity {
 pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
+    handlers: Arc<HandlerCounts>,
     command: AtomicU8,
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
@@ -118,6 +121,11 @@ impl Process {
     /// The connection's number.
     pub fn id(&self) -> ConnectionId {
         self.id
+    }
+
+    /// What its statements asked of tables.
+    pub fn handlers(&self) -> &Arc<HandlerCounts> {
+        &self.handlers
     }
 
     /// What KILL sets.
@@ -236,6 +244,8 @@ impl Process {
 #[derive(Default)]
 pub struct ProcessList {
     processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
+    /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes` locked, so that nothing is counted twice.
+    handlers_ended: HandlerCounts,
 }
 
 impl ProcessList {
@@ -244,6 +254,7 @@ impl ProcessList {
         let process = Arc::new(Process {
             id,
             kill: KillFlag::default(),
+            handlers: Arc::default(),
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),
@@ -258,7 +269,26 @@ impl ProcessList {
 
     /// The connection has ended.
     pub fn remove(&self, id: ConnectionId) {
-        self.processes.write().remove(&id);
+        let mut processes = self.processes.write();
+        if let Some(process) = processes.remove(&id) {
+            self.handlers_ended.add(&process.handlers);
+        }
+    }
+
+    /// FLUSH STATUS: the connection's counters begin again, and the sum over all keeps what they had.
+    pub(crate) fn flush_handlers(&self, process: &Process) {
+        let _all = self.processes.write();
+        self.handlers_ended.add(&process.handlers);
+        process.handlers.clear();
+    }
+
+    /// What the statements of all connections, ended ones too, asked of tables.
+    pub(crate) fn handlers(&self) -> HandlerCounts {
+        let sum = HandlerCounts::default();
+        let processes = self.processes.read();
+        sum.add(&self.handlers_ended);
+        processes.values().for_each(|process| sum.add(&process.handlers));
+        sum
     }
 
     /// A connection by its number.

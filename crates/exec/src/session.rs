@@ -50,7 +50,7 @@ impl Session {
     /// A session of an authenticated user. `process` is his entry in `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
-        let mut trx = SessionTrx::new(db.clone(), kill.clone());
+        let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         if let Some(schema) = &info.schema {
             check_schema(&db, schema)?;

@@ -51,6 +51,54 @@ fn locked_tables_are_all_that_the_session_may_use() {
 }
 
 #[test]
+fn a_table_is_usable_under_the_aliases_it_was_locked_with_and_no_other() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("INSERT INTO one VALUES (1), (2)");
+    a.ok("LOCK TABLES one AS x READ, one WRITE, two AS y WRITE");
+    a.ok("SELECT * FROM one AS x");
+    a.ok("SELECT * FROM one JOIN one x ON one.id = x.id");
+    for (statement, alias) in [
+        ("SELECT * FROM one AS z", "z"),
+        ("SELECT * FROM one x JOIN one AS z", "z"),
+        ("SELECT * FROM two", "two"),
+        ("INSERT INTO two VALUES (1)", "two"),
+        ("ALTER TABLE two ADD b INT", "two"),
+    ] {
+        let answer = a.run(statement);
+        let expected = format!("Table '{alias}' was not locked with LOCK TABLES");
+        assert!(answer.starts_with("ERROR 1100") && answer.contains(&expected), "{statement}: {answer}");
+    }
+    refused(&mut a, "UPDATE one AS x SET id = 3 WHERE id = 2", "1099");
+    a.ok("UPDATE one SET id = 3 WHERE id = 2");
+    a.ok("UPDATE two AS y SET id = 3");
+    refused(&mut b, "SELECT * FROM one", "1205");
+    refused(&mut a, "LOCK TABLES one READ, two y READ, one WRITE", "1066");
+    a.ok("UNLOCK TABLES");
+}
+
+#[test]
+fn a_ddl_statement_does_not_wait_for_the_transaction_that_it_commits() {
+    let (_server, mut a, mut b) = two_sessions();
+    for statement in [
+        "CREATE INDEX i ON one (id)",
+        "ALTER TABLE one ADD b INT",
+        "TRUNCATE one",
+        "RENAME TABLE one TO three",
+        "DROP TABLE three",
+        "DROP DATABASE test",
+    ] {
+        a.ok("BEGIN");
+        let table = if statement == "DROP TABLE three" { "three" } else { "one" };
+        if statement != "DROP DATABASE test" {
+            a.ok(&format!("INSERT INTO {table} (id) VALUES ({})", statement.len()));
+        }
+        a.ok("REPLACE INTO two VALUES (1)");
+        a.ok(statement);
+    }
+    refused(&mut b, "SELECT * FROM test.two", "1146");
+}
+
+#[test]
 fn a_write_lock_keeps_others_out_and_lets_the_session_do_everything() {
     let (_server, mut a, mut b) = two_sessions();
     a.ok("LOCK TABLES one WRITE, two READ");

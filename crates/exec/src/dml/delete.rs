@@ -41,6 +41,11 @@ impl DeletePlan {
         self.target.written()
     }
 
+    /// What the statement calls it.
+    pub(crate) fn alias(&self) -> &str {
+        self.target.alias()
+    }
+
     /// How the rows are found, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target

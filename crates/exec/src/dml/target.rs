@@ -147,4 +147,9 @@ impl TargetPlan {
     pub(crate) fn written(&self) -> &Arc<Table> {
         &self.table
     }
+
+    /// What the statement calls it.
+    pub(crate) fn alias(&self) -> &str {
+        &self.scope.tables[0].name
+    }
 }

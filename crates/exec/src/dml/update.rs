@@ -54,6 +54,11 @@ impl UpdatePlan {
         self.target.written()
     }
 
+    /// What the statement calls it.
+    pub(crate) fn alias(&self) -> &str {
+        self.target.alias()
+    }
+
     /// How the rows are found, for EXPLAIN.
     pub fn target(&self) -> &TargetPlan {
         &self.target

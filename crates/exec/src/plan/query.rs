@@ -91,7 +91,7 @@ pub struct SelectPlan {
 /// One table of a join.
 pub struct Step {
     pub source: Source,
-    /// Alias, for EXPLAIN.
+    /// What the statement calls it: for EXPLAIN, and for LOCK TABLES.
     pub name: Arc<str>,
     pub first_slot: usize,
     pub columns: usize,

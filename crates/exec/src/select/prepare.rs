@@ -35,13 +35,17 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
         check_read_only(ctx.session)?;
         ctx.trx.pass_global_lock()?;
     }
-    for table in &tables {
+    for (table, alias) in &tables {
         let open = ctx.trx.open_table(table)?;
-        ctx.trx.lock_name(&open.table_key, MetadataMode::SharedRead)?;
+        ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedRead)?;
     }
     let catalog = ctx.db.catalog.read();
-    tables.iter().try_for_each(|table| check_access(ctx.session, &catalog, "SELECT", table))?;
-    Ok(if tables.iter().all(|t| is_current(&catalog, t)) { Freshness::Fresh } else { Freshness::Stale })
+    tables.iter().try_for_each(|(table, _)| check_access(ctx.session, &catalog, "SELECT", table))?;
+    Ok(if tables.iter().all(|(table, _)| is_current(&catalog, table)) {
+        Freshness::Fresh
+    } else {
+        Freshness::Stale
+    })
 }
 
 /// Whether the catalog still holds this very description.
@@ -64,12 +68,13 @@ impl QueryPlan {
     }
 }
 
-fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<&'p Arc<Table>>) {
+/// Base tables and what the query calls them.
+fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<(&'p Arc<Table>, &'p str)>) {
     match &plan.body {
         PlanBody::Select(select) => {
             for step in &select.steps {
                 match &step.source {
-                    Source::Base { table, .. } => tables.push(table),
+                    Source::Base { table, .. } => tables.push((table, &step.name)),
                     Source::Derived(inner) => tables_of(inner, tables),
                     Source::Virtual(_) => {}
                 }

@@ -1,5 +1,7 @@
 //! The binary log as statements see and change it.
 
+use std::collections::BTreeMap;
+
 use cohort_binlog::BinlogError;
 use cohort_commit::{CheckpointError, CommitError, PurgeError, PurgeRule};
 use cohort_config::VarId;
@@ -153,13 +155,17 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             }
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } => {
                 let schema = |name: &ObjectName| super::schema_of(ctx, name.db.as_deref());
-                let id = |name: &ObjectName| Ok(((schema(name)?, name.name.clone()), TableLock::Read));
-                let tables = names.iter().map(id).collect::<SqlResult<_>>()?;
+                let lock = |name: &ObjectName| {
+                    let aliases = BTreeMap::from([(name.name.clone(), TableLock::Read)]);
+                    Ok(((schema(name)?, name.name.clone()), aliases))
+                };
+                let tables = names.iter().map(lock).collect::<SqlResult<_>>()?;
                 ctx.trx.lock_tables(tables)?;
             }
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(not_supported("FLUSH TABLES FOR EXPORT"));
             }
+            FlushTarget::Status => ctx.db.processes.flush_handlers(ctx.process),
             // Nothing is cached that a statement could find stale.
             _ => {}
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use cohort_base::HistogramSnapshot;
 use cohort_commit::StepSnapshot;
 
-use super::status::server_status;
+use super::status::{Of, server_status};
 use crate::statement::StatementContext;
 
 /// Nanoseconds in a microsecond.
@@ -31,7 +31,7 @@ fn heading(title: &str, out: &mut String) {
 }
 
 fn commit_path(ctx: &StatementContext<'_>, out: &mut String) {
-    let all = server_status(ctx);
+    let all = server_status(ctx, Of::Server);
     let value = |name: &str| all.get(name).map_or("0", String::as_str);
     let sizes = ctx.db.commit.metrics().group_size.snapshot();
     heading("COMMIT PATH", out);

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use crate::bind::not_supported;
 use crate::ddl::grant_lines;
+use crate::show::status::Of;
 use crate::statement::StatementContext;
 
 pub(crate) use listing::Listing;
@@ -76,8 +77,9 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::CreateTable(name) => create_table(ctx, name),
         Show::CreateDatabase { if_not_exists, name } => create_database(ctx, *if_not_exists, name),
         Show::Variables { scope, filter } => variables(ctx, *scope, filter.as_ref()),
-        Show::Status { filter, .. } => {
-            let pairs = status::server_status(ctx);
+        Show::Status { scope, filter } => {
+            let of = if *scope == VariableScope::Global { Of::Server } else { Of::Session };
+            let pairs = status::server_status(ctx, of);
             name_value(ctx, pairs, filter.as_ref())
         }
         Show::ProcessList { full } => processlist(ctx, *full),

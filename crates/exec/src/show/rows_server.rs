@@ -8,7 +8,7 @@ use cohort_types::{Charset, Collation, Decimal, SqlResult, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
-use super::status::server_status;
+use super::status::{Of, server_status};
 use crate::ddl::{check_privilege, grant_list};
 use crate::process_list::{Command, ProcessSnapshot};
 use crate::statement::StatementContext;
@@ -126,8 +126,12 @@ fn pairs(out: &SchemaTable, pairs: impl IntoIterator<Item = (String, String)>) -
     pairs.into_iter().map(row).collect()
 }
 
-pub(super) fn status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    Ok(pairs(out, server_status(ctx)))
+pub(super) fn global_status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    Ok(pairs(out, server_status(ctx, Of::Server)))
+}
+
+pub(super) fn session_status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    Ok(pairs(out, server_status(ctx, Of::Session)))
 }
 
 /// Names and values of all variables, as SHOW VARIABLES lists them.

@@ -6,13 +6,29 @@ use cohort_config::Counter;
 
 use crate::statement::StatementContext;
 
+/// Whose counters are wanted, where connections have some of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    Session,
+    Server,
+}
+
 /// Names and values of all counters, by name.
-pub(super) fn server_status(ctx: &StatementContext<'_>) -> BTreeMap<String, String> {
+pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<String, String> {
     let db = ctx.db;
     let mut all = BTreeMap::new();
     for engine in &db.engines {
         all.extend(engine.status().into_iter().map(|(name, value)| (name, value.to_string())));
     }
+    let everybodys;
+    let handlers = match of {
+        Of::Session => &**ctx.process.handlers(),
+        Of::Server => {
+            everybodys = db.processes.handlers();
+            &everybodys
+        }
+    };
+    all.extend(handlers.list().map(|(name, value)| (name.to_owned(), value.to_string())));
     let mut put = |name: &str, value: u64| {
         all.insert(name.to_owned(), value.to_string());
     };

@@ -27,6 +27,7 @@ use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value, successor};
 
+use crate::handler_counts::Handler;
 use crate::table::access::{KeySpan, KeySpans};
 use crate::table::covering::Covering;
 use crate::table::open_table::OpenTable;
@@ -85,6 +86,9 @@ pub struct TableCursor {
     batch: Batch,
     batch_at: usize,
     batch_entries: usize,
+    /// What the next look into the span counts as, if it is one of its own, and the looks after it.
+    look: Option<Handler>,
+    step: Handler,
     /// Clustered key of the row yielded last (locking reads), or of the point that is read.
     key: Vec<u8>,
     /// Row bytes, when they do not lie in the batch.
@@ -125,6 +129,8 @@ impl TableCursor {
             batch: Batch::default(),
             batch_at: 0,
             batch_entries: 0,
+            look: None,
+            step: Handler::ReadNext,
             key: Vec::new(),
             value: Vec::new(),
             index_key: Vec::new(),
@@ -144,6 +150,7 @@ impl TableCursor {
         self.spans = spans;
         self.span_next = 0;
         self.range = None;
+        self.look = None;
         self.batch.clear();
         self.batch_at = 0;
         self.batch_entries = self.first_batch_entries();
@@ -189,23 +196,50 @@ impl TableCursor {
         loop {
             if self.batch_at < self.batch.len() {
                 self.batch_at += 1;
+                if let Some(look) = self.look.replace(self.step) {
+                    trx.handlers.count(look);
+                }
                 return Ok(Some(Candidate::Entry));
             }
             if let Some(range) = self.range.take() {
                 self.fill(trx, range)?;
                 continue;
             }
+            // The look that finds the end of a span.
+            if let Some(look) = self.look.take() {
+                trx.handlers.count(look);
+            }
             let Some(span) = self.spans.spans.get_mut(self.span_next) else { return Ok(None) };
             self.span_next += 1;
             match span {
                 KeySpan::Point(key) => {
+                    trx.handlers.count(Handler::ReadKey);
                     self.index_key.clear();
                     self.index_key.extend_from_slice(key);
                     return Ok(Some(Candidate::Point));
                 }
-                KeySpan::Range(range) => self.range = Some(std::mem::take(range)),
+                KeySpan::Range(range) => {
+                    let range = std::mem::take(range);
+                    self.begin_range(trx, &range);
+                    self.range = Some(range);
+                }
             }
         }
+    }
+
+    /// Counts how a range is entered, and says what the looks into it count as.
+    fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
+        let is_whole = range.start.is_none() && range.end.is_none();
+        if is_whole && self.spans.index == 0 && !self.spans.reverse {
+            (self.look, self.step) = (Some(Handler::ReadRndNext), Handler::ReadRndNext);
+            return;
+        }
+        let (end, step) = match self.spans.reverse {
+            false => (Handler::ReadFirst, Handler::ReadNext),
+            true => (Handler::ReadLast, Handler::ReadPrev),
+        };
+        trx.handlers.count(if is_whole { end } else { Handler::ReadKey });
+        self.step = step;
     }
 
     /// Reads the next batch of `range` and keeps what is left of it.

@@ -104,7 +104,7 @@ pub(crate) fn disk() -> SharedFs {
 
 /// A session's transaction, which logs.
 pub(crate) fn session(db: &Arc<Database>) -> SessionTrx {
-    let mut trx = SessionTrx::new(db.clone(), KillFlag::default());
+    let mut trx = SessionTrx::new(db.clone(), KillFlag::default(), Arc::default());
     trx.settings.binlog.on = true;
     trx.settings.row_lock_wait = std::time::Duration::from_millis(200);
     trx

@@ -16,6 +16,7 @@ use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value};
 
+use crate::handler_counts::Handler;
 use crate::table::image::Change;
 use crate::table::presence::Presence;
 use crate::table::{Columns, OpenTable};
@@ -101,6 +102,7 @@ impl TableWriter {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         let clustered = self.table.indexes[0].id;
+        trx.handlers.count(Handler::ReadKey);
         trx.lock_row(clustered, key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let found = &mut self.buffers.found;
         let engine = trx.engine(self.table.engine);
@@ -114,6 +116,7 @@ impl TableWriter {
 
 impl Buffers {
     fn insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
+        trx.handlers.count(Handler::Write);
         if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
             return Ok(Err(duplicate));
         }
@@ -146,6 +149,7 @@ impl Buffers {
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Written> {
+        trx.handlers.count(Handler::Update);
         self.changed.clear();
         self.changed.extend((0..before.len()).filter(|&n| before[n] != after[n]));
         self.key.clear();
@@ -200,6 +204,7 @@ impl Buffers {
         key: &[u8],
         row: &[Value],
     ) -> SqlResult<()> {
+        trx.handlers.count(Handler::Delete);
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
             table.index_key(index, row, key, &mut self.entry)?;
             if open.kind == IndexKind::Unique && !open.has_null(row) {

@@ -10,6 +10,7 @@ use cohort_engine::Redo;
 use cohort_locks::{MetadataMode, NameKey, RowMode};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
+use crate::handler_counts::Handler;
 use crate::table::OpenTable;
 use crate::trx::active::Active;
 use crate::trx::locking::WaitPolicy;
@@ -37,6 +38,7 @@ impl SessionTrx {
         if self.active.is_none() {
             return Ok(None);
         }
+        self.handlers.count(Handler::Commit);
         let writes = self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty());
         let allowed = if writes { self.lock_commit() } else { Ok(()) };
         let outcome = allowed.and_then(|()| self.persist_counters());

@@ -69,9 +69,26 @@ impl SessionTrx {
         if self.holder_of(name, mode)? == Holder::Session {
             return Ok(());
         }
+        if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
+            // The transaction that this statement has committed holds its names until it is published, and nobody else may see to that.
+            self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)?;
+        }
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
         let (db, active, kill) = self.parts();
         db.locks.lock_name(&mut active.locks, name, mode, wait, kill).map_err(lock_error)
+    }
+
+    /// The same for a table that the statement calls by an alias; its name if it has none.
+    pub(crate) fn lock_under_alias(
+        &mut self,
+        table: &NameKey,
+        alias: &str,
+        mode: MetadataMode,
+    ) -> SqlResult<()> {
+        match self.holder_under_alias(table, alias, mode)? {
+            Holder::Session => Ok(()),
+            Holder::Transaction => self.lock_name(table, mode),
+        }
     }
 
     /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's name.

@@ -48,6 +48,6 @@ pub use engines::EngineNo;
 pub(crate) use engines::engine_error;
 pub use locking::WaitPolicy;
 pub(crate) use locking::{RowLock, lock_error};
-pub(crate) use session_locks::TableLock;
+pub(crate) use session_locks::{LockedTables, TableLock};
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
 pub use settings::{AccessMode, Isolation, RowImage};

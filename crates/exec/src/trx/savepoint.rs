@@ -3,6 +3,7 @@
 use cohort_binlog::event::{QueryEvent, flags};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
+use crate::handler_counts::Handler;
 use crate::trx::SessionTrx;
 use crate::trx::active::Mark;
 
@@ -24,6 +25,7 @@ impl SessionTrx {
             self.log_query(event(), flags::SUPPRESS_USE)?;
             self.active_mut().log.statement_end()?;
         }
+        self.handlers.count(Handler::Savepoint);
         let active = self.active_mut();
         active.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
         let mark = active.mark();
@@ -34,6 +36,7 @@ impl SessionTrx {
     /// ROLLBACK TO SAVEPOINT: later savepoints go, this one and all locks stay.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
+        self.handlers.count(Handler::SavepointRollback);
         let active = self.active_mut();
         active.savepoints.truncate(at + 1);
         let mark = active.savepoints[at].mark.clone();

@@ -15,8 +15,10 @@
 //! Its transactions do not lock names that the session holds (they would wait behind those who wait for the session); other tables are refused to it. Before its locks go, or a DDL
 //! statement uses them, its own last transaction is published: whoever gets a name exclusively relies on that.
 //!
+//! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of its name is the strongest of its aliases'.
+//!
 //! # Missing
-//! Aliases: a table is locked by its name, and usable under any alias.
+//! A statement may use one alias twice, for which MariaDB wants two locks (`INSERT INTO t SELECT * FROM t`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,11 +44,14 @@ pub(crate) enum TableLock {
 /// A table of LOCK TABLES: schema and name.
 pub(crate) type TableId = (String, String);
 
+/// What LOCK TABLES locks: each table's aliases.
+pub(crate) type LockedTables = BTreeMap<TableId, BTreeMap<String, TableLock>>;
+
 /// What a session holds.
 pub(crate) struct SessionLocks {
     owner: LockOwner,
     /// Of LOCK TABLES.
-    tables: BTreeMap<TableId, TableLock>,
+    tables: LockedTables,
     /// FLUSH TABLES WITH READ LOCK.
     is_global: bool,
 }
@@ -54,13 +59,17 @@ pub(crate) struct SessionLocks {
 impl SessionLocks {
     /// Whether a table is locked for writing, and with it the server's name.
     fn writes(&self) -> bool {
-        self.tables.values().any(|lock| *lock == TableLock::Write)
+        writes(&self.tables)
     }
 
     /// Whether the schema's name is held.
     fn uses(&self, schema: &str) -> bool {
         self.tables.keys().any(|(of, _)| of == schema)
     }
+}
+
+fn writes(tables: &LockedTables) -> bool {
+    tables.values().flat_map(BTreeMap::values).any(|lock| *lock == TableLock::Write)
 }
 
 /// Whose lock a statement of the session uses.
@@ -76,6 +85,17 @@ impl SessionTrx {
     /// Who is to hold a lock that a statement needs. Errors 1099 and 1100 for tables that LOCK TABLES did not lock, or not for that;
     /// 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
     pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
+        let alias = if let NameKey::Table(_, table) = name { &**table } else { "" };
+        self.holder_under_alias(name, alias, mode)
+    }
+
+    /// The same for a table that the statement calls by an alias.
+    pub(super) fn holder_under_alias(
+        &self,
+        name: &NameKey,
+        alias: &str,
+        mode: MetadataMode,
+    ) -> SqlResult<Holder> {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
             NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
@@ -88,14 +108,15 @@ impl SessionTrx {
                 Err(active_locks())
             }
             NameKey::Table(schema, table) if !locks.tables.is_empty() => {
-                match locks.tables.get(&(schema.to_string(), table.to_string())) {
+                let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
+                match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(SqlError::new(
                         ErrorCode::TableNotLocked,
-                        format!("Table '{table}' was not locked with LOCK TABLES"),
+                        format!("Table '{alias}' was not locked with LOCK TABLES"),
                     )),
                     Some(TableLock::Read) if mode != MetadataMode::SharedRead => Err(SqlError::new(
                         ErrorCode::TableNotLockedForWrite,
-                        format!("Table '{table}' was locked with a READ lock and can't be updated"),
+                        format!("Table '{alias}' was locked with a READ lock and can't be updated"),
                     )),
                     Some(_) => {
                         if mode == MetadataMode::Exclusive {
@@ -110,9 +131,9 @@ impl SessionTrx {
     }
 
     /// LOCK TABLES: in place of what LOCK TABLES locked before. The session has no transaction.
-    pub(crate) fn lock_tables(&mut self, tables: BTreeMap<TableId, TableLock>) -> SqlResult<()> {
+    pub(crate) fn lock_tables(&mut self, tables: LockedTables) -> SqlResult<()> {
         self.unlock_tables()?;
-        let writes = tables.values().any(|lock| *lock == TableLock::Write);
+        let writes = writes(&tables);
         if writes {
             self.refuse_under_global_lock()?;
         }
@@ -120,11 +141,11 @@ impl SessionTrx {
         if writes {
             names.push((NameKey::Global, MetadataMode::SharedWrite));
         }
-        for ((schema, table), lock) in &tables {
+        for ((schema, table), aliases) in &tables {
             names.push((NameKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
-            let mode = match lock {
-                TableLock::Read => MetadataMode::SharedNoWrite,
-                TableLock::Write => MetadataMode::Exclusive,
+            let mode = match aliases.values().max() {
+                Some(TableLock::Write) => MetadataMode::Exclusive,
+                _ => MetadataMode::SharedNoWrite,
             };
             names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
         }

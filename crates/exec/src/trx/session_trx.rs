@@ -13,6 +13,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
 use crate::dml::BinlogApplier;
+use crate::handler_counts::{Handler, HandlerCounts};
 use crate::table::OpenTable;
 use crate::trx::active::{Active, Ends};
 use crate::trx::binlog::StatementLog;
@@ -42,6 +43,8 @@ pub struct BinlogCache {
 pub struct SessionTrx {
     pub(crate) db: Arc<Database>,
     pub(crate) kill: KillFlag,
+    /// The connection's.
+    pub(crate) handlers: Arc<HandlerCounts>,
     /// What SET says.
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
@@ -77,10 +80,11 @@ pub struct BeginOptions {
 
 impl SessionTrx {
     /// No transaction yet.
-    pub fn new(db: Arc<Database>, kill: KillFlag) -> SessionTrx {
+    pub fn new(db: Arc<Database>, kill: KillFlag, handlers: Arc<HandlerCounts>) -> SessionTrx {
         SessionTrx {
             db,
             kill,
+            handlers,
             settings: TrxSettings::default(),
             active: None,
             hold_until: CommitSeq(0),
@@ -158,6 +162,7 @@ impl SessionTrx {
     /// ROLLBACK. Nothing of the transaction is logged.
     pub fn rollback(&mut self) {
         if let Some(active) = self.active.take() {
+            self.handlers.count(Handler::Rollback);
             self.recycle(active);
         }
     }
@@ -190,8 +195,10 @@ impl SessionTrx {
                     self.undo_failed(&error);
                     return Err(error);
                 }
-                if active.ends == Ends::WithStatement {
-                    self.commit()?;
+                match active.ends {
+                    Ends::WithStatement => drop(self.commit()?),
+                    // Its end inside of a transaction counts too.
+                    Ends::Explicitly => self.handlers.count(Handler::Commit),
                 }
                 Ok(value)
             }
