@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use cohort_sim::kill::{Books, Target, end};
+use cohort_sim::kill::{Books, Target, bulk_end, end};
 
 const SEED: u64 = 20;
 /// Every stage before and after, and two kills.
@@ -26,4 +26,27 @@ fn crashes_of_the_server_keep_every_promise() {
     }
     println!("seed {SEED}: {} rounds, {} transfers acknowledged", books.rounds, books.acknowledged);
     assert!(books.acknowledged > 100, "the load ran: {}", books.acknowledged);
+}
+
+/// Stages before and after, and kills: every third of those that the long run takes.
+const BULK_ROUNDS: [u64; 6] = [1, 4, 5, 6, 10, 13];
+
+#[test]
+fn crashes_leave_all_of_a_bulk_statement_or_nothing() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let target = Target {
+        server: PathBuf::from(env!("CARGO_BIN_EXE_cohortd")),
+        datadir: folder.path().join("data"),
+        port: 33_872,
+        clients: 0,
+    };
+    target.set_up_bulk().expect("sets up");
+    let (mut batches, mut index_changes) = (0, 0);
+    for round in BULK_ROUNDS {
+        let outcome = target.bulk_round(&bulk_end(round, SEED), SEED + round).expect("no violation");
+        batches += outcome.batches;
+        index_changes += outcome.index_changes;
+    }
+    println!("seed {SEED}: {batches} batches acknowledged, {index_changes} changes of an index");
+    assert!(batches > 5, "the load ran: {batches}");
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use support::Running;
+use support::Cohort;
 
 /// `Event_type` and `Info` of the events of the newest file.
 fn events(client: &mut Conn) -> Vec<(String, String)> {
@@ -25,7 +25,7 @@ fn status(client: &mut Conn, name: &str) -> u64 {
 }
 
 /// Each client inserts rows of its own; all begin together.
-fn insert_at_once(server: &Running, clients: usize, rows: usize) {
+fn insert_at_once(server: &Cohort, clients: usize, rows: usize) {
     let start = Arc::new(Barrier::new(clients));
     let threads: Vec<_> = (0..clients)
         .map(|n| {
@@ -45,8 +45,9 @@ fn insert_at_once(server: &Running, clients: usize, rows: usize) {
 #[test]
 fn clients_that_commit_together_share_a_commit_id() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let server = Running::start(
+    let server = Cohort::start(
         scratch.path(),
+        "data",
         &["--binlog-commit-wait-usec=5000", "--binlog-commit-wait-count=50", "--server-id=3"],
     );
     let mut client = server.client();
@@ -81,7 +82,7 @@ fn clients_that_commit_together_share_a_commit_id() {
 #[test]
 fn who_waited_for_a_row_is_marked_and_settings_take_effect_while_the_server_runs() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let server = Running::start(scratch.path(), &["--binlog-ignore-db=other"]);
+    let server = Cohort::start(scratch.path(), "data", &["--binlog-ignore-db=other"]);
     let (mut first, mut second) = (server.client(), server.client());
     first.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("creates");
     first.query_drop("INSERT INTO test.t VALUES (1, 0)").expect("inserts");

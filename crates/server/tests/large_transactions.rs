@@ -7,7 +7,7 @@ mod support;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use support::Running;
+use support::Cohort;
 
 const ROWS: u64 = 24;
 const ROW_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ fn insert(client: &mut Conn, first: u64) -> mysql::Result<()> {
 #[test]
 fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     let scratch = tempfile::tempdir().expect("temporary directory");
-    let server = Running::start(scratch.path(), &[]);
+    let server = Cohort::start(scratch.path(), "data", &[]);
     let mut client = server.client();
     client
         .query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT, KEY (v))")
@@ -46,7 +46,7 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
 
     let mut expected = (2 + ROWS, 2 * ROWS, ROWS * (ROW_BYTES as u64 + 1));
     for (round, point) in ["before:harden:1", "after:harden:1", "before:publish:1"].iter().enumerate() {
-        let mut server = Running::start_failing(scratch.path(), &[], Some(point));
+        let mut server = Cohort::start_failing(scratch.path(), "data", &[], point);
         let mut client = server.client();
         assert_eq!(rows(&mut client), expected, "before {point}");
         insert(&mut client, 100 * (round as u64 + 1)).expect_err("the server ends before it can answer");
@@ -55,7 +55,7 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
             expected = (expected.0 + ROWS, expected.1 + ROWS, expected.2 + ROWS * ROW_BYTES as u64);
         }
     }
-    let server = Running::start(scratch.path(), &[]);
+    let server = Cohort::start(scratch.path(), "data", &[]);
     let mut client = server.client();
     assert_eq!(rows(&mut client), expected);
     client.query_drop("DELETE FROM test.t WHERE v > 0").expect("deletes");

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use support::{Running, free_port, refused};
+use support::{Cohort, free_port, refused};
 
 fn connect(port: u16) -> TcpStream {
     let end = Instant::now() + Duration::from_secs(20);
@@ -64,7 +64,7 @@ fn samples(text: &str) -> HashMap<String, f64> {
 fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
     let scratch = tempfile::tempdir().expect("made");
     let port = free_port();
-    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    let running = Cohort::start(scratch.path(), "data", &[&format!("--metrics-port={port}")]);
     let mut client = running.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)").expect("made");
     for n in 0..20 {
@@ -117,7 +117,7 @@ fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
 fn the_page_is_whole_and_asks_nobody_else() {
     let scratch = tempfile::tempdir().expect("made");
     let port = free_port();
-    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    let running = Cohort::start(scratch.path(), "data", &[&format!("--metrics-port={port}")]);
     drop(running.client());
     let (head, page) = get(port, "/");
     assert!(head.contains("Content-Type: text/html; charset=utf-8\r\n"), "{head}");
@@ -142,7 +142,7 @@ fn the_page_is_whole_and_asks_nobody_else() {
 fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
     let scratch = tempfile::tempdir().expect("made");
     let port = free_port();
-    let running = Running::start(scratch.path(), &[&format!("--metrics-port={port}")]);
+    let running = Cohort::start(scratch.path(), "data", &[&format!("--metrics-port={port}")]);
     drop(running.client());
     let slow: Vec<TcpStream> = (0..8)
         .map(|_| {
@@ -193,7 +193,7 @@ fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
     ]);
     assert!(code == 1 && said.contains(&format!("metrics endpoint on port {port} of '127.0.0.1'")), "{said}");
     assert!(!datadir.exists());
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     let (_, value): (String, u64) =
         client.query_first("SHOW VARIABLES LIKE 'metrics_port'").expect("a row").expect("one");
@@ -203,7 +203,7 @@ fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
 #[test]
 fn slow_flushes_are_told_in_the_error_log() {
     let scratch = tempfile::tempdir().expect("made");
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("made");
     // No disk flushes within a hundredth of its real time here; so the threshold is put below any flush.
@@ -222,9 +222,8 @@ fn slow_flushes_are_told_in_the_error_log() {
         n += 2000;
         assert!(Instant::now() < end, "no flush took a millisecond");
     }
-    let log = || std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
-    while !log().contains("slow_flush_warning_ms is 1)") {
-        assert!(Instant::now() < end, "{}", log());
+    while !running.log().contains("slow_flush_warning_ms is 1)") {
+        assert!(Instant::now() < end, "{}", running.log());
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use support::{Running, refused};
+use support::{Cohort, refused};
 
 #[test]
 fn what_cannot_start_says_why_and_touches_nothing() {
@@ -33,12 +33,12 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     assert!(code == 1 && said.contains("is not Cohort's"), "{said}");
     assert_eq!(std::fs::read_dir(&foreign).expect("readable").count(), 1);
 
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     drop(running.client());
     let other_socket = format!("--socket={}", scratch.path().join("other").display());
     let (code, said) = refused(&[&datadir_option, "--skip-networking", &other_socket]);
     assert!(
-        code == 1 && said.contains(&format!("in use by another server (process {})", running.id())),
+        code == 1 && said.contains(&format!("in use by another server (process {})", running.pid())),
         "{said}"
     );
 }
@@ -46,20 +46,22 @@ fn what_cannot_start_says_why_and_touches_nothing() {
 #[test]
 fn data_survive_a_clean_stop_and_a_kill() {
     let scratch = tempfile::tempdir().expect("made");
-    let mut running = Running::start(scratch.path(), &[]);
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v VARCHAR(20))").expect("made");
     client.query_drop("INSERT INTO test.t VALUES (1, 'one')").expect("written");
     running.signal("-TERM");
     assert_eq!(running.exit_code(), Some(0));
 
-    let mut running = Running::start(scratch.path(), &[]);
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     client.query_drop("INSERT INTO test.t VALUES (2, 'two')").expect("written");
     running.signal("-KILL");
     assert_eq!(running.exit_code(), None);
 
-    let mut running = Running::start(scratch.path(), &[]);
+    let log_file = scratch.path().join("error.log");
+    let log_option = format!("--log-error={}", log_file.display());
+    let mut running = Cohort::start(scratch.path(), "data", &[&log_option]);
     let mut client = running.client();
     let rows: Vec<(i32, String)> = client.query("SELECT id, v FROM test.t ORDER BY id").expect("rows");
     assert_eq!(rows, [(1, "one".to_owned()), (2, "two".to_owned())]);
@@ -73,16 +75,16 @@ fn data_survive_a_clean_stop_and_a_kill() {
     }
     client.query_drop("SHUTDOWN").expect("allowed");
     assert_eq!(running.exit_code(), Some(0));
-    let log = std::fs::read_to_string(scratch.path().join("error.log")).expect("a log");
+    let log = std::fs::read_to_string(log_file).expect("a log");
     assert!(log.contains("Recovered ") && log.contains(" MiB of log in "), "{log}");
     assert!(log.contains("ready for connections") && log.contains("Shutdown complete"), "{log}");
-    assert!(!scratch.path().join("socket").exists());
+    assert!(!running.socket.exists());
 }
 
 #[test]
 fn kill_ends_statements_that_wait_and_connections_that_sleep() {
     let scratch = tempfile::tempdir().expect("made");
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     let mut holder = running.client();
     holder.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("made");
     holder.query_drop("INSERT INTO test.t VALUES (1, 1)").expect("written");
@@ -110,7 +112,7 @@ fn kill_ends_statements_that_wait_and_connections_that_sleep() {
 #[test]
 fn a_client_that_goes_rolls_back_and_gives_its_locks_back() {
     let scratch = tempfile::tempdir().expect("made");
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v INT)").expect("made");
     client.query_drop("INSERT INTO test.t VALUES (1, 1)").expect("written");
@@ -126,7 +128,7 @@ fn a_client_that_goes_rolls_back_and_gives_its_locks_back() {
 #[test]
 fn statements_with_parameters_of_every_type_come_back() {
     let scratch = tempfile::tempdir().expect("made");
-    let running = Running::start(scratch.path(), &[]);
+    let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     let columns = "id INT PRIMARY KEY, a TINYINT, b BIGINT UNSIGNED, c DOUBLE, d DECIMAL(10,2), e VARCHAR(20), \
                    f BLOB, g DATE, h DATETIME(6), i TIME, j YEAR, k BIT(9), l ENUM('x','y'), m FLOAT";

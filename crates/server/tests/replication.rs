@@ -2,17 +2,18 @@
 
 #![cfg(feature = "rocksdb")]
 
-#[path = "replica/mod.rs"]
 mod replica;
 #[path = "whole/scale.rs"]
 #[allow(dead_code)] // its part
 mod scale;
+mod support;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use replica::{Cohort, Maria, assert_equal, wait_until};
+use replica::assert_equal;
 use scale::{Dice, long_or};
+use support::{Cohort, Maria, wait_until};
 
 const TABLES: &str = "--tables=2";
 /// Rows of each; with fewer the clients of the long run would do little but wait for each other.
@@ -323,7 +324,7 @@ fn mariadb_binlog_archives_files_byte_by_byte_and_bad_requests_get_mariadbs_erro
     let last = closed.last().expect("some");
     let same = |name: &str| {
         let read = |folder: &std::path::Path| std::fs::read(folder.join(name)).unwrap_or_default();
-        let original = read(&cohort.datadir());
+        let original = read(&cohort.datadir);
         !original.is_empty() && original == read(archive.path())
     };
     let end = Instant::now() + Duration::from_secs(20);

@@ -3,8 +3,8 @@
 
 #![cfg(feature = "rocksdb")]
 
-#[path = "replica/mod.rs"]
 mod replica;
+mod support;
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
+use replica::assert_equal;
 use replica::dump_client::{DumpClient, Event, Sent, Wish, acknowledgement};
-use replica::{Cohort, Maria, assert_equal, wait_until};
+use support::{Cohort, Maria, wait_until};
 
 const DISK_FULL: u16 = 1021;
 
@@ -46,7 +47,7 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
             client.query_drop(insert).expect("there is space");
             rows += 1;
         }
-        cohort.disk.as_ref().expect("asked for").fill();
+        cohort.disk().fill();
         // Whatever is accepted until it is noticed counts.
         wait_until("a full disk is not noticed", || {
             let is_refused = is_refused(&mut client, insert);
@@ -72,7 +73,7 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
             // On a disk that is still full.
             assert!(is_refused(&mut client, insert));
         }
-        cohort.disk.as_ref().expect("asked for").make_room();
+        cohort.disk().make_room();
         wait_until("service does not resume", || !is_refused(&mut client, insert));
         rows += 1;
         assert_equal(&cohort, &replica);
@@ -118,7 +119,7 @@ impl Comparison<'_> {
     }
 
     fn check(&self) {
-        let path = self.cohort.datadir().join(&self.file);
+        let path = self.cohort.datadir.join(&self.file);
         let size = self.start as usize + self.events.len();
         wait_until("the file is written behind the stream", || {
             std::fs::metadata(&path).is_ok_and(|file| file.len() >= size as u64)
@@ -167,9 +168,9 @@ fn fifty_dumps_under_load_get_the_bytes_of_the_files() {
         // Half of them are there from the start, and follow the end; the others begin at the start when there is something to read.
         let mut dumps = spawn(0..25);
         let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(writer))).collect();
-        wait_until("the third file is not reached", || cohort.datadir().join("binlog.000003").exists());
+        wait_until("the third file is not reached", || cohort.datadir.join("binlog.000003").exists());
         dumps.extend(spawn(25..50));
-        wait_until("the last file is not over", || cohort.datadir().join("binlog.000005").exists());
+        wait_until("the last file is not over", || cohort.datadir.join("binlog.000005").exists());
         is_over.store(true, Ordering::Relaxed);
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         dumps.into_iter().for_each(|dump| dump.join().expect("the same bytes"));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
-use support::Running;
+use support::Cohort;
 
 const WAITS: [&str; 5] = [
     "--rpl-semi-sync-master-enabled=1",
@@ -21,7 +21,7 @@ const WAITS: [&str; 5] = [
 ];
 
 /// The rows and the binary log's GTID position, as another connection sees them.
-fn state(server: &Running) -> (Vec<u64>, String) {
+fn state(server: &Cohort) -> (Vec<u64>, String) {
     let mut client = server.client();
     let rows = client.query("SELECT id FROM test.t ORDER BY id").expect("answers");
     let position = client.query_first("SELECT @@gtid_binlog_pos").expect("answers").expect("one row");
@@ -30,7 +30,7 @@ fn state(server: &Running) -> (Vec<u64>, String) {
 
 /// Three commits that wait for a replica that never comes; then the server is killed.
 fn killed_while_waiting(scratch: &Path) {
-    let mut server = Running::start(scratch, &WAITS);
+    let mut server = Cohort::start(scratch, "data", &WAITS);
     let writers: Vec<_> = (10..13)
         .map(|id| {
             let mut client = server.client();
@@ -51,7 +51,7 @@ fn killed_while_waiting(scratch: &Path) {
 }
 
 fn set_up(scratch: &Path) {
-    let server = Running::start(scratch, &WAITS[4..]);
+    let server = Cohort::start(scratch, "data", &WAITS[4..]);
     let mut client = server.client();
     client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("creates");
     client.query_drop("INSERT INTO test.t VALUES (1)").expect("inserts");
@@ -63,13 +63,13 @@ fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
         let scratch = tempfile::tempdir().expect("temporary directory");
         set_up(scratch.path());
         killed_while_waiting(scratch.path());
-        let server = Running::start(scratch.path(), &[WAITS[4], &format!("--init-rpl-role={role}")]);
+        let server = Cohort::start(scratch.path(), "data", &[WAITS[4], &format!("--init-rpl-role={role}")]);
         assert_eq!(state(&server), (rows, position.to_owned()), "{role}");
         // The server goes on from there, and a further start changes nothing.
         server.client().query_drop("INSERT INTO test.t VALUES (20)").expect("inserts");
         let after = state(&server);
         drop(server);
-        let server = Running::start(scratch.path(), &[WAITS[4], "--init-rpl-role=SLAVE"]);
+        let server = Cohort::start(scratch.path(), "data", &[WAITS[4], "--init-rpl-role=SLAVE"]);
         assert_eq!(state(&server), after, "{role}");
     }
 }

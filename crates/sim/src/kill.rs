@@ -62,8 +62,8 @@ pub struct Books {
 }
 
 /// A running server; killed when dropped.
-struct Server {
-    child: Child,
+pub(crate) struct Server {
+    pub child: Child,
 }
 
 impl Drop for Server {
@@ -74,12 +74,12 @@ impl Drop for Server {
     }
 }
 
-fn violation(what: impl Into<String>) -> Violation {
+pub(crate) fn violation(what: impl Into<String>) -> Violation {
     Violation(what.into())
 }
 
 impl Target {
-    fn start(&self, failpoint: Option<&str>) -> Result<Server, Violation> {
+    pub(crate) fn start(&self, failpoint: Option<&str>) -> Result<Server, Violation> {
         let log = self.datadir.with_extension("err");
         let log_file = std::fs::OpenOptions::new().create(true).append(true).open(&log);
         let mut command = Command::new(&self.server);
@@ -115,7 +115,7 @@ impl Target {
         }
     }
 
-    fn connect(&self) -> mysql::Result<Conn> {
+    pub(crate) fn connect(&self) -> mysql::Result<Conn> {
         let options = OptsBuilder::new()
             .ip_or_hostname(Some("127.0.0.1"))
             .tcp_port(self.port)
@@ -262,7 +262,7 @@ impl Target {
     }
 }
 
-fn wait_for_end(child: &mut Child, end: &End) {
+pub(crate) fn wait_for_end(child: &mut Child, end: &End) {
     match end {
         End::Kill(after) => {
             std::thread::sleep(*after);
@@ -368,5 +368,17 @@ pub fn end(round: u64, seed: u64) -> End {
             End::Failpoint(format!("{when}:{}:{}", stages[n as usize / 2], 30 + rng.below(300)))
         }
         _ => End::Kill(Duration::from_millis(100 + rng.below(900))),
+    }
+}
+
+/// The same with statements of which there are few.
+pub fn bulk_end(round: u64, seed: u64) -> End {
+    let rng = SeededRng::new(seed ^ (round << 40));
+    match end(round, seed) {
+        End::Failpoint(point) => {
+            let (stage, _) = point.rsplit_once(':').expect("it has a count");
+            End::Failpoint(format!("{stage}:{}", 1 + rng.below(12)))
+        }
+        End::Kill(_) => End::Kill(Duration::from_millis(50 + rng.below(1500))),
     }
 }

@@ -6,16 +6,19 @@
 //! | `bank` | [`Bank`]: accounts in two engines, transfers between them, everything told by the binlog too |
 //! | `world` | opens the commit path over a given disk |
 //! | `kill` | a real server killed under load, and the checker that knows what was acknowledged |
+//! | `bulk` | the same for statements of many rows and for indexes made on filled tables |
 //! | `replica` | [`Replica`]: holds commits back as semi-synchronous replication does |
 //! | `explore` | crashes a run at its k-th write or sync for every k, recovers, checks |
 
 mod bank;
+mod bulk;
 mod explore;
 pub mod kill;
 mod replica;
 mod world;
 
 pub use bank::{Bank, Script, Violation, check};
+pub use bulk::BulkOutcome;
 pub use explore::{Explored, explore, explore_recovery};
 pub use replica::Replica;
 pub use world::{Disk, Setup, World};

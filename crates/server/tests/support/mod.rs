@@ -1,100 +1,49 @@
-//! A server process for tests.
+//! Servers for tests: Cohort's, a real MariaDB beside it, and what is common to asking them.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+mod answers;
+mod cohort;
+mod mariadb;
+mod small_disk;
+
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
+pub use answers::{error_code, rows, shown};
+pub use cohort::{Cohort, Refusal, free_port, refused};
+pub use mariadb::Maria;
+pub use small_disk::SmallDisk;
 
-pub struct Running {
-    child: Child,
-    port: u16,
+/// How long anything may take that ought to be quick: machines are slow, and do other things too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a program to its end.
+pub fn run(program: &str, arguments: &[&str]) -> Output {
+    Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap_or_else(|error| {
+        panic!("{program} does not start ({error}); ./x test installs what is needed")
+    })
 }
 
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port()
+/// Everything a program said.
+pub fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cohortd"));
-    command.arg("--no-defaults").args(arguments).stdout(Stdio::null());
-    command
-}
-
-/// Exit code and what it said.
-pub fn refused(arguments: &[&str]) -> (i32, String) {
-    let output = command(arguments).output().expect("runs");
-    (output.status.code().expect("ended by itself"), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-impl Running {
-    /// Starts a server with its data in `scratch`.
-    pub fn start(scratch: &Path, more: &[&str]) -> Running {
-        Running::start_failing(scratch, more, None)
-    }
-
-    /// Starts a server that aborts at a failpoint.
-    pub fn start_failing(scratch: &Path, more: &[&str], failpoint: Option<&str>) -> Running {
-        let port = free_port();
-        let own = [
-            format!("--datadir={}", scratch.join("data").display()),
-            format!("--port={port}"),
-            "--bind-address=127.0.0.1".to_owned(),
-            format!("--socket={}", scratch.join("socket").display()),
-            format!("--log-error={}", scratch.join("error.log").display()),
-        ];
-        let failpoint = failpoint.map(|point| ("COHORT_FAILPOINT", point));
-        let child = command(more).args(own).envs(failpoint).spawn().expect("starts");
-        Running { child, port }
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    fn options(&self) -> mysql::OptsBuilder {
-        let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(self.port);
-        options.user(Some("root")).prefer_socket(false).read_timeout(Some(Duration::from_secs(30)))
-    }
-
-    /// A connection as root, as soon as there is one.
-    pub fn client(&self) -> Conn {
-        let end = Instant::now() + Duration::from_secs(20);
-        loop {
-            match Conn::new(self.options()) {
-                Ok(client) => return client,
-                Err(error) => assert!(Instant::now() < end, "{error}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    pub fn signal(&self, name: &str) {
-        let sent =
-            Command::new("kill").args([name, &self.child.id().to_string()]).status().expect("kill runs");
-        assert!(sent.success());
-    }
-
-    /// How it ended: `None` by a signal.
-    pub fn exit_code(&mut self) -> Option<i32> {
-        let end = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < end {
-            if let Some(status) = self.child.try_wait().expect("asked") {
-                return status.code();
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("it does not end");
+/// Asks again and again, and says what it waited for when that never comes.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "it never comes: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Runs MariaDB's client with statements; whether all went well, and what it printed.
+fn run_sql(address: &[String], statements: &str) -> (bool, String) {
+    let address = address.iter().map(String::as_str);
+    let arguments: Vec<&str> =
+        ["--no-defaults", "-N", "--user=root"].into_iter().chain(address).chain(["-e", statements]).collect();
+    let output = run("mariadb", &arguments);
+    (output.status.success(), text(&output))
 }

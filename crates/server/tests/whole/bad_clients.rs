@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::cohort::{Cohort, rows};
 use crate::raw::{RawClient, login_response, packet};
 use crate::scale::{Dice, long_or};
+use crate::support::{Cohort, rows};
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);
@@ -115,7 +115,7 @@ fn garbage_instead_of_sql_is_answered_with_an_error() {
 #[test]
 fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut server = Cohort::start(folder.path(), "data", &[]);
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, half INT, KEY (half))").expect("made");
     client.query_drop("CREATE TABLE n (v INT)").expect("made");
@@ -141,8 +141,7 @@ fn clients_that_vanish_in_a_statement_or_a_commit_leave_nothing_half_done() {
     assert_eq!(rows(&mut client, "SELECT half, COUNT(*) FROM t GROUP BY half HAVING COUNT(*) <> 2"), "");
     assert_eq!(rows(&mut client, "SELECT * FROM t WHERE half % 3 <> 0"), "");
     client.query_drop("UPDATE t SET half = half + 1000").expect("no lock was left");
-    server.kill();
-    let server = Cohort::start(folder.path(), "data", &[]);
+    server.kill_and_restart();
     assert_eq!(rows(&mut server.in_test(), count), kept, "whoever was committed stays");
 }
 

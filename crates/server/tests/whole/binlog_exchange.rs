@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::cohort::{Cohort, rows, run, text};
-use crate::mariadb::MariaDb;
 use crate::script::run_all;
+use crate::support::{Cohort, Maria, rows, run, text};
 
+/// MariaDB with a binary log.
+const LOGGED: [&str; 3] = ["--log-bin=binlog", "--server-id=7", "--binlog-format=ROW"];
 const SCRIPTS: [&str; 2] = [include_str!("scripts/types.sql"), include_str!("scripts/changes.sql")];
 
 /// Definition and rows of every table that the scripts made, without what only names the engine.
@@ -105,7 +106,7 @@ fn a_binary_log_of_ours_gives_the_same_rows_in_mariadb_and_in_a_fresh_server() {
                     sbs.js, sbs.defs, changes.no_key, changes.wide, changes.accounts, changes.zoned, changes.timed";
     assert_eq!(rows(&mut client, checksum), rows(&mut copy.client(), checksum));
 
-    let mariadb = MariaDb::start(folder.path());
+    let mariadb = Maria::new(&LOGGED);
     feed(&["--socket", mariadb.socket.to_str().expect("ASCII")], &script);
     assert_same(&expected, &content(&mut mariadb.client()), "MariaDB");
     // And back: what MariaDB logged of it.
@@ -118,7 +119,7 @@ fn a_binary_log_of_ours_gives_the_same_rows_in_mariadb_and_in_a_fresh_server() {
 #[test]
 fn a_binary_log_of_mariadb_gives_the_same_rows_here() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mariadb = MariaDb::start(folder.path());
+    let mariadb = Maria::new(&LOGGED);
     let mut client = mariadb.client();
     for image in ["FULL", "MINIMAL", "NOBLOB"] {
         client.query_drop(format!("SET binlog_row_image = '{image}'")).expect("known");

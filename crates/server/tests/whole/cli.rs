@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use mysql::prelude::Queryable;
 
-use crate::cohort::{Cohort, rows, run, text};
+use crate::support::{Cohort, Maria, rows, run, text};
 
 #[test]
 fn the_command_line_client_interactive_and_batch() {
@@ -99,7 +99,7 @@ fn mariadb_dump_loads_here_and_there() {
         rows(&mut client, "CHECKSUM TABLE sbs.ints, sbs.strs, sbs.temps, sbs.bits, sbs.enums"),
     );
 
-    let mariadb = crate::mariadb::MariaDb::start(folder.path());
+    let mariadb = Maria::new(&[]);
     let socket = format!("--socket={}", mariadb.socket.display());
     // Its engine has another name there.
     let text_of = String::from_utf8(ours.stdout).expect("hexadecimal digits where it is no text");

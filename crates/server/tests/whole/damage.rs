@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::cohort::{Cohort, Refusal, rows, run, text};
+use crate::support::{Cohort, Refusal, error_code, rows, run, text, wait_until};
 use mysql::prelude::Queryable;
 
 const CONTENT: &str = "SELECT COUNT(*), SUM(id), MIN(v), MAX(v) FROM t";
 
 /// A data directory whose server was killed: `t` has 300 rows, the binary log two files.
 fn killed(folder: &Path) -> String {
-    let server = Cohort::start(folder, "data", &[]);
+    let mut server = Cohort::start(folder, "data", &[]);
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200))").expect("made");
     for id in 0..300 {
@@ -105,7 +105,7 @@ fn flipped_bits_are_refused_with_file_offset_and_cure() {
     for offset in [30, whole.len() as u64 / 2, whole.len() as u64 - 20] {
         let dir = copy_of(folder.path(), "repaired");
         flip(&dir.join("binlog.000002"), offset);
-        let server = Cohort::start(folder.path(), "repaired", &[]);
+        let mut server = Cohort::start(folder.path(), "repaired", &[]);
         assert_eq!(rows(&mut server.in_test(), CONTENT), content);
         let repaired = std::fs::read(dir.join("binlog.000002")).expect("readable");
         // Byte 21 of the first event's flags says that the file is in use.
@@ -123,6 +123,49 @@ fn flipped_bits_are_refused_with_file_offset_and_cure() {
     }
     let server = Cohort::start(folder.path(), "data", &[]);
     assert_eq!(rows(&mut server.in_test(), CONTENT), content, "the undamaged one starts");
+}
+
+#[test]
+fn the_control_file_is_mended_from_either_of_its_copies_and_refused_without_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = killed(folder.path());
+    let second = 512 << 10;
+    for (copy, byte) in [(0, 20), (0, 60), (second, 0), (second, 90)] {
+        let dir = copy_of(folder.path(), "flipped");
+        flip(&dir.join("log/log.control"), copy + byte);
+        let mut server = Cohort::start(folder.path(), "flipped", &[]);
+        assert_eq!(rows(&mut server.in_test(), CONTENT), content);
+        let said = server.log();
+        let told = format!("log/log.control: one of its two copies, at offset {copy}, was damaged");
+        assert!(said.contains("[Warning]") && said.contains(&told), "{said}");
+        server.kill_and_restart();
+        assert_eq!(server.log().matches("one of its two copies").count(), 1, "it was mended");
+        drop(server);
+        std::fs::remove_dir_all(&dir).expect("removed");
+        std::fs::remove_file(folder.path().join("flipped.err")).expect("removed");
+    }
+    // The other copy is damaged already.
+    flip(&folder.path().join("data/log/log.control"), 40);
+    assert_refused(folder.path(), "log/log.control", second + 16);
+}
+
+#[test]
+fn a_damaged_older_binary_log_file_is_told_soon_after_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = killed(folder.path());
+    // As long as the log has its contents, a start writes the file again.
+    Cohort::start(folder.path(), "data", &[]).stop();
+    flip(&folder.path().join("data/binlog.000001"), 3000);
+    let server = Cohort::start(folder.path(), "data", &[]);
+    wait_until("the damage is told", || server.log().contains(": 1 damaged"));
+    let said = server.log();
+    let line = said.lines().find(|line| line.contains("[ERROR]")).unwrap_or_default();
+    let has_all = ["binlog.000001' is damaged at offset", "Restore"].iter().all(|text| line.contains(text));
+    assert!(has_all, "{said}");
+    let mut client = server.in_test();
+    assert_eq!(rows(&mut client, CONTENT), content);
+    let refused = client.query_drop("SHOW BINLOG EVENTS IN 'binlog.000001'");
+    assert_eq!(error_code(refused), 1220, "whoever reads it is refused");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
-use crate::cohort::{Cohort, rows, run, text};
 use crate::scale::{Dice, long_or};
+use crate::support::{Cohort, rows, run, text};
 
 const ROWS: usize = 40_000;
 const SEED: u64 = 21;
@@ -96,7 +96,7 @@ fn ddl_that_is_killed_has_happened_with_its_event_or_not_at_all() {
             std::thread::sleep(took.mul_f64(dice.below(110) as f64 / 100.0));
             server.kill();
             let acknowledged = running.join().expect("no panic");
-            server = Cohort::start(folder.path(), "data", &[]);
+            server.restart();
             let is_there = rows(&mut server.in_test(), question) == "1\n";
             assert!(
                 is_there || !acknowledged,
@@ -104,7 +104,7 @@ fn ddl_that_is_killed_has_happened_with_its_event_or_not_at_all() {
             );
             server.kill();
         }
-        server = Cohort::start(folder.path(), "data", &[]);
+        server.restart();
         let is_there = rows(&mut server.in_test(), question) == "1\n";
         events[next] += usize::from(is_there);
         assert_eq!(logged(&server, sql), events[next], "{sql}, seed {SEED} round {round}");

@@ -1,54 +1,19 @@
 //! A full disk: writes are refused with 1021, reads go on, nothing is lost, and service resumes by itself when there is space.
 //!
-//! The data directory is on a file system of its own in memory, which only root may mount; without root these tests say so and pass.
+//! The data directory is on a file system of its own in memory; where there can be none, these tests say so and pass.
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::cohort::{Cohort, rows, run, text};
+use crate::support::{Cohort, rows};
 
 const DISK_FULL: u16 = 1021;
 
-/// A small file system; gone when dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(path: PathBuf, mebibytes: u32) -> Option<SmallDisk> {
-        std::fs::create_dir(&path).expect("a mount point");
-        let size = format!("size={mebibytes}m");
-        let mounted = run("mount", &["-t", "tmpfs", "-o", &size, "none", path.to_str().expect("ASCII")]);
-        if !mounted.status.success() {
-            println!("skipped: a small file system needs root and tmpfs: {}", text(&mounted).trim());
-            return None;
-        }
-        Some(SmallDisk(path))
-    }
-
-    /// A file of somebody else takes everything that is left.
-    fn fill(&self) {
-        let file = self.0.join("somebody.else");
-        let output = run("dd", &["if=/dev/zero", &format!("of={}", file.display()), "bs=64k"]);
-        assert!(!output.status.success(), "it ends when there is no space");
-    }
-
-    fn make_room(&self) {
-        std::fs::remove_file(self.0.join("somebody.else")).expect("it is there");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: the server may still be ending.
-        run("umount", &["-l", self.0.to_str().expect("ASCII")]);
-    }
-}
-
-fn start(disk: &SmallDisk, folder: &Path) -> Cohort {
-    std::os::unix::fs::symlink(&disk.0, folder.join("data")).ok();
-    Cohort::start(folder, "data", &["--rocksdb-block-cache-size=8M"])
+/// A server on a small file system.
+fn start() -> Option<Cohort> {
+    Cohort::on_small_disk(400, &["--rocksdb-block-cache-size=8M"])
 }
 
 /// Runs a statement until it is accepted; other errors than a full disk end the test.
@@ -79,9 +44,7 @@ fn is_refused(client: &mut Conn, sql: &str) -> bool {
 
 #[test]
 fn a_disk_that_the_server_fills_itself() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(disk) = SmallDisk::mount(folder.path().join("disk"), 400) else { return };
-    let server = start(&disk, folder.path());
+    let Some(mut server) = start() else { return };
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB)").expect("made");
     let mut written = 0;
@@ -101,8 +64,7 @@ fn a_disk_that_the_server_fills_itself() {
     let purge = format!("PURGE BINARY LOGS TO '{}'", newest.last().expect("one").0);
     until_accepted(&mut client, &purge);
     until_accepted(&mut client, "INSERT INTO t VALUES (-1, 'small')");
-    server.kill();
-    let server = start(&disk, folder.path());
+    server.kill_and_restart();
     let sum = rows(&mut server.in_test(), "SELECT COUNT(*) FROM t WHERE id < 1000");
     assert_eq!(sum, format!("{}\n", written + 1));
 }
@@ -119,16 +81,14 @@ fn insert(id: i32) -> String {
 
 #[test]
 fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(disk) = SmallDisk::mount(folder.path().join("disk"), 400) else { return };
-    let server = start(&disk, folder.path());
+    let Some(mut server) = start() else { return };
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT, c CHAR(200))").expect("made");
     let values: Vec<String> = (0..2000).map(|n| format!("({n}, {n}, 'c')")).collect();
     client.query_drop(format!("INSERT INTO t VALUES {}", values.join(","))).expect("filled");
     let mut expected = 2000;
     for round in 0..3 {
-        disk.fill();
+        server.disk().fill();
         let writes = [
             format!("INSERT INTO t VALUES ({}, 1, '')", 10_000 + round),
             "UPDATE t SET v = v + 1".to_owned(),
@@ -156,7 +116,7 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
         let _ = client.query_drop("FLUSH BINARY LOGS");
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(rows(&mut client, "SELECT SUM(v) > 0 FROM t"), "1\n");
-        disk.make_room();
+        server.disk().make_room();
         until_accepted(&mut client, &format!("INSERT INTO t VALUES ({expected}, 0, '')"));
         expected += 1;
         until_accepted(&mut client, "CREATE INDEX by_c ON t (c)");
@@ -165,8 +125,7 @@ fn a_disk_that_somebody_else_fills_while_everything_is_tried() {
     }
     let expected = rows(&mut client, "SELECT COUNT(*), SUM(v), MAX(id) FROM t");
     let told = rows(&mut client, "CHECKSUM TABLE t");
-    server.kill();
-    let server = start(&disk, folder.path());
+    server.kill_and_restart();
     assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*), SUM(v), MAX(id) FROM t"), expected);
     assert_eq!(rows(&mut server.in_test(), "CHECKSUM TABLE t"), told);
     assert!(server.datadir.join("binlog.index").exists());

@@ -4,11 +4,11 @@
 
 #![cfg(feature = "rocksdb")]
 
-mod cohort;
-mod mariadb;
 mod raw;
 mod scale;
 mod script;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod bad_clients;
 mod binlog_exchange;

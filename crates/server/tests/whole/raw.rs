@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::cohort::Cohort;
+use crate::support::Cohort;
 
 pub struct RawClient {
     pub stream: TcpStream,

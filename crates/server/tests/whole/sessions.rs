@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::cohort::{Cohort, error_code, rows};
+use crate::support::{Cohort, error_code, rows};
 
 fn run(client: &mut Conn, sql: &str) {
     client.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -26,7 +26,7 @@ fn with_rows(folder: &tempfile::TempDir, options: &[&str]) -> Cohort {
 #[test]
 fn auto_increment_savepoints_and_the_rollback_of_statements_survive_a_crash() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut server = Cohort::start(folder.path(), "data", &[]);
     let mut client = server.in_test();
     all(
         &mut client,
@@ -50,8 +50,7 @@ fn auto_increment_savepoints_and_the_rollback_of_statements_survive_a_crash() {
     let expected = "1\t11\n2\t12\n3\t13\n101\t14\n";
     assert_eq!(rows(&mut client, "SELECT * FROM a ORDER BY id"), expected);
     run(&mut client, "COMMIT");
-    server.kill();
-    let server = Cohort::start(folder.path(), "data", &[]);
+    server.kill_and_restart();
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SELECT * FROM a ORDER BY id"), expected);
     run(&mut client, "INSERT INTO a (v) VALUES (1000)");

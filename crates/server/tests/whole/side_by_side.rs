@@ -6,8 +6,7 @@
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, QueryResult, Row};
 
-use crate::cohort::{Cohort, shown};
-use crate::mariadb::MariaDb;
+use crate::support::{Cohort, Maria, shown};
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +92,7 @@ fn marked(script: &str) -> Vec<(&str, bool)> {
 
 fn compare(script: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (server, mariadb) = (Cohort::start(folder.path(), "data", &[]), MariaDb::start(folder.path()));
+    let (server, mariadb) = (Cohort::start(folder.path(), "data", &[]), Maria::new(&[]));
     let (mut ours, mut theirs) = (server.client(), mariadb.client());
     for client in [&mut ours, &mut theirs] {
         client.query_drop("SET NAMES utf8mb4").expect("known");

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::cohort::{Cohort, run, text};
 use crate::scale::long_or;
+use crate::support::{Cohort, run, text};
 
 const WORKLOADS: [&str; 10] = [
     "oltp_insert",
@@ -39,7 +39,7 @@ fn is_fine(status: std::process::ExitStatus, said: &str) -> bool {
 #[test]
 fn sysbench_runs_all_of_its_workloads_at_every_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Cohort::start(folder.path(), "data", &["--max-connections=600"]);
+    let mut server = Cohort::start(folder.path(), "data", &["--max-connections=600"]);
     // A bounded number of events, three seconds at most; or ten seconds.
     let share = long_or(["--time=10", "--events=0"], ["--time=3", "--events=1500"]);
     let mut done = String::new();

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use cohort_sim::kill::{Books, Target, end};
-use cohort_sim::{Script, Violation, explore};
+use cohort_sim::kill::{Books, Target, bulk_end, end};
+use cohort_sim::{BulkOutcome, Script, Violation, explore};
 
 struct Arguments {
     minutes: u64,
@@ -45,20 +45,32 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
         clients: 8,
     };
     target.set_up()?;
+    // Apart, because each round reads all binary log files of the transfers.
+    let bulk_target = Target { datadir: folder.join("bulk"), port: arguments.port + 1, ..target.clone() };
+    bulk_target.set_up_bulk()?;
     let (start, limit) = (Instant::now(), Duration::from_secs(60 * arguments.minutes));
     let (mut books, mut seed, mut recoveries) = (Books::default(), arguments.seed, 0);
+    let mut bulk = BulkOutcome::default();
     while start.elapsed() < limit {
         recoveries += explore(Script { seed, transfers: 60 }, seed % 3, 3)?.recoveries;
         for round in 0..16 {
             if start.elapsed() < limit {
                 target.round(&mut books, &end(round, seed), seed)?;
             }
+            if start.elapsed() < limit {
+                let outcome = bulk_target.bulk_round(&bulk_end(round, seed), seed + 1000 * round)?;
+                bulk.batches += outcome.batches;
+                bulk.index_changes += outcome.index_changes;
+            }
         }
         println!(
-            "seed {seed}: {} s, {recoveries} recoveries explored, {} crashes of the server, {} transfers acknowledged, no violation",
+            "seed {seed}: {} s, {recoveries} recoveries explored, {} crashes of the server under transfers, {} of which were acknowledged, and under \
+             bulk statements, {} of them and {} changes of an index, no violation",
             start.elapsed().as_secs(),
             books.rounds,
-            books.acknowledged
+            books.acknowledged,
+            bulk.batches,
+            bulk.index_changes
         );
         seed += 1;
     }

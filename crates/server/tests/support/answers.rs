@@ -1,0 +1,39 @@
+//! Answers of a server as text.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// Rows as text: columns apart by tabs, rows by line ends. NULL as `NULL`.
+pub fn rows(client: &mut Conn, sql: &str) -> String {
+    let mut out = String::new();
+    let mut results = client.query_iter(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    while let Some(set) = results.iter() {
+        for row in set {
+            let row = row.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let cells: Vec<String> = row.unwrap().iter().map(shown).collect();
+            out += &(cells.join("\t") + "\n");
+        }
+    }
+    out
+}
+
+/// A value of a row as text; bytes that are no text as hexadecimal digits.
+pub fn shown(value: &mysql::Value) -> String {
+    match value {
+        mysql::Value::NULL => "NULL".to_owned(),
+        mysql::Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains(|c: char| c.is_control() && c != '\n') => text.to_owned(),
+            _ => bytes.iter().fold("0x".to_owned(), |text, byte| text + &format!("{byte:02x}")),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+/// The code of a server's error; panics on any other outcome.
+pub fn error_code<T>(result: mysql::Result<T>) -> u16 {
+    match result {
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        Err(other) => panic!("not an error of the server: {other}"),
+        Ok(_) => panic!("it succeeded"),
+    }
+}

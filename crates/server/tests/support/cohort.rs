@@ -1,0 +1,277 @@
+//! A `cohortd` on a data directory of its own.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mysql::{Conn, OptsBuilder};
+use tempfile::TempDir;
+
+use super::{PATIENCE, SmallDisk, run, run_sql, text};
+
+/// A running server; killed when dropped.
+pub struct Cohort {
+    child: Child,
+    place: Place,
+    pub port: u16,
+    /// As this process sees it.
+    pub datadir: PathBuf,
+    pub socket: PathBuf,
+    /// Its data are there, if not on the disk that all tests share.
+    disk: Option<SmallDisk>,
+    /// Goes with the server if nobody else has one for it.
+    own_folder: Option<TempDir>,
+}
+
+/// Where a server runs, and how: what a restart needs.
+#[derive(Clone)]
+struct Place {
+    datadir: PathBuf,
+    socket: PathBuf,
+    /// What it says.
+    log: PathBuf,
+    options: Vec<String>,
+}
+
+/// How a start that was refused ended.
+#[derive(Debug)]
+pub struct Refusal {
+    pub code: Option<i32>,
+    pub said: String,
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port()
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cohortd");
+
+fn with_options<T: AsRef<std::ffi::OsStr>>(mut command: Command, arguments: &[T]) -> Command {
+    command.arg("--no-defaults").args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+/// Exit code of a server that is not to start, and what it said.
+pub fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = with_options(Command::new(PROGRAM), arguments).output().expect("runs");
+    (output.status.code().expect("ended by itself"), text(&output))
+}
+
+impl Place {
+    fn new(folder: &Path, name: &str, options: &[&str]) -> Place {
+        Place {
+            datadir: folder.join(name),
+            socket: folder.join(format!("{name}.sock")),
+            log: folder.join(format!("{name}.err")),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+        }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// A server that answers.
+    fn start(&self, port: u16, disk: Option<&SmallDisk>, failpoint: Option<&str>) -> Result<Child, Refusal> {
+        let before = self.said().len();
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
+        let command = disk.map_or_else(|| Command::new(PROGRAM), |disk| disk.command(PROGRAM));
+        let mut child = with_options(command, &self.options)
+            .arg(format!("--datadir={}", self.datadir.display()))
+            .arg(format!("--socket={}", self.socket.display()))
+            .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
+            .envs(failpoint.map(|point| ("COHORT_FAILPOINT", point)))
+            .stderr(log.expect("a log file"))
+            .spawn()
+            .expect("starts");
+        let end = Instant::now() + PATIENCE;
+        while Conn::new(options(port)).is_err() {
+            if let Some(status) = child.try_wait().expect("asked") {
+                return Err(Refusal { code: status.code(), said: self.said().split_off(before) });
+            }
+            assert!(Instant::now() < end, "it does not answer: {}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(child)
+    }
+}
+
+fn options(port: u16) -> OptsBuilder {
+    OptsBuilder::new()
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(port)
+        .user(Some("root"))
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(Duration::from_secs(10)))
+        .read_timeout(Some(Duration::from_secs(120)))
+}
+
+impl Cohort {
+    /// A server with a folder of its own.
+    pub fn new(options: &[&str]) -> Cohort {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut server = Cohort::start(folder.path(), "data", options);
+        server.own_folder = Some(folder);
+        server
+    }
+
+    /// A server with its data on a file system of so many MiB; `None` where there can be none.
+    pub fn on_small_disk(mebibytes: u32, options: &[&str]) -> Option<Cohort> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mount = folder.path().join("disk");
+        let disk = SmallDisk::new(&mount, mebibytes)?;
+        let place = Place { datadir: mount.join("data"), ..Place::new(folder.path(), "data", options) };
+        let port = free_port();
+        let child = place.start(port, Some(&disk), None).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+        let (datadir, socket) = (disk.path().join("data"), place.socket.clone());
+        Some(Cohort { child, place, port, datadir, socket, disk: Some(disk), own_folder: Some(folder) })
+    }
+
+    /// A server on `folder/name`, which is made if it is not there.
+    pub fn start(folder: &Path, name: &str, options: &[&str]) -> Cohort {
+        Cohort::try_start(folder, name, options).unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"))
+    }
+
+    /// The same, for a start that may be refused. What it says goes to `folder/name.err`.
+    pub fn try_start(folder: &Path, name: &str, options: &[&str]) -> Result<Cohort, Refusal> {
+        Cohort::start_anywhere(folder, name, options, None)
+    }
+
+    /// One that aborts at a failpoint.
+    pub fn start_failing(folder: &Path, name: &str, options: &[&str], failpoint: &str) -> Cohort {
+        let server = Cohort::start_anywhere(folder, name, options, Some(failpoint));
+        server.unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"))
+    }
+
+    fn start_anywhere(
+        folder: &Path,
+        name: &str,
+        options: &[&str],
+        failpoint: Option<&str>,
+    ) -> Result<Cohort, Refusal> {
+        let place = Place::new(folder, name, options);
+        let mut attempts = 0..5;
+        loop {
+            let port = free_port();
+            match place.start(port, None, failpoint) {
+                // Somebody else was given it meanwhile.
+                Err(refusal) if refusal.said.contains("Bind on TCP/IP port") && attempts.next().is_some() => {
+                }
+                Err(refusal) => return Err(refusal),
+                Ok(child) => {
+                    let (datadir, socket) = (place.datadir.clone(), place.socket.clone());
+                    return Ok(Cohort { child, place, port, datadir, socket, disk: None, own_folder: None });
+                }
+            }
+        }
+    }
+
+    pub fn options(&self) -> OptsBuilder {
+        options(self.port)
+    }
+
+    pub fn client(&self) -> Conn {
+        Conn::new(self.options()).expect("a connection")
+    }
+
+    /// A client with `test` as its database, which is what most tests want.
+    pub fn in_test(&self) -> Conn {
+        Conn::new(self.options().db_name(Some("test"))).expect("a connection")
+    }
+
+    fn address(&self) -> [String; 2] {
+        ["--host=127.0.0.1".to_owned(), format!("--port={}", self.port)]
+    }
+
+    /// Runs statements, all of which succeed, with MariaDB's client; what it printed.
+    pub fn sql(&self, statements: &str) -> String {
+        let (is_fine, text) = run_sql(&self.address(), statements);
+        assert!(is_fine, "{statements:.300}: {text}\n{}", self.log());
+        text.trim().to_owned()
+    }
+
+    /// False if a deadlock's victim was the statement: it is to be repeated.
+    pub fn is_done(&self, statement: &str) -> bool {
+        let (is_fine, text) = run_sql(&self.address(), statement);
+        assert!(is_fine || text.contains("ERROR 1213"), "{statement:.300}: {text}");
+        is_fine
+    }
+
+    /// The file system that it was asked to be on.
+    pub fn disk(&self) -> &SmallDisk {
+        self.disk.as_ref().expect("Cohort::on_small_disk")
+    }
+
+    /// Runs one of MariaDB's clients; whether it succeeded, and what it said.
+    pub fn tool(&self, program: &str, arguments: &[&str]) -> (bool, String) {
+        let [host, port] = self.address();
+        let own = ["--no-defaults", &host, "--user=root", &port];
+        let output = run(program, &[&own[..], arguments].concat());
+        (output.status.success(), text(&output))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has said so far, in all of its starts.
+    pub fn log(&self) -> String {
+        self.place.said()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = run("kill", &[name, &self.pid().to_string()]);
+        assert!(sent.status.success(), "{}", text(&sent));
+    }
+
+    /// Waits for its end: `None` by a signal.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().expect("asked") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not end");
+    }
+
+    /// A clean stop.
+    pub fn stop(&mut self) {
+        self.signal("-TERM");
+        assert_eq!(self.exit_code(), Some(0));
+    }
+
+    /// The end that leaves everything to recovery.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("killed");
+    }
+
+    /// Starts it again, after its end, on the same port.
+    pub fn restart(&mut self) {
+        let restarted = self.place.start(self.port, self.disk.as_ref(), None);
+        self.child = restarted.unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    }
+
+    pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("there");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+    }
+}
+
+impl Drop for Cohort {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,170 @@
+//! A real MariaDB with a data directory of its own: what Cohort is compared to, and its replica.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mysql::{Conn, OptsBuilder};
+use tempfile::TempDir;
+
+use super::{PATIENCE, run, run_sql, text};
+
+/// A running, small `mariadbd`, on a Unix socket only; killed when dropped.
+pub struct Maria {
+    child: Child,
+    folder: TempDir,
+    pub socket: PathBuf,
+    pub datadir: PathBuf,
+    pub server_id: u32,
+}
+
+/// Options of both its programs that have to agree.
+fn common(datadir: &Path) -> Vec<String> {
+    let user = text(&run("id", &["-un"]));
+    vec![
+        "--no-defaults".to_owned(),
+        format!("--datadir={}", datadir.display()),
+        format!("--user={}", user.trim()),
+        "--innodb-log-file-size=8M".to_owned(),
+        "--innodb-use-native-aio=0".to_owned(),
+    ]
+}
+
+/// A program of MariaDB's server package. A mariadbd that starts removes the temporary tables of every other one in the same directory,
+/// so each has one of its own.
+fn program(name: &str, folder: &Path) -> Command {
+    let places = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(Path::new);
+    let found = places.iter().map(|place| place.join(name)).find(|path| path.exists());
+    let mut command = Command::new(found.expect("MariaDB is installed; ./x test installs it"));
+    command.env("TMPDIR", folder).stdin(Stdio::null());
+    command
+}
+
+impl Maria {
+    pub fn new(options: &[&str]) -> Maria {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (datadir, socket) = (folder.path().join("data"), folder.path().join("sock"));
+        let made = program("mariadb-install-db", folder.path())
+            .args(common(&datadir))
+            .arg("--auth-root-authentication-method=normal")
+            .output()
+            .expect("runs");
+        assert!(made.status.success(), "{}", text(&made));
+        let server_id = 2;
+        let log = std::fs::File::create(folder.path().join("log")).expect("a log file");
+        let child = program("mariadbd", folder.path())
+            .args(common(&datadir))
+            .arg(format!("--socket={}", socket.display()))
+            .args(["--skip-networking", &format!("--server-id={server_id}")])
+            .args(["--character-set-server=utf8mb4", "--relay-log=relay", "--slave-net-timeout=10"])
+            // Nothing here is about its durability.
+            .args(["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"])
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("runs");
+        let server = Maria { child, folder, socket, datadir, server_id };
+        let end = Instant::now() + PATIENCE;
+        while Conn::new(server.options()).is_err() {
+            assert!(Instant::now() < end, "MariaDB does not answer: {}", server.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server
+    }
+
+    pub fn options(&self) -> OptsBuilder {
+        let socket = self.socket.to_str().expect("a path of ASCII");
+        OptsBuilder::new().socket(Some(socket)).user(Some("root")).prefer_socket(false)
+    }
+
+    pub fn client(&self) -> Conn {
+        Conn::new(self.options()).expect("a connection")
+    }
+
+    fn address(&self) -> String {
+        format!("--socket={}", self.socket.display())
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = run("kill", &[name, &self.child.id().to_string()]);
+        assert!(sent.status.success(), "{}", text(&sent));
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Runs statements, all of which succeed, with MariaDB's client; what it printed.
+    pub fn sql(&self, statements: &str) -> String {
+        let (is_fine, text) = run_sql(&[self.address()], statements);
+        assert!(is_fine, "{statements:.300}: {text}\n{}", self.log());
+        text.trim().to_owned()
+    }
+
+    /// Runs a dump.
+    pub fn feed(&self, sql: &[u8]) {
+        let mut child = Command::new("mariadb")
+            .args(["--no-defaults", "--user=root", &self.address()])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the client is installed");
+        child.stdin.take().expect("piped").write_all(sql).expect("taken");
+        assert!(child.wait().expect("ended").success());
+    }
+
+    /// Becomes the replica of whoever listens there, from the very first transaction on.
+    pub fn follow(&self, port: u16) {
+        self.sql(&format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='root', master_connect_retry=1, \
+             master_heartbeat_period=1, master_use_gtid=slave_pos; START SLAVE"
+        ));
+        self.wait_until_connected();
+    }
+
+    /// Waits until it is connected to its source, again perhaps.
+    pub fn wait_until_connected(&self) {
+        let end = Instant::now() + PATIENCE;
+        while !self.status().contains("Slave_IO_Running: Yes") {
+            assert!(Instant::now() < end, "{}", self.status());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn status(&self) -> String {
+        run_sql(&[self.address(), "--column-names".to_owned()], "SHOW SLAVE STATUS\\G").1
+    }
+
+    /// Waits until it has applied a position; as long as it goes on applying.
+    pub fn wait_for(&self, position: &str) {
+        let mut end = Instant::now() + PATIENCE;
+        let mut applied = String::new();
+        while self.sql(&format!("SELECT MASTER_GTID_WAIT('{position}', 2)")) != "0" {
+            let status = self.status();
+            let goes_on = Instant::now() < end && !status.contains("Slave_SQL_Running: No");
+            assert!(goes_on, "{status}\n{}", self.log());
+            let now = self.sql("SELECT @@gtid_slave_pos");
+            if now != applied {
+                end = Instant::now() + PATIENCE;
+                applied = now;
+            }
+        }
+    }
+
+    /// Waits until everything received is applied.
+    pub fn wait_until_applied(&self) {
+        let status = self.status();
+        let received =
+            status.lines().find_map(|line| line.trim().strip_prefix("Gtid_IO_Pos: ")).unwrap_or("");
+        self.wait_for(received);
+    }
+}
+
+impl Drop for Maria {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
