@@ -15,6 +15,10 @@ use cohort_locks::LockTable;
 use cohort_log::LogOptions;
 use cohort_vfs::World;
 
+/// As in the server.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const TRX_BYTES: usize = 200;
 const ON_THE_WAY_MAX: u64 = 1000;
 const SECONDS: f64 = 3.0;
