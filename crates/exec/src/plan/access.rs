@@ -17,7 +17,7 @@ use crate::table::{Access, Columns, Span, Spans};
 /// A row through a secondary index: its entry and a point read.
 const LOOKUP_COST: f64 = 3.0;
 /// What one row by a whole unique key costs of what it would else: less than any scan.
-const CONST_COST: f64 = 0.01;
+const ONE_ROW_COST: f64 = 0.01;
 /// Share of rows that one equality on a part of a non-unique index leaves.
 const EQ_SELECTIVITY: f64 = 0.001;
 /// Share that a range with one bound leaves, and with two.
@@ -50,8 +50,8 @@ pub(super) struct Choice {
 pub(super) struct Candidates<'c> {
     pub table: &'c Table,
     pub first_slot: usize,
-    /// Entries of the clustered index.
-    pub entries: u64,
+    /// Entries of the clustered index, estimated; asked for only where it matters, because the engine has to look.
+    pub entries: &'c dyn Fn() -> u64,
     /// Indexes that hints allow, and whether one of them must be used.
     pub allowed: Vec<usize>,
     pub forced: bool,
@@ -80,7 +80,11 @@ enum Last {
 impl Candidates<'_> {
     /// The cheapest access.
     pub(super) fn choose(&self) -> Choice {
-        let entries = (self.entries as f64).max(1.0);
+        let by_cost = |a: &Choice, b: &Choice| a.cost.total_cmp(&b.cost);
+        if let Some(one_row) = self.allowed.iter().filter_map(|&n| self.one_row(n)).min_by(by_cost) {
+            return one_row;
+        }
+        let entries = ((self.entries)() as f64).max(1.0);
         let mut best = self.full_scan(0, entries);
         if self.forced || !self.allowed.contains(&0) {
             best.cost *= 1000.0;
@@ -93,6 +97,17 @@ impl Candidates<'_> {
             }
         }
         best
+    }
+
+    /// One row by a whole unique key.
+    fn one_row(&self, n: usize) -> Option<Choice> {
+        let prefix = self.prefix(&self.table.indexes[n]);
+        let is_one = prefix.unique && matches!(prefix.last, Last::None);
+        is_one.then(|| {
+            let mut choice = self.span_choice(n, prefix, 1.0);
+            choice.cost *= ONE_ROW_COST;
+            choice
+        })
     }
 
     fn with_index(&self, n: usize, entries: f64) -> Vec<Choice> {
@@ -182,13 +197,8 @@ impl Candidates<'_> {
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());
-        let is_const = prefix.unique && one_eq;
         let spans = Spans::List(spans_of(prefix.eq, prefix.last));
-        let mut choice = self.choice(n, spans, rows, ordered);
-        if is_const {
-            choice.cost *= CONST_COST;
-        }
-        choice
+        self.choice(n, spans, rows, ordered)
     }
 
     /// Whether all columns that are read can be had from the index's entries.

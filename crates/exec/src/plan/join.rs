@@ -143,7 +143,7 @@ impl JoinPlanner<'_> {
         let candidates = Candidates {
             table: base,
             first_slot: self.scope_table(table).first_slot,
-            entries: entries_of(self.input.ctx, base),
+            entries: &|| entries_of(self.input.ctx, base),
             allowed: table.allowed.clone(),
             forced: table.forced,
             conditions: usable.into_iter().filter(available).collect(),

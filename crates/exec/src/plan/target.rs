@@ -57,7 +57,7 @@ pub fn plan_target(
     let choice = Candidates {
         table: &base,
         first_slot: 0,
-        entries: entries_for_change(ctx, &base),
+        entries: &|| entries_for_change(ctx, &base),
         allowed,
         forced,
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
