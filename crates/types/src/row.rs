@@ -194,12 +194,11 @@ impl RowLayout {
         })
     }
 
-    /// The chosen columns, pushed to `out` in the order of `columns`.
-    pub fn decode_some(&self, row: &[u8], columns: &[usize], out: &mut Vec<Value>) -> Result<(), RowError> {
+    /// The chosen columns, each into its place in `out`; the others stay.
+    pub fn decode_some(&self, row: &[u8], columns: &[usize], out: &mut [Value]) -> Result<(), RowError> {
         let parts = self.parts(row)?;
-        out.reserve(columns.len());
         columns.iter().try_for_each(|&n| {
-            out.push(self.value(&parts, n)?);
+            out[n] = self.value(&parts, n)?;
             Ok(())
         })
     }
@@ -293,9 +292,9 @@ mod tests {
         let mut back = Vec::new();
         layout().decode(&row, &mut back).expect("good");
         assert_eq!(back, [Value::Int(-2), Value::text("abc"), Value::Null, Value::text("xy")]);
-        back.clear();
+        back.fill(Value::Null);
         layout().decode_some(&row, &[3, 0], &mut back).expect("good");
-        assert_eq!(back, [Value::text("xy"), Value::Int(-2)]);
+        assert_eq!(back, [Value::Int(-2), Value::Null, Value::Null, Value::text("xy")]);
     }
 
     #[test]

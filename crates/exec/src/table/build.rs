@@ -40,7 +40,7 @@ pub fn build_index(
     let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
-            open.decode(bytes, &Columns::All, &mut scan.some, &mut scan.row)?;
+            open.decode(bytes, &Columns::All, &mut scan.row)?;
             let mut entry = Vec::new();
             open.index_key(index, &scan.row, key, &mut entry)?;
             runs.add(trx, entry, open.index_value(index, key).to_vec())?;
@@ -68,7 +68,7 @@ pub fn copy_rows(
     let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
-            source.decode(bytes, &Columns::All, &mut scan.some, &mut scan.row)?;
+            source.decode(bytes, &Columns::All, &mut scan.row)?;
             let row = convert(&scan.row)?;
             rows += 1;
             let mut new_key = Vec::new();
@@ -96,18 +96,11 @@ struct RowScan<'t> {
     range: Option<KeyRange>,
     batch: Batch,
     row: Vec<Value>,
-    some: Vec<Value>,
 }
 
 impl<'t> RowScan<'t> {
     fn new(table: &'t OpenTable) -> RowScan<'t> {
-        RowScan {
-            table,
-            range: Some(KeyRange::default()),
-            batch: Batch::default(),
-            row: Vec::new(),
-            some: Vec::new(),
-        }
+        RowScan { table, range: Some(KeyRange::default()), batch: Batch::default(), row: Vec::new() }
     }
 
     /// Reads the next batch; false at the end.
@@ -236,7 +229,7 @@ impl<'t> Runs<'t> {
             engine.get(ReadAt::Latest, clustered, value, &mut found).map_err(engine_error)?;
             &found
         };
-        self.table.decode(bytes, &Columns::All, &mut Vec::new(), &mut row)?;
+        self.table.decode(bytes, &Columns::All, &mut row)?;
         Ok(self.table.duplicate_error(self.index, &row))
     }
 }

@@ -94,7 +94,6 @@ pub struct TableCursor {
     /// Row bytes, when they do not lie in the batch.
     value: Vec<u8>,
     index_key: Vec<u8>,
-    some: Vec<Value>,
     covering: Option<Covering>,
 }
 
@@ -134,7 +133,6 @@ impl TableCursor {
             key: Vec::new(),
             value: Vec::new(),
             index_key: Vec::new(),
-            some: Vec::new(),
             covering: None,
         };
         if cursor.view.is_some() {
@@ -283,7 +281,7 @@ impl TableCursor {
         let is_clustered = self.spans.index == 0;
         if let (Candidate::Entry, true) = (&candidate, is_clustered) {
             let (_, value) = self.batch.get(self.batch_at - 1);
-            self.table.decode(value, &self.options.columns, &mut self.some, row)?;
+            self.table.decode(value, &self.options.columns, row)?;
             return Ok(true);
         }
         if let (Candidate::Entry, Some(covering)) = (&candidate, &self.covering) {
@@ -298,7 +296,7 @@ impl TableCursor {
         if !found? {
             return Ok(false);
         }
-        self.table.decode(&self.value, &self.options.columns, &mut self.some, row)?;
+        self.table.decode(&self.value, &self.options.columns, row)?;
         Ok(true)
     }
 
@@ -366,7 +364,7 @@ impl TableCursor {
         let there =
             engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
         let matches = there && {
-            self.table.decode(&self.value, &Columns::All, &mut self.some, row)?;
+            self.table.decode(&self.value, &Columns::All, row)?;
             self.still_at(entry, row)? && filter(row)?
         };
         if !matches {
@@ -393,26 +391,19 @@ impl TableCursor {
 }
 
 impl OpenTable {
-    /// Decodes row bytes into one value per column.
-    pub(crate) fn decode(
-        &self,
-        bytes: &[u8],
-        columns: &Columns,
-        some: &mut Vec<Value>,
-        row: &mut Vec<Value>,
-    ) -> SqlResult<()> {
-        row.clear();
-        match columns {
-            Columns::All => self.layout.decode(bytes, row).map_err(|e| self.row_error(e)),
-            Columns::Some(wanted) => {
-                some.clear();
-                self.layout.decode_some(bytes, wanted, some).map_err(|e| self.row_error(e))?;
-                row.resize(self.table.columns.len(), Value::Null);
-                for (&column, value) in wanted.iter().zip(some.drain(..)) {
-                    row[column] = value;
-                }
-                Ok(())
+    /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`], the NULLs of the others, which it has from the row before.
+    pub(crate) fn decode(&self, bytes: &[u8], columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {
+        let decoded = match columns {
+            Columns::All => {
+                row.clear();
+                self.layout.decode(bytes, row)
             }
-        }
+            Columns::Some(wanted) => {
+                row.resize(self.table.columns.len(), Value::Null);
+                debug_assert!((0..row.len()).all(|n| wanted.contains(&n) || row[n].is_null()));
+                self.layout.decode_some(bytes, wanted, row)
+            }
+        };
+        decoded.map_err(|e| self.row_error(e))
     }
 }

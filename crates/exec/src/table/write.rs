@@ -109,7 +109,7 @@ impl TableWriter {
         if !engine.get(ReadAt::Latest, clustered, key, found).map_err(engine_error)? {
             return Ok(false);
         }
-        self.table.decode(found, &Columns::All, &mut Vec::new(), row)?;
+        self.table.decode(found, &Columns::All, row)?;
         Ok(true)
     }
 }

@@ -115,6 +115,10 @@ impl Collation {
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
     /// key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
+        let text = match self.weighing() {
+            Weighing::Binary | Weighing::Unicode => text,
+            _ => put_plain(text, !self.is_bin(), out),
+        };
         match self.weighing() {
             Weighing::Binary => {
                 for &b in text {
@@ -169,6 +173,18 @@ fn compare_weights(
             order => return order,
         }
     }
+}
+
+/// Appends the symbols of the printable ASCII characters, without space, that a text begins with: the whole of most texts. Answers the rest.
+fn put_plain<'a>(text: &'a [u8], folds: bool, out: &mut Vec<u8>) -> &'a [u8] {
+    // The last one's symbol would take two bytes.
+    let is_plain = |b: &&u8| (b'!'..b'~').contains(*b);
+    let (plain, rest) = text.split_at(text.iter().take_while(is_plain).count());
+    match folds {
+        true => out.extend(plain.iter().map(|b| b.to_ascii_uppercase() + 2)),
+        false => out.extend(plain.iter().map(|b| b + 2)),
+    }
+    rest
 }
 
 /// Appends the symbols of weights, trailing spaces left out.
