@@ -585,13 +585,22 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
+    /// The server is about to stop: statements do not wait for replicas any more. Their transactions stay where they are, and nobody is told OK.
+    pub fn leave_gates(&self) {
+        self.pipeline.leave_gates();
+    }
+
     /// Clean stop: no commit is taken any more, everything is flushed and closed. Sessions must be gone.
     pub fn close(&self) -> Result<(), CheckpointError> {
         self.is_closing.store(true, Ordering::SeqCst);
         self.checkpointer.stop();
         self.append_to_stream(|stream, out, now_s| stream.stop(out, now_s))
             .map_err(|_| CheckpointError::Stopped)?;
-        self.checkpoint()?;
+        match self.checkpoint() {
+            // What replicas have not got stays in the log alone, so that it can still be cut; the next start replays it.
+            Ok(()) | Err(CheckpointError::Gated) => {}
+            Err(error) => return Err(error),
+        }
         self.pipeline.stop();
         if let Some(binlog) = &self.env().binlog {
             binlog.files.close().map_err(CheckpointError::Binlog)?;

@@ -420,6 +420,10 @@ impl CommitEnv for ServerEnv {
         }
     }
 
+    fn has_gate(&self) -> bool {
+        self.is_gated()
+    }
+
     fn holds(&self, gate: Gate, boundary: &Boundary) -> bool {
         match (self.gate.get(), boundary.binlog_end) {
             (Some(replicas), Some(end)) if replicas.holds(gate, end) => {

@@ -114,6 +114,8 @@ pub struct Pipeline<E: CommitEnv> {
     /// Last whose client may be told; written under `behind`.
     acknowledged: AtomicU64,
     stopped: AtomicBool,
+    /// Threads wait at gates no longer: the server stops.
+    leaves_gates: AtomicBool,
     pace: Pace,
 }
 
@@ -139,6 +141,7 @@ impl<E: CommitEnv> Pipeline<E> {
             taken: AtomicU64::new(last.0),
             acknowledged: AtomicU64::new(last.0),
             stopped: AtomicBool::new(false),
+            leaves_gates: AtomicBool::new(false),
             pace: Pace::new(pace),
         }
     }
@@ -425,10 +428,15 @@ impl<E: CommitEnv> Pipeline<E> {
             if due {
                 return Ok(());
             }
-            if self.is_stopped() {
+            if self.is_stopped() || (self.leaves_gates.load(Ordering::SeqCst) && self.env.has_gate()) {
                 return Err(Stopped);
             }
         }
+    }
+
+    /// From now on no thread waits at a gate: it is told [`Stopped`]. What is held stays held.
+    pub fn leave_gates(&self) {
+        self.leaves_gates.store(true, Ordering::SeqCst);
     }
 
     /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and what belongs to no transaction.

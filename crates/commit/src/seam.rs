@@ -45,6 +45,11 @@ pub trait CommitEnv: Send + Sync {
         false
     }
 
+    /// Whether hardened groups may be held at all.
+    fn has_gate(&self) -> bool {
+        false
+    }
+
     /// Plain reads see the group from now on; locks that were kept until now go. In order.
     fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
 

@@ -89,6 +89,7 @@ impl SqlBackend {
 
     /// Ends all running statements: the server stops.
     pub fn kill_all(&self) {
+        self.db.commit.leave_gates();
         self.db.processes.all().iter().for_each(|process| process.kill(KillLevel::Connection));
     }
 }

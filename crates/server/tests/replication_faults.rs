@@ -301,6 +301,37 @@ fn kill_ends_the_wait_for_a_replica() {
 }
 
 #[test]
+fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
+    let mut cohort = Cohort::new(&[
+        "--rpl-semi-sync-master-enabled=0",
+        "--rpl-semi-sync-master-timeout=36000000",
+        "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+    ]);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    let mut watcher = cohort.client();
+    watcher.query_drop("SET GLOBAL rpl_semi_sync_master_enabled = 1").expect("set");
+    let clients: Vec<_> = ["INSERT INTO shop.t VALUES (1)", "CREATE TABLE shop.u (id INT)"]
+        .into_iter()
+        .enumerate()
+        .map(|(n, sql)| {
+            let mut client = cohort.client();
+            let run = std::thread::spawn(move || client.query_drop(sql));
+            wait_until("it does not wait", || {
+                semi_sync_status(&mut watcher)["wait_sessions"] == (n + 1).to_string()
+            });
+            run
+        })
+        .collect();
+    cohort.stop();
+    for client in clients {
+        assert!(client.join().expect("no panic").is_err(), "nobody is told OK without a replica");
+    }
+    cohort.restart();
+    assert_eq!(cohort.sql("SELECT COUNT(*) FROM shop.t; SELECT COUNT(*) FROM shop.u"), "1\n0");
+    cohort.sql("INSERT INTO shop.t VALUES (2)");
+}
+
+#[test]
 fn a_number_used_twice_moves_the_dump_and_nobody_loses_anything() {
     let cohort = Cohort::new(&[]);
     cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");

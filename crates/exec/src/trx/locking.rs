@@ -71,7 +71,7 @@ impl SessionTrx {
         }
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
             // The transaction that this statement has committed holds its names until it is published, and nobody else may see to that.
-            self.db.commit.wait_acknowledged(self.last_ordered).map_err(super::commit_error)?;
+            self.await_own()?;
         }
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
         let (db, active, kill) = self.parts();
