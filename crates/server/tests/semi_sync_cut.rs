@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
-use support::Cohort;
+use support::{Cohort, wait_until};
 
 const WAITS: [&str; 5] = [
     "--rpl-semi-sync-master-enabled=1",
@@ -71,5 +71,40 @@ fn what_was_held_back_is_cut_only_from_a_server_that_is_to_be_a_replica() {
         drop(server);
         let server = Cohort::start(scratch.path(), "data", &[WAITS[4], "--init-rpl-role=SLAVE"]);
         assert_eq!(state(&server), after, "{role}");
+    }
+}
+
+#[test]
+fn what_a_killed_client_was_told_is_not_cut() {
+    for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
+        let scratch = tempfile::tempdir().expect("temporary directory");
+        set_up(scratch.path());
+        let wait_point = format!("--rpl-semi-sync-master-wait-point={point}");
+        let options = [WAITS[0], &wait_point, WAITS[2], WAITS[3], WAITS[4]];
+        let mut server = Cohort::start(scratch.path(), "data", &options);
+        let mut told = Vec::new();
+        for id in [10, 11] {
+            let mut client = server.client();
+            let connection = client.connection_id();
+            let insert =
+                std::thread::spawn(move || client.query_drop(format!("INSERT INTO test.t VALUES ({id})")));
+            told.push((connection, insert));
+            let waits = format!("SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {connection}");
+            let mut watcher = server.client();
+            wait_until("it does not wait", || {
+                let state: Option<String> = watcher.query_first(&waits).expect("answers");
+                state.is_some_and(|state| state.contains("semi-sync"))
+            });
+        }
+        let (last, last_insert) = told.pop().expect("two");
+        server.client().query_drop(format!("KILL QUERY {last}")).expect("killed");
+        last_insert.join().expect("no panic").expect("told OK");
+        // With AFTER_COMMIT the other one waits on.
+        server.signal("-KILL");
+        server.exit_code();
+        let (_, first_insert) = told.pop().expect("one");
+        assert_eq!(first_insert.join().expect("no panic").is_ok(), point == "AFTER_SYNC");
+        let server = Cohort::start(scratch.path(), "data", &[WAITS[4], "--init-rpl-role=SLAVE"]);
+        assert_eq!(state(&server).0, [1, 10, 11], "{point}");
     }
 }
