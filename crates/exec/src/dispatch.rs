@@ -322,6 +322,8 @@ impl Session {
         let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
         let deadline_ns = (seconds_max > 0.0)
             .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
+        self.trx.deadline_ns = deadline_ns;
+        self.state.deadline_ns.set(deadline_ns);
         let mut ctx = StatementContext {
             db: &self.state.db,
             session: &self.state,
@@ -333,12 +335,13 @@ impl Session {
             params: job.params,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
-            deadline_ns,
             ticks: 0,
         };
         let outcome = run(&mut ctx, sink);
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
+        self.trx.deadline_ns = None;
+        self.state.deadline_ns.set(None);
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }

@@ -56,6 +56,8 @@ pub struct SessionState {
     /// Version of the catalog in which the account was last seen to have all privileges.
     pub(crate) all_privileges_at: Cell<u64>,
     pub(crate) kill: KillFlag,
+    /// When the running statement's time is up, by `Clock::monotonic_ns`.
+    pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
     pub(crate) pace: Arc<ClientPace>,
 }
@@ -88,6 +90,7 @@ impl SessionState {
             last: LastCounts::default(),
             all_privileges_at: Cell::new(u64::MAX),
             kill,
+            deadline_ns: Cell::new(None),
             pace,
         };
         state.adopt_client_charset();
@@ -239,6 +242,9 @@ impl SessionHooks for SessionState {
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<()> {
-        self.db.locks.sleep(duration, &self.kill).map_err(lock_error)
+        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < duration);
+        self.db.locks.sleep(left.unwrap_or(duration), &self.kill).map_err(lock_error)?;
+        if left.is_some() { Err(SqlError::statement_timeout()) } else { Ok(()) }
     }
 }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::database::Database;
 use crate::process_list::Process;
@@ -36,8 +36,6 @@ pub struct StatementContext<'s> {
     /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says so.
     pub(crate) uses_zone: Cell<bool>,
     pub(crate) uses_micros: Cell<bool>,
-    /// `Clock::monotonic_ns` after which the statement fails with 1969 (`max_statement_time`).
-    pub deadline_ns: Option<u64>,
     /// Rows until the clock is looked at again.
     pub(crate) ticks: u32,
 }
@@ -57,13 +55,10 @@ impl StatementContext<'_> {
     /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
     pub fn check_interrupt(&mut self) -> SqlResult<()> {
         self.trx.check_killed()?;
-        let Some(deadline_ns) = self.deadline_ns else { return Ok(()) };
+        let Some(deadline_ns) = self.trx.deadline_ns else { return Ok(()) };
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(64) && self.db.clock.monotonic_ns() > deadline_ns {
-            return Err(SqlError::new(
-                ErrorCode::StatementTimeout,
-                "Query execution was interrupted (max_statement_time exceeded)",
-            ));
+            return Err(SqlError::statement_timeout());
         }
         Ok(())
     }

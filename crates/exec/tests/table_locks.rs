@@ -212,3 +212,17 @@ fn unlock_tables_ends_a_transaction_only_after_lock_tables() {
     a.ok("ROLLBACK");
     assert_eq!(a.run("SELECT COUNT(*) FROM one"), "COUNT(*)\n1\n");
 }
+
+#[test]
+fn max_statement_time_ends_waits_for_rows_and_names_and_sleep() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("INSERT INTO one VALUES (1)");
+    b.ok("SET lock_wait_timeout = 60, max_statement_time = 0.2");
+    a.ok("BEGIN");
+    a.ok("UPDATE one SET id = 2");
+    refused(&mut b, "DELETE FROM one", "1969");
+    refused(&mut b, "DROP TABLE one", "1969");
+    refused(&mut b, "SELECT SLEEP(5)", "1969");
+    a.ok("COMMIT");
+    b.ok("LOCK TABLES one WRITE");
+}

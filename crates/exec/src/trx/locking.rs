@@ -1,6 +1,7 @@
 //! Row and metadata locks of the session's transaction, and what their refusals mean to the client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_base::IndexId;
 use cohort_catalog::Table;
@@ -33,6 +34,19 @@ pub(crate) enum RowLock {
     Skipped,
 }
 
+/// How long to wait for a lock, and what it means when that is over.
+struct LockWait {
+    limit: WaitLimit,
+    on_timeout: fn() -> SqlError,
+}
+
+impl LockWait {
+    /// The client's error for a lock that was not given.
+    fn refusal(&self, error: LockError) -> SqlError {
+        if error == LockError::Timeout { (self.on_timeout)() } else { lock_error(error) }
+    }
+}
+
 impl SessionTrx {
     /// Locks the row that `key` names in `index`.
     pub(crate) fn lock_row(
@@ -43,16 +57,30 @@ impl SessionTrx {
         policy: WaitPolicy,
     ) -> SqlResult<RowLock> {
         let wait = match policy {
-            WaitPolicy::Wait => WaitLimit::For(self.settings.row_lock_wait),
-            WaitPolicy::NoWait | WaitPolicy::SkipLocked => WaitLimit::NoWait,
+            WaitPolicy::Wait => self.wait(self.settings.row_lock_wait),
+            WaitPolicy::NoWait | WaitPolicy::SkipLocked => {
+                LockWait { limit: WaitLimit::NoWait, on_timeout: || lock_error(LockError::NoWait) }
+            }
         };
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
-        match db.locks.lock_row(&mut active.locks, index, key, mode, wait, kill) {
+        match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
             Ok(_) if active.locks.row_locks() > before => Ok(RowLock::New),
             Ok(_) => Ok(RowLock::Held),
             Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
-            Err(error) => Err(lock_error(error)),
+            Err(error) => Err(wait.refusal(error)),
+        }
+    }
+
+    /// A wait as long as the setting says, or until the statement's time is up.
+    fn wait(&self, setting: Duration) -> LockWait {
+        let left = self.deadline_ns.map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < setting);
+        match left {
+            Some(left) => LockWait { limit: WaitLimit::For(left), on_timeout: SqlError::statement_timeout },
+            None => {
+                LockWait { limit: WaitLimit::For(setting), on_timeout: || lock_error(LockError::Timeout) }
+            }
         }
     }
 
@@ -73,9 +101,10 @@ impl SessionTrx {
             // The transaction that this statement has committed holds its names until it is published, and nobody else may see to that.
             self.await_own()?;
         }
-        let wait = WaitLimit::For(self.settings.metadata_lock_wait);
+        let wait = self.wait(self.settings.metadata_lock_wait);
         let (db, active, kill) = self.parts();
-        db.locks.lock_name(&mut active.locks, name, mode, wait, kill).map_err(lock_error)
+        let locked = db.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
+        locked.map_err(|error| wait.refusal(error))
     }
 
     /// The same for a table that the statement calls by an alias; its name if it has none.

@@ -45,6 +45,8 @@ pub struct SessionTrx {
     pub(crate) kill: KillFlag,
     /// The connection's.
     pub(crate) handlers: Arc<HandlerCounts>,
+    /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
+    pub(crate) deadline_ns: Option<u64>,
     /// What SET says.
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
@@ -85,6 +87,7 @@ impl SessionTrx {
             db,
             kill,
             handlers,
+            deadline_ns: None,
             settings: TrxSettings::default(),
             active: None,
             hold_until: CommitSeq(0),
