@@ -1,4 +1,4 @@
-//! Tables that the server computes: information_schema, and the logs of the schema mysql.
+//! Tables that the server computes: information_schema, the logs and accounts of the schema mysql.
 
 use std::sync::Arc;
 
@@ -25,6 +25,11 @@ pub trait VirtualTable: Send + Sync {
 
     /// The columns in order.
     fn columns(&self) -> &[VirtualColumn];
+
+    /// Whether lists of tables name it.
+    fn is_listed(&self) -> bool {
+        true
+    }
 
     /// SHOW CREATE TABLE.
     fn create_text(&self) -> String {

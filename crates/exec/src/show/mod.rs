@@ -14,6 +14,7 @@
 //! | `replica` | SHOW SLAVE STATUS |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
+//! | `log_tables`, `user_table` | tables of the schema mysql |
 
 mod binlog;
 mod commit_stages;
@@ -30,6 +31,7 @@ mod rows_server;
 mod rows_tables;
 mod schema_table;
 mod status;
+mod user_table;
 
 use cohort_catalog::Table;
 use cohort_config::Scope;

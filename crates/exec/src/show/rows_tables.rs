@@ -56,9 +56,8 @@ pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
 }
 
 pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let virtual_tables: Vec<_> = ctx.db.virtual_tables.all().to_vec();
-    let (views, logs): (Vec<_>, Vec<_>) =
-        virtual_tables.into_iter().partition(|t| t.schema() == "information_schema");
+    let virtual_tables = ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()).cloned();
+    let (views, logs): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
     let mut rows: Vec<_> = views
         .into_iter()
         .map(|view| {
@@ -153,7 +152,7 @@ fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
 
 pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
-    for table in ctx.db.virtual_tables.all() {
+    for table in ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()) {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
         }

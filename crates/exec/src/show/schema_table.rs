@@ -42,10 +42,11 @@ static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
     tables.into_iter().map(Arc::new).collect()
 });
 
-/// The tables of information_schema, and the logs.
+/// The tables of information_schema, the logs, and the accounts.
 pub fn information_schema() -> VirtualTables {
     let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
-    VirtualTables::new(tables.chain(super::log_tables::log_tables()).collect())
+    let others = super::log_tables::log_tables().into_iter().chain([super::user_table::user_table()]);
+    VirtualTables::new(tables.chain(others).collect())
 }
 
 /// A table by its name.

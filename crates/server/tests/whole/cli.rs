@@ -115,3 +115,28 @@ fn mariadb_dump_loads_here_and_there() {
     assert_eq!(differing, None);
     client.query_drop("DROP DATABASE sbs").expect("dropped");
 }
+
+#[test]
+fn tools_look_at_all_databases_and_backups_take_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    crate::script::run_all(&mut server.client(), include_str!("scripts/types.sql"));
+    for (program, arguments, told) in [
+        (
+            "mariadb-dump",
+            "--all-databases --single-transaction --routines --events --triggers",
+            "INSERT INTO `ints` VALUES",
+        ),
+        ("mariadb-dump", "--all-databases --master-data=2 --gtid --flush-logs", "-- CHANGE MASTER TO"),
+        ("mariadb-check", "--all-databases", "sbs.ints"),
+        ("mariadb-check", "--analyze sbs", "sbs.ints"),
+        ("mariadb-show", "--count", "| sbs"),
+        ("mariadb-show", "--keys sbs ints", "PRIMARY"),
+        ("mariadb-show", "--status sbs", "ROCKSDB"),
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let (is_fine, said) = server.tool(program, &arguments);
+        assert!(is_fine && said.contains(told), "{program} {arguments:?}: {said:.2000}");
+        assert!(!said.contains("rror:"), "{program} {arguments:?}: {said:.2000}");
+    }
+}

@@ -24,6 +24,8 @@ SHOW WARNINGS;
 SHOW ERRORS;
 SHOW COUNT(*) WARNINGS;
 SELECT @@autocommit, @@tx_isolation, @@sql_mode, @@max_allowed_packet, @@character_set_client, @@collation_connection, @@auto_increment_increment, @@lower_case_table_names;
+SELECT @@max_allowed_packet,@@system_time_zone,@@time_zone,@@auto_increment_increment,@@tx_isolation AS tx_isolation from information_schema.schemata limit 1;
+SET STATEMENT max_statement_time=1 FOR SELECT SLEEP(5);
 SELECT DATABASE(), USER(), CURRENT_USER(), CHARSET('x'), COLLATION('x');
 SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ROW_FORMAT, TABLE_COLLATION, TABLE_COMMENT FROM information_schema.tables WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME;
 SELECT COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, COLUMN_KEY, EXTRA, COLUMN_COMMENT FROM information_schema.columns WHERE TABLE_SCHEMA='shop' ORDER BY TABLE_NAME, ORDINAL_POSITION;
