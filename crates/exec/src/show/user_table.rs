@@ -118,6 +118,6 @@ impl VirtualTable for UserTable {
         // It shows the passwords' hashes.
         crate::ddl::check_privilege(ctx.session, "SELECT", Some("mysql"), Some("user"))?;
         let catalog = ctx.db.catalog();
-        Ok(catalog.accounts.iter().map(|account| row(account)).collect())
+        Ok(catalog.accounts.iter().map(row).collect())
     }
 }
