@@ -395,40 +395,37 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Time(Time { micros: micros.clamp(-limit, limit) }))
 }
 
-/// Months since year 0 of a period YYMM or YYYYMM.
-fn period_months(period: i64) -> Option<i64> {
-    let (year, month) = (period / 100, period % 100);
-    if period <= 0 || !(1..=12).contains(&month) {
-        return None;
-    }
-    let year = match year {
+/// Years of two digits are of 1970 to 2069.
+fn full_year(year: u32) -> u32 {
+    match year {
         0..=69 => year + 2000,
         70..=99 => year + 1900,
         _ => year,
-    };
-    Some(year * 12 + month - 1)
+    }
 }
 
-fn bad_period(a: &Args<'_>) -> cohort_types::SqlError {
-    cohort_types::SqlError::new(
-        ErrorCode::WrongArguments,
-        format!("Incorrect arguments to {}", a.call.name()),
-    )
+/// Months since year 0 of a period YYMM or YYYYMM, whose month may be any; 0 for what is none.
+fn period_months(period: i64) -> u32 {
+    match u32::try_from(period) {
+        Ok(period @ 1..=999_912) => full_year(period / 100) * 12 + period % 100 - 1,
+        _ => 0,
+    }
 }
 
+/// 32 bits wide, wrapping, as MariaDB's.
 fn period_add(a: Args<'_>) -> SqlResult<Value> {
     let period = or_null!(a.int(0));
     let add = or_null!(a.int(1));
-    let months = period_months(period).ok_or_else(|| bad_period(&a))?.saturating_add(add).max(0);
-    Ok(Value::Int(months / 12 * 100 + months % 12 + 1))
+    let months = period_months(period).wrapping_add(add as u32);
+    if period == 0 || months == 0 {
+        return Ok(Value::Int(0));
+    }
+    Ok(Value::Int(i64::from(full_year(months / 12)) * 100 + i64::from(months % 12) + 1))
 }
 
 fn period_diff(a: Args<'_>) -> SqlResult<Value> {
-    let x = or_null!(a.int(0));
-    let y = or_null!(a.int(1));
-    let (x, y) =
-        (period_months(x).ok_or_else(|| bad_period(&a))?, period_months(y).ok_or_else(|| bad_period(&a))?);
-    Ok(Value::Int(x - y))
+    let (x, y) = (or_null!(a.int(0)), or_null!(a.int(1)));
+    Ok(Value::Int(i64::from(period_months(x)) - i64::from(period_months(y))))
 }
 
 fn date(a: Args<'_>) -> SqlResult<Value> {
