@@ -146,7 +146,7 @@ fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
     if let Value::Time(t) = operand.as_ref() {
         let micros = interval.days.checked_mul(86_400_000_000).and_then(|d| d.checked_add(interval.micros));
         let sum = micros.filter(|_| interval.months == 0).and_then(|m| m.checked_add(t.micros));
-        return match sum.filter(|m| m.abs() <= Time::MAX.micros) {
+        return match sum.filter(|m| m.unsigned_abs() <= Time::MAX.micros.unsigned_abs()) {
             Some(micros) => Ok(Value::Time(Time { micros })),
             None => overflow(&a, "time"),
         };
@@ -387,7 +387,7 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     // The largest value has as many nines as its type shows.
     let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
     let limit = Time::MAX.micros / places * places;
-    if micros.abs() > limit {
+    if micros.unsigned_abs() > limit.unsigned_abs() {
         let shown = a.value(0)?.to_text();
         a.ctx
             .warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect seconds value: '{shown}'"))?;
