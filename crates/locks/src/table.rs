@@ -284,10 +284,10 @@ impl LockTable {
 
     /// Sleeps where waits for locks sleep, until the time is up or KILL comes.
     pub fn sleep(&self, time: Duration, kill: &KillFlag) -> Result<(), LockError> {
-        let deadline = Instant::now().checked_add(time);
-        sleep_until((self.sleeper_of)(), deadline, kill, || {
-            deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Ok(()))
-        })
+        match sleep_until((self.sleeper_of)(), Instant::now().checked_add(time), kill, || None) {
+            Err(LockError::Timeout) => Ok(()),
+            ended => ended,
+        }
     }
 
     /// Takes a request back, unless it has been granted at the last moment.

@@ -15,21 +15,7 @@ use mysql::prelude::Queryable;
 
 use replica::assert_equal;
 use replica::dump_client::{DumpClient, Event, Sent, Wish, acknowledgement};
-use support::{Cohort, Maria, wait_until};
-
-const DISK_FULL: u16 = 1021;
-
-/// Whether a statement was refused for want of space; other errors end the test.
-fn is_refused(client: &mut mysql::Conn, sql: &str) -> bool {
-    match client.query_drop(sql) {
-        Ok(()) => false,
-        Err(mysql::Error::MySqlError(error)) => {
-            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
-            true
-        }
-        Err(error) => panic!("{sql:.300}: {error}"),
-    }
-}
+use support::{Cohort, Maria, is_refused, wait_until};
 
 #[test]
 fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {

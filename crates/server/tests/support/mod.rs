@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use answers::{error_code, rows, shown};
 pub use cohort::{Cohort, Refusal, free_port, refused};
 pub use mariadb::Maria;
-pub use small_disk::SmallDisk;
+pub use small_disk::{DISK_FULL, SmallDisk, is_refused};
 
 /// How long anything may take that ought to be quick: machines are slow, and do other things too.
 const PATIENCE: Duration = Duration::from_secs(60);

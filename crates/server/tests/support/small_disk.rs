@@ -4,6 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use mysql::prelude::Queryable;
+
+/// The error of a write for which there is no space.
+pub const DISK_FULL: u16 = 1021;
+
 /// The name space, and the file system in it, live as long as the process that holds them. It ends with its standard input.
 pub struct SmallDisk {
     holder: Child,
@@ -68,5 +73,17 @@ impl Drop for SmallDisk {
         // The file system goes with the last process of the name space.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
+    }
+}
+
+/// Whether a statement was refused for want of space; other errors end the test.
+pub fn is_refused(client: &mut mysql::Conn, sql: &str) -> bool {
+    match client.query_drop(sql) {
+        Ok(()) => false,
+        Err(mysql::Error::MySqlError(error)) => {
+            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
+            true
+        }
+        Err(error) => panic!("{sql:.300}: {error}"),
     }
 }

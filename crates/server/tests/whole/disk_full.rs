@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::support::{Cohort, rows};
-
-const DISK_FULL: u16 = 1021;
+use crate::support::{Cohort, DISK_FULL, is_refused, rows};
 
 /// A server on a small file system.
 fn start() -> Option<Cohort> {
@@ -27,18 +25,6 @@ fn until_accepted(client: &mut Conn, sql: &str) {
         }
         assert!(Instant::now() < end, "service does not resume: {sql}");
         std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
-/// Whether a statement was refused for want of space; other errors end the test.
-fn is_refused(client: &mut Conn, sql: &str) -> bool {
-    match client.query_drop(sql) {
-        Ok(()) => false,
-        Err(mysql::Error::MySqlError(error)) => {
-            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
-            true
-        }
-        Err(error) => panic!("{sql}: {error}"),
     }
 }
 
