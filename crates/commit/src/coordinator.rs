@@ -9,8 +9,8 @@
 //! | engines, catalog | at checkpoints |
 //!
 //! # On failure
-//! `prepare` refuses: the disk is (nearly) full, the log's cap is reached and no checkpoint helps, or the server stops. After it nothing
-//! fails; a failed log flush calls the stop hook, which ends the process.
+//! `prepare` refuses: the disk is (nearly) full, the log's cap is reached and no checkpoint helps, or the server stops. `order_in_sequence`
+//! refuses a sequence number that does not grow. After them nothing fails; a failed log flush calls the stop hook, which ends the process.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ use crate::pace::{Pace, PaceOptions};
 use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::{self, Recovered, RecoveryError, Scene};
-use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
+use crate::request::{BinlogPart, CommitRequest, Prepared, SpilledRedo, Trx};
 use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Point, Stage};
 
@@ -332,12 +332,24 @@ impl Coordinator {
                 Ok(Prepared::new(trx))
             }
             Err(error) => {
-                if let Some(part) = &request.binlog {
-                    // Nothing refers to the file; what cannot be removed now goes at the next start.
-                    let _ = self.spill.discard(&part.events);
-                }
+                self.discard_events(&request);
                 Err((error, Box::new(request)))
             }
+        }
+    }
+
+    /// Removes the file of a transaction that is not to be.
+    fn discard_events(&self, request: &CommitRequest) {
+        if let Some(part) = &request.binlog {
+            // Nothing refers to the file; what cannot be removed now goes at the next start.
+            let _ = self.spill.discard(&part.events);
+        }
+    }
+
+    fn discard_redo(&self, spilled: &[Option<SpilledRedo>]) {
+        for file in spilled.iter().flatten() {
+            // As above.
+            let _ = self.spill.remove(&file.name);
         }
     }
 
@@ -364,10 +376,7 @@ impl Coordinator {
         let mut spilled = Vec::with_capacity(request.redo.len());
         let reserved = self.spill_and_reserve(request, &mut spilled);
         if reserved.is_err() {
-            for file in spilled.iter().flatten() {
-                // As above.
-                let _ = self.spill.remove(&file.name);
-            }
+            self.discard_redo(&spilled);
         }
         let (room, staged) = reserved?;
         Ok((room, spilled, staged))
@@ -468,6 +477,25 @@ impl Coordinator {
         self.pipeline.order_alone(prepared).unwrap_or(CommitSeq(u64::MAX))
     }
 
+    /// The same under `gtid_strict_mode`, for a transaction with a sequence number of its own: refused unless the number is above all of its domain that were
+    /// ordered before. A refused transaction is dropped, and its locks with it: rolled back.
+    pub fn order_in_sequence(&self, prepared: Prepared) -> Result<CommitSeq, CommitError> {
+        let mut trx = prepared.into_inner();
+        // It is applied as others are: numbers of their own are not for bulk loads.
+        trx.staged.clear();
+        let asked = self.pipeline.order_if(Prepared::new(trx), |env, trx| match &trx.request.binlog {
+            Some(BinlogPart { domain, server, seq_no: Some(seq_no), .. }) => {
+                check_order(env, Gtid { domain: *domain, server: *server, seq_no: *seq_no })
+            }
+            _ => Ok(()),
+        });
+        asked.map_err(|(error, refused)| {
+            self.discard_events(&refused.get().request);
+            self.discard_redo(&refused.get().spilled);
+            error
+        })
+    }
+
     /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it goes on.
     pub fn lead(&self) {
         self.pipeline.lead();
@@ -514,16 +542,9 @@ impl Coordinator {
         self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
 
-    /// `gtid_strict_mode`: whether the number is above all of its domain so far.
+    /// `gtid_strict_mode`: whether the number is above all of its domain so far. Others may take it until it is ordered, so it is asked again then.
     pub fn check_gtid_order(&self, gtid: Gtid) -> Result<(), CommitError> {
-        let last = self.env().gtids.lock().last_in(gtid.domain);
-        match last.filter(|last| gtid.seq_no <= last.seq_no) {
-            None => Ok(()),
-            Some(last) => Err(CommitError::OutOfOrderGtid(format!(
-                "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
-                 existing GTID {last}, and gtid strict mode is enabled"
-            ))),
-        }
+        check_order(self.env(), gtid)
     }
 
     /// `max_binlog_size`: takes effect with the next group.
@@ -634,6 +655,17 @@ impl fmt::Display for CheckpointError {
 }
 
 impl std::error::Error for CheckpointError {}
+
+fn check_order(env: &ServerEnv, gtid: Gtid) -> Result<(), CommitError> {
+    let last = env.gtids.lock().last_in(gtid.domain);
+    match last.filter(|last| gtid.seq_no <= last.seq_no) {
+        None => Ok(()),
+        Some(last) => Err(CommitError::OutOfOrderGtid(format!(
+            "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
+             existing GTID {last}, and gtid strict mode is enabled"
+        ))),
+    }
+}
 
 fn open_files(
     world: &World,

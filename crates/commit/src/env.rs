@@ -154,7 +154,7 @@ impl ServerEnv {
         for (n, ordered) in group.iter().enumerate() {
             let trx = ordered.get();
             let Some(part) = &trx.request.binlog else { continue };
-            let is_alone = part.kind == GroupKind::Ddl;
+            let is_alone = part.kind != GroupKind::Transaction;
             let follows = n > start && trx.depends_on >= group[start].seq();
             if is_alone || follows {
                 close(start, n);
@@ -171,10 +171,10 @@ impl ServerEnv {
     /// The transaction's binlog bytes, in their final form.
     fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
         let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
-        let is_ddl = part.kind == GroupKind::Ddl;
         let mut flags2 = match part.kind {
             GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
             GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL,
+            GroupKind::Statement => event::gtid_flags2::STANDALONE,
         };
         if !part.hints.is_alone {
             flags2 |= event::gtid_flags2::ALLOW_PARALLEL;
@@ -184,7 +184,8 @@ impl ServerEnv {
         }
         let flags = part.hints.event_flags;
         let head = GtidHead { gtid, commit_id, flags2, xid: None, flags, timestamp: part.timestamp };
-        stream.append_trx(out, &head, &part.events, (!is_ddl).then_some(trx.xid));
+        let has_xid = part.kind == GroupKind::Transaction;
+        stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
     }
 
     /// Whether hardened groups may have to wait for replicas.

@@ -15,6 +15,8 @@
 //! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place among the arrivals.
 //! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken waits microseconds and
 //!   mostly finds his transaction ordered by the holder.
+//! - **Asked** ([`Pipeline::order_if`]): a transaction that may follow some states only (a sequence number of its own, which must be the largest) is asked for
+//!   while `order` and `arrivals` are held, so that nobody comes between the answer and its place. It has not begun to be ordered then (I6).
 //! - **Queue**: ordered, not yet taken by a leader.
 //! - **Group** (flush group): what a leader takes from the queue at once, hardened by one sync.
 //! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log buffer, syncs,
@@ -198,6 +200,43 @@ impl<E: CommitEnv> Pipeline<E> {
         self.pace.queued(queued);
         self.env.reached(Point::After(Stage::Order));
         seq
+    }
+
+    /// The same for a transaction that may follow some states only. `ask` looks at the state right before its place: everybody earlier is ordered, and nobody
+    /// gets a place until it has answered. A refused transaction comes back as it was, with no place (I6).
+    pub fn order_if<X>(
+        &self,
+        trx: Prepared<E::Trx>,
+        ask: impl FnOnce(&E, &E::Trx) -> Result<(), X>,
+    ) -> Result<CommitSeq, (X, Prepared<E::Trx>)> {
+        self.env.reached(Point::Before(Stage::Order));
+        let mut queue = self.order.lock();
+        let mut arrivals = self.arrivals.lock();
+        let start = queue.len();
+        queue.append(&mut arrivals.waiting);
+        let of_earlier = self.order_batch(&mut queue[start..]);
+        let outcome = match ask(&self.env, trx.get()) {
+            Ok(()) => {
+                if let Some(client) = self.env.client(trx.get()) {
+                    self.pace.arrived(client, &|| self.env.now_ns());
+                }
+                let trx = arrivals.place(trx);
+                let seq = trx.seq();
+                let at = queue.len();
+                queue.push(trx);
+                Ok((seq, self.order_batch(&mut queue[at..])))
+            }
+            Err(why) => Err((why, trx)),
+        };
+        let queued = queue.len();
+        drop(arrivals);
+        drop(queue);
+        drop(of_earlier);
+        let (seq, wakeups) = outcome?;
+        drop(wakeups);
+        self.pace.queued(queued);
+        self.env.reached(Point::After(Stage::Order));
+        Ok(seq)
     }
 
     fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) -> Option<E::Wakeups> {

@@ -18,6 +18,8 @@ pub enum GroupKind {
     Transaction,
     /// GTID with the flags STANDALONE and DDL, then one QUERY event.
     Ddl,
+    /// The same without the flag DDL.
+    Statement,
 }
 
 /// What the GTID event tells replicas that apply in parallel.

@@ -156,6 +156,41 @@ fn many_threads_keep_one_order_and_lose_nobody() {
 }
 
 #[test]
+fn who_is_asked_for_sees_the_state_right_before_its_place() {
+    let pipeline = pipeline(Duration::from_millis(1), PaceOptions::default());
+    let asked = |thread: u64, n: u64| {
+        let mut seen = 0;
+        let ask = |env: &Counters, _: &u64| {
+            seen = env.applied.lock().last().copied().unwrap_or(0);
+            if n.is_multiple_of(3) { Err("not now") } else { Ok(()) }
+        };
+        match pipeline.order_if(Pipeline::<Counters>::prepared(thread), ask) {
+            Ok(seq) => assert_eq!(seq.0, seen + 1),
+            Err((why, trx)) => assert_eq!((why, trx.into_inner()), ("not now", thread)),
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (pipeline, asked) = (&pipeline, &asked);
+            scope.spawn(move || {
+                for n in 0..300 {
+                    if thread % 2 == 0 {
+                        asked(thread, n);
+                    } else {
+                        pipeline.order(Pipeline::<Counters>::prepared(thread));
+                    }
+                    pipeline.lead();
+                }
+            });
+        }
+    });
+    // Those that were refused left no hole (take_group asserts it, too).
+    let done = 2 * 300 + 2 * 200;
+    pipeline.wait_acknowledged(CommitSeq(done)).expect("flushed");
+    assert_eq!(*pipeline.env().applied.lock(), (1..=done).collect::<Vec<_>>());
+}
+
+#[test]
 fn parked_sessions_are_told_exactly_once_under_load() {
     let pipeline = pipeline(Duration::from_micros(30), PaceOptions::default());
     let told = Arc::new(Told(AtomicU64::new(0)));

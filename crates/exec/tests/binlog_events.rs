@@ -360,6 +360,26 @@ fn sessions_say_how_their_transactions_are_marked() {
 }
 
 #[test]
+fn statements_of_their_own_are_flagged_as_ddl_but_flush_privileges() {
+    let (disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    let statements = [
+        ("FLUSH TABLES", true),
+        ("FLUSH PRIVILEGES", false),
+        ("FLUSH STATUS, PRIVILEGES", false),
+        ("FLUSH STATUS, HOSTS", true),
+        ("ANALYZE TABLE t", true),
+        ("OPTIMIZE TABLE t", true),
+        ("CREATE USER u", true),
+    ];
+    statements.iter().for_each(|(statement, _)| drop(client.run(statement)));
+    let flags = |(_, event)| if let Event::Gtid(gtid) = event { Some(gtid.flags2) } else { None };
+    let flags: Vec<_> = events(&server, &disk).into_iter().filter_map(flags).skip(1).collect();
+    let always = gtid_flags2::STANDALONE | gtid_flags2::ALLOW_PARALLEL;
+    let wanted = statements.map(|(_, is_ddl)| if is_ddl { always | gtid_flags2::DDL } else { always });
+    assert_eq!(flags, wanted);
+}
+
+#[test]
 fn what_a_transaction_was_begun_under_stays() {
     let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     client.ok("BEGIN");
@@ -405,6 +425,38 @@ fn strict_mode_refuses_numbers_that_do_not_grow() {
     client.ok("INSERT INTO t VALUES (5)");
     assert!(client.run("SELECT @@last_gtid").contains("0-1-121"));
     assert!(client.run("SELECT GROUP_CONCAT(id ORDER BY id) FROM t").contains("1,2,3,5"));
+}
+
+#[test]
+fn strict_mode_compares_those_who_commit_at_the_same_moment() {
+    let (_disk, mut server, mut client) =
+        server("CREATE TABLE t (id INT, thread INT, PRIMARY KEY (id, thread))");
+    client.ok("SET GLOBAL gtid_strict_mode = 1");
+    const NUMBERS: std::ops::Range<u32> = 1000..1200;
+    let writers: Vec<_> = (0..4)
+        .map(|thread| {
+            let mut client = server.connect();
+            // All want the same numbers; the last one takes what comes.
+            std::thread::spawn(move || {
+                let commits = |number: &u32| {
+                    let set = format!("SET gtid_seq_no = {}", if thread < 3 { *number } else { 0 });
+                    let insert = format!("INSERT INTO t VALUES ({number}, {thread})");
+                    [set, insert].iter().all(|sql| !client.run(sql).contains("1950"))
+                };
+                NUMBERS.filter(commits).count()
+            })
+        })
+        .collect();
+    let done: usize = writers.into_iter().map(|writer| writer.join().expect("no panic")).sum();
+    assert!(client.run("SELECT COUNT(*) FROM t").contains(&done.to_string()), "{done}");
+    let events = client.run("SHOW BINLOG EVENTS");
+    let numbers: Vec<u32> = events
+        .split("0-1-")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok())
+        .collect();
+    assert!(numbers.len() > done, "each transaction, and the DDL");
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
+use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
@@ -107,12 +108,12 @@ fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
 }
 
 /// Logs a statement that changes nothing here but is to run on replicas, too.
-pub(crate) fn log_statement(ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+pub(crate) fn log_statement(ctx: &mut StatementContext<'_>, kind: GroupKind) -> SqlResult<()> {
     if !ctx.trx.logs_statements(ctx.session.current_schema.as_deref().unwrap_or("")) {
         return Ok(());
     }
     let (event, flags) = event(ctx, LogText::AsWritten, false);
-    let seq = ctx.trx.commit_logged(event, flags)?;
+    let seq = ctx.trx.commit_logged(event, flags, kind)?;
     wait(ctx, seq)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cohort_binlog::BinlogError;
-use cohort_commit::{CheckpointError, CommitError, PurgeError, PurgeRule};
+use cohort_commit::{CheckpointError, CommitError, GroupKind, PurgeError, PurgeRule};
 use cohort_config::VarId;
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
@@ -171,7 +171,10 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
         }
     }
     if !flush.local && flush.targets.iter().all(goes_to_replicas) {
-        crate::ddl::log_statement(ctx)?;
+        // In a MariaDB server all but this one carry the flag DDL, too.
+        let is_ddl = !flush.targets.contains(&FlushTarget::Privileges);
+        let kind = if is_ddl { GroupKind::Ddl } else { GroupKind::Statement };
+        crate::ddl::log_statement(ctx, kind)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
+use cohort_commit::GroupKind;
 use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, write_value};
 
@@ -30,7 +31,7 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance
         }
     }
     if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
-        crate::ddl::log_statement(ctx)?;
+        crate::ddl::log_statement(ctx, GroupKind::Ddl)?;
     }
     Ok(listing)
 }

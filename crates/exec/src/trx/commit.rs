@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, Gtid, IndexId, ParticipantId};
+use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
@@ -14,7 +14,6 @@ use crate::handler_counts::Handler;
 use crate::table::OpenTable;
 use crate::trx::active::Active;
 use crate::trx::locking::WaitPolicy;
-use crate::trx::settings::BinlogSettings;
 use crate::trx::{SessionTrx, engine_error};
 
 /// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
@@ -63,16 +62,30 @@ impl SessionTrx {
     /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
-        self.commit_ddl_if(allowed, ddl)
+        self.commit_ddl_if(allowed, ddl, GroupKind::Ddl)
     }
 
-    /// Ends a statement that changes nothing but is logged as DDL is; also under the session's own FLUSH TABLES WITH READ LOCK.
-    pub fn commit_logged(&mut self, event: QueryEvent, event_flags: u16) -> SqlResult<CommitSeq> {
+    /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH READ LOCK.
+    pub fn commit_logged(
+        &mut self,
+        event: QueryEvent,
+        event_flags: u16,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
         let allowed = self.lock_commit();
-        self.commit_ddl_if(allowed, DdlCommit { event: Some(event), event_flags, ..DdlCommit::default() })
+        self.commit_ddl_if(
+            allowed,
+            DdlCommit { event: Some(event), event_flags, ..DdlCommit::default() },
+            kind,
+        )
     }
 
-    fn commit_ddl_if(&mut self, allowed: SqlResult<()>, ddl: DdlCommit) -> SqlResult<CommitSeq> {
+    fn commit_ddl_if(
+        &mut self,
+        allowed: SqlResult<()>,
+        ddl: DdlCommit,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
         self.active_mut();
         let result = allowed.and_then(|()| match ddl.event {
             Some(event) => self.log_query(event, ddl.event_flags),
@@ -83,7 +96,7 @@ impl SessionTrx {
             self.recycle(active);
             return Err(error);
         }
-        self.commit_active(active, ddl.redo, GroupKind::Ddl)
+        self.commit_active(active, ddl.redo, kind)
     }
 
     /// Adds a statement as text to the running transaction's events, if it is to be logged.
@@ -114,6 +127,8 @@ impl SessionTrx {
                 return Err(error);
             }
         };
+        let is_in_sequence = self.db.globals.flag(VarId::GtidStrictMode)
+            && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
         let Active { locks, engines, log, .. } = active;
         // What read only is as good as new; what wrote has given its writes away.
         self.spare_engines = engines;
@@ -133,7 +148,10 @@ impl SessionTrx {
             // The request is dropped, and its locks with it: rolled back.
             Err((error, _)) => return Err(commit_error(error)),
         };
-        let seq = self.db.commit.order(prepared);
+        let seq = match is_in_sequence {
+            true => self.db.commit.order_in_sequence(prepared).map_err(commit_error)?,
+            false => self.db.commit.order(prepared),
+        };
         self.last_ordered = seq;
         // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to tell.
         self.hold_until = self.hold_until.max(seq);
@@ -153,7 +171,6 @@ impl SessionTrx {
         if active.log.is_empty() {
             return Ok(None);
         }
-        self.check_gtid_order()?;
         let events = active.log.seal()?;
         let settings = &mut self.settings.binlog;
         Ok(Some(BinlogPart {
@@ -169,22 +186,6 @@ impl SessionTrx {
             },
             timestamp: self.statement_timestamp,
         }))
-    }
-
-    /// `gtid_strict_mode`: the number that the session asked for must be above its domain's last; error 1950. It was when it was set, but others
-    /// have committed since. Behind this check a number can only be overtaken by those who prepare at the same moment.
-    fn check_gtid_order(&mut self) -> SqlResult<()> {
-        let BinlogSettings { domain, server, seq_no: Some(seq_no), .. } = self.settings.binlog else {
-            return Ok(());
-        };
-        if !self.db.globals.flag(VarId::GtidStrictMode) {
-            return Ok(());
-        }
-        let checked = self.db.commit.check_gtid_order(Gtid { domain, server, seq_no });
-        if checked.is_err() {
-            self.settings.binlog.seq_no = None;
-        }
-        checked.map_err(commit_error)
     }
 
     /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of all
