@@ -99,6 +99,21 @@ fn a_ddl_statement_does_not_wait_for_the_transaction_that_it_commits() {
 }
 
 #[test]
+fn of_a_transaction_and_a_ddl_statement_that_wait_for_each_other_the_statement_goes_on() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("SET lock_wait_timeout = 30");
+    b.ok("SET lock_wait_timeout = 30");
+    a.ok("BEGIN");
+    a.ok("INSERT INTO two VALUES (1), (2), (3)");
+    // The names of both tables are taken in turn, and the second one is the transaction's.
+    let ddl = std::thread::spawn(move || b.run("RENAME TABLE one TO three, two TO four"));
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    refused(&mut a, "INSERT INTO one VALUES (1)", "1213");
+    assert!(!ddl.join().expect("no panic").contains("1213"));
+    assert_eq!(a.run("SELECT COUNT(*) FROM four"), "COUNT(*)\n0\n");
+}
+
+#[test]
 fn a_write_lock_keeps_others_out_and_lets_the_session_do_everything() {
     let (_server, mut a, mut b) = two_sessions();
     a.ok("LOCK TABLES one WRITE, two READ");

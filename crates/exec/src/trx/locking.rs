@@ -47,6 +47,9 @@ impl LockWait {
     }
 }
 
+/// In a deadlock a transaction is rolled back rather than a DDL statement, whatever it has done: as in MariaDB.
+const DDL_WEIGHT: u64 = 1 << 40;
+
 impl SessionTrx {
     /// Locks the row that `key` names in `index`.
     pub(crate) fn lock_row(
@@ -103,6 +106,9 @@ impl SessionTrx {
         }
         let wait = self.wait(self.settings.metadata_lock_wait);
         let (db, active, kill) = self.parts();
+        if mode >= MetadataMode::SharedUpgradable {
+            active.locks.add_weight(DDL_WEIGHT);
+        }
         let locked = db.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
         locked.map_err(|error| wait.refusal(error))
     }
