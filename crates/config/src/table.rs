@@ -478,7 +478,7 @@ settings! {
     VersionSslLibrary = Setting::fact("version_ssl_library", text("")).doc("TLS library.");
     VersionMallocLibrary = Setting::fact("version_malloc_library", text("jemalloc")).doc("Allocator.");
     VersionSourceRevision = Setting::fact("version_source_revision", text("")).doc("Revision of the source.");
-    HaveCompress = Setting::fact("have_compress", text(WORDS_NO)).doc("Compressed protocol.");
+    HaveCompress = Setting::fact("have_compress", text(WORDS_YES)).doc("Compressed protocol.");
     HaveCrypt = Setting::fact("have_crypt", text(WORDS_NO)).doc("ENCRYPT().");
     HaveDynamicLoading = Setting::fact("have_dynamic_loading", text(WORDS_NO)).doc("Plugins.");
     HaveGeometry = Setting::fact("have_geometry", text(WORDS_NO)).doc("Geometry types.");

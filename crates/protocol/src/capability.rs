@@ -38,12 +38,13 @@ impl Capabilities {
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
     pub const REMEMBER_OPTIONS: Capabilities = Capabilities(1 << 31);
 
-    /// What this server offers. No TLS, no compression, no LOAD DATA LOCAL, no session tracking.
+    /// What this server offers. No TLS, no LOAD DATA LOCAL, no session tracking.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
             | Self::CONNECT_WITH_DB.0
             | Self::NO_SCHEMA.0
+            | Self::COMPRESS.0
             | Self::ODBC.0
             | Self::IGNORE_SPACE.0
             | Self::PROTOCOL_41.0

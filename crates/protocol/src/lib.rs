@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `packet` | [`InputBuffer`]: packets out of a byte stream; [`PacketWriter`]: packets into one |
+//! | `compressed` | [`Compressor`], [`Decompressor`]: the frames of the compressed protocol |
 //! | `capability` | [`Capabilities`]: what client and server agree on |
 //! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
 //! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
@@ -21,6 +22,7 @@ mod binary_row;
 mod capability;
 mod column_meta;
 mod command;
+mod compressed;
 mod handshake;
 mod packet;
 mod params;
@@ -32,6 +34,7 @@ pub use auth::{NATIVE_PASSWORD, NativePassword, Scramble};
 pub use capability::Capabilities;
 pub use column_meta::{ColumnFlags, ColumnMeta, TypeCode};
 pub use command::{BinlogDump, Command, RegisterReplica};
+pub use compressed::{Compressor, Decompressor};
 pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
 pub use params::{ParamText, StatementParams};

@@ -20,6 +20,8 @@ pub enum PacketError {
     TooLarge,
     /// The sequence number is not the expected one: error 1156.
     OutOfOrder,
+    /// A compressed frame does not hold what it says: error 1157.
+    Damaged,
 }
 
 /// A whole payload in an [`InputBuffer`].
@@ -41,6 +43,8 @@ pub struct InputBuffer {
     joined: usize,
     /// The sequence number that the next packet must have.
     expected: u8,
+    /// Of packets in compressed frames only the frames have numbers that mean anything.
+    is_framed: bool,
 }
 
 impl InputBuffer {
@@ -62,6 +66,16 @@ impl InputBuffer {
         self.start == self.bytes.len()
     }
 
+    /// What comes from now on was in compressed frames.
+    pub(crate) fn set_framed(&mut self) {
+        self.is_framed = true;
+    }
+
+    /// How many bytes are buffered.
+    pub fn waiting(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
     /// Bytes of a packet.
     pub fn payload(&self, packet: &Packet) -> &[u8] {
         &self.bytes[packet.range.clone()]
@@ -77,7 +91,7 @@ impl InputBuffer {
             else {
                 return Ok(None);
             };
-            if sequence != self.expected {
+            if sequence != self.expected && !self.is_framed {
                 return Err(PacketError::OutOfOrder);
             }
             let length = u32::from_le_bytes([a, b, c, 0]) as usize;

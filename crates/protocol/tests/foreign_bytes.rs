@@ -1,7 +1,8 @@
 //! Decoders take any bytes: they answer or refuse, they never panic, and memory follows what came.
 
 use cohort_protocol::{
-    Capabilities, ChangeUser, Command, HandshakeResponse, InputBuffer, ParamText, StatementParams,
+    Capabilities, ChangeUser, Command, Compressor, Decompressor, HandshakeResponse, InputBuffer, ParamText,
+    StatementParams,
 };
 use cohort_types::{Charset, Collation};
 use proptest::collection::vec;
@@ -36,6 +37,19 @@ proptest! {
         types.iter().for_each(|(code, unsigned)| bytes.extend_from_slice(&[known(*code), u8::from(*unsigned) << 7]));
         bytes.extend_from_slice(&tail);
         let _ = StatementParams::new(count).decode(&bytes, TEXT);
+    }
+
+    #[test]
+    fn any_frames_are_answered(mut bytes in vec(any::<u8>(), 0..300), payload in vec(any::<u8>(), 0..200), at: usize, to: u8) {
+        let _ = Decompressor::default().unpack(&bytes, 1 << 20, &mut InputBuffer::default());
+        bytes.clear();
+        Compressor::default().pack(&payload, &mut bytes);
+        if let Some(byte) = bytes.len().checked_sub(1).and_then(|last| bytes.get_mut(at % (last + 1))) {
+            *byte = to;
+        }
+        let mut input = InputBuffer::default();
+        let _ = Decompressor::default().unpack(&bytes, 1 << 20, &mut input);
+        prop_assert!(input.waiting() <= 200);
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! # On failure
 //! A broken socket or protocol error closes the connection: the session is dropped, which rolls back.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -31,7 +32,9 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_config::Counter;
-use cohort_protocol::{Capabilities, InputBuffer, Packet, PacketError, StatementParams, write_error};
+use cohort_protocol::{
+    Capabilities, Compressor, Decompressor, InputBuffer, Packet, PacketError, StatementParams, write_error,
+};
 use cohort_replication::source::DumpRequest;
 use cohort_types::{ErrorCode, SqlError};
 use parking_lot::{Mutex, MutexGuard};
@@ -49,6 +52,8 @@ const OUT_BYTES_KEPT: usize = 16 << 10;
 const INPUT_BYTES_KEPT: usize = 4 << 10;
 /// The largest packet of a client that has not logged in.
 const LOGIN_BYTES_MAX: usize = 128 << 10;
+/// The most that a compressed frame can hold.
+const FRAME_BYTES_MAX: usize = 1 << 24;
 
 /// Where the client is.
 #[derive(Clone, Debug)]
@@ -75,6 +80,10 @@ pub(crate) struct Connection {
     killed: AtomicBool,
     /// A dump thread owns it.
     dumping: AtomicBool,
+    /// Bytes go through `compressor`; set once, by the owner.
+    compressed: AtomicBool,
+    /// Used by the owner only.
+    compressor: Mutex<Compressor>,
     shared: Arc<Shared>,
     pub inner: Mutex<Inner>,
 }
@@ -85,6 +94,10 @@ pub(crate) struct Inner {
     /// Answers; the first `sent` bytes have left.
     pub out: Vec<u8>,
     sent: usize,
+    /// `out` holds bytes as they go over the wire: nothing is added before they have left.
+    is_packed: bool,
+    /// What comes, with the compressed protocol, goes through it.
+    pub unpack: Option<Decompressor>,
     /// The last read took all there was.
     drained: bool,
     /// To be closed when `out` has left.
@@ -135,6 +148,8 @@ impl Connection {
             input: InputBuffer::default(),
             out: Vec::new(),
             sent: 0,
+            is_packed: false,
+            unpack: None,
             drained: true,
             closing: false,
             capabilities: Capabilities::default(),
@@ -157,6 +172,8 @@ impl Connection {
             dead: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
+            compressed: AtomicBool::new(false),
+            compressor: Mutex::new(Compressor::default()),
             shared,
             inner: Mutex::new(inner),
         }
@@ -211,6 +228,32 @@ impl Connection {
         if due && self.owner.is_idle() {
             self.disconnect();
         }
+    }
+
+    /// What follows the answer in `out` is compressed, in both directions.
+    pub fn compress_from_here(&self, inner: &mut Inner) {
+        inner.is_packed = true;
+        inner.unpack = Some(Decompressor::default());
+        self.compressed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_compressed(&self) -> bool {
+        self.compressed.load(Ordering::Relaxed)
+    }
+
+    /// The next compressed frame has this number.
+    pub fn count_frames_from(&self, sequence: u8) {
+        self.compressor.lock().set_sequence(sequence);
+    }
+
+    /// The bytes as they go over the wire. Each is to be packed once.
+    pub fn packed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.is_compressed() {
+            return Cow::Borrowed(bytes);
+        }
+        let mut out = Vec::new();
+        self.compressor.lock().pack(bytes, &mut out);
+        Cow::Owned(out)
     }
 
     /// Sends some bytes; 0 if there is no room.
@@ -315,7 +358,7 @@ impl Connection {
                 SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"));
             write_error(&mut inner.out, &mut 1, &error);
             // Told or not, the connection ends.
-            let _ = self.send(&inner.out);
+            let _ = self.send(&self.packed(&inner.out));
             self.close(inner);
         }
     }
@@ -383,6 +426,10 @@ impl Connection {
     }
 
     fn flush(&self, inner: &mut Inner) -> Flushed {
+        if self.is_compressed() && !inner.is_packed && inner.unsent() {
+            inner.out = self.packed(&inner.out).into_owned();
+            inner.is_packed = true;
+        }
         while inner.unsent() {
             match self.send(&inner.out[inner.sent..]) {
                 Ok(0) => {
@@ -403,6 +450,7 @@ impl Connection {
         inner.out.clear();
         inner.out.shrink_to(OUT_BYTES_KEPT);
         inner.sent = 0;
+        inner.is_packed = false;
         if inner.wants_room {
             inner.wants_room = false;
             if self.shared.epoll.change(self.fd(), self.token, Interest::Input).is_err() {
@@ -418,7 +466,7 @@ impl Connection {
             Ok(0) => Ok(false),
             Ok(n) => {
                 self.shared.status.add(Counter::BytesReceived, n as u64);
-                inner.input.extend(&scratch[..n]);
+                self.take_bytes(inner, &scratch[..n]);
                 // A short read took all there was; what comes later is a new event. But the end may have come with these bytes.
                 inner.drained = n < scratch.len() && !self.has_ended.load(Ordering::Acquire);
                 Ok(true)
@@ -429,6 +477,16 @@ impl Connection {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(true),
             Err(error) => Err(error),
+        }
+    }
+
+    fn take_bytes(&self, inner: &mut Inner, bytes: &[u8]) {
+        let bytes_max = inner.packet_bytes_max() + FRAME_BYTES_MAX;
+        let Some(unpack) = &mut inner.unpack else { return inner.input.extend(bytes) };
+        match unpack.unpack(bytes, bytes_max, &mut inner.input) {
+            Ok(Some(sequence)) => self.count_frames_from(sequence.wrapping_add(1)),
+            Ok(None) => {}
+            Err(error) => inner.refuse(error),
         }
     }
 
@@ -505,6 +563,9 @@ impl Inner {
             ),
             PacketError::OutOfOrder => {
                 SqlError::new(ErrorCode::NetPacketsOutOfOrder, "Got packets out of order")
+            }
+            PacketError::Damaged => {
+                SqlError::new(ErrorCode::NetUncompress, "Couldn't uncompress communication packet")
             }
         };
         let mut sequence = 1;

@@ -17,7 +17,8 @@ pub(crate) struct SocketDrain<'a> {
 impl SocketDrain<'_> {
     fn send_all(&self, out: &[u8]) -> bool {
         let workers = &*self.connection.shared().workers;
-        let mut rest = out;
+        let out = self.connection.packed(out);
+        let mut rest = &*out;
         while !rest.is_empty() {
             match self.connection.send(rest) {
                 Ok(0) => {

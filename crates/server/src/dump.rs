@@ -16,7 +16,8 @@ use std::thread::{self, Builder};
 use std::time::Duration;
 
 use cohort_protocol::{
-    Capabilities, InputBuffer, ResultEncoding, ResultWriter, RowFormat, StatusFlags, write_error,
+    Capabilities, Decompressor, InputBuffer, ResultEncoding, ResultWriter, RowFormat, StatusFlags,
+    write_error,
 };
 use cohort_replication::Source;
 use cohort_replication::source::{
@@ -57,6 +58,7 @@ fn serve(connection: &Arc<Connection>) {
     let (Some(source), Some(request)) = (shared.backend.source(), inner.dump.take()) else {
         return connection.close(inner);
     };
+    let unpack = inner.unpack.take();
     let session = inner.session.as_ref().expect("who asks for a dump has logged in");
     let link = Link { connection, timeout: Duration::from_secs(session.settings().write_s_max) };
     let handle = source.begin_dump(request.server_id, connection.id);
@@ -65,7 +67,7 @@ fn serve(connection: &Arc<Connection>) {
         .note(format_args!("Start binlog_dump to slave_server({}): {}", request.server_id, request.start));
     let mut last = Vec::new();
     thread::scope(|scope| {
-        let listen = || listen(connection, &source, &handle);
+        let listen = || listen(connection, &source, &handle, unpack);
         let listener =
             Builder::new().name("binlog-listen".into()).stack_size(STACK_BYTES).spawn_scoped(scope, listen);
         let end = match listener {
@@ -123,7 +125,8 @@ struct Link<'a> {
 
 impl ReplicaLink for Link<'_> {
     fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone> {
-        let mut rest = bytes;
+        let bytes = self.connection.packed(bytes);
+        let mut rest = &*bytes;
         while !rest.is_empty() {
             match self.connection.send(rest) {
                 Ok(0) if self.connection.wait_writable(self.timeout) && !self.connection.is_dead() => {}
@@ -132,6 +135,14 @@ impl ReplicaLink for Link<'_> {
             }
         }
         Ok(())
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.connection.is_compressed()
+    }
+
+    fn count_anew(&mut self) {
+        self.connection.count_frames_from(1);
     }
 }
 
@@ -145,7 +156,12 @@ impl DumpObserver for Shown<'_> {
 }
 
 /// Reads until the replica, or somebody else, ends the connection.
-fn listen(connection: &Connection, source: &Source, handle: &Arc<DumpHandle>) {
+fn listen(
+    connection: &Connection,
+    source: &Source,
+    handle: &Arc<DumpHandle>,
+    mut unpack: Option<Decompressor>,
+) {
     let mut input = InputBuffer::default();
     let mut scratch = [0; 4096];
     loop {
@@ -154,7 +170,14 @@ fn listen(connection: &Connection, source: &Source, handle: &Arc<DumpHandle>) {
         }
         match connection.receive(&mut scratch) {
             Ok(0) => break,
-            Ok(n) => input.extend(&scratch[..n]),
+            Ok(n) => match &mut unpack {
+                None => input.extend(&scratch[..n]),
+                Some(unpack) => {
+                    if unpack.unpack(&scratch[..n], INPUT_BYTES_MAX, &mut input).is_err() {
+                        break;
+                    }
+                }
+            },
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => break,
         }

@@ -146,6 +146,9 @@ fn judge(
     }
     let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
     write_ok(&mut inner.out, &mut sequence, &OkInfo { status, ..OkInfo::default() });
+    if candidate.kind == Kind::Login && inner.capabilities.has(Capabilities::COMPRESS) {
+        connection.compress_from_here(inner);
+    }
     inner.input.expect_sequence(0);
     inner.stage = Stage::Ready;
 }

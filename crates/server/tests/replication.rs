@@ -248,6 +248,39 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
 }
 
 #[test]
+fn a_replica_may_have_the_stream_compressed() {
+    let cohort = Cohort::new(&["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=60000"]);
+    let replica = Maria::new(&["--slave-compressed-protocol=1", "--rpl-semi-sync-slave-enabled=1"]);
+    replica.follow(cohort.port);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v LONGTEXT)");
+    let status = |name: &str| {
+        let row = cohort.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+        row.split('\t').nth(1).and_then(|n| n.trim().parse::<u64>().ok()).expect("a number")
+    };
+    wait_until("the replica is not semi-synchronous", || status("Rpl_semi_sync_master_clients") == 1);
+    let before = status("Bytes_sent");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let mut client = cohort.client();
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let sql =
+                        format!("INSERT INTO shop.t VALUES ({writer}{n:03}, REPEAT('row {n} ', 10000))");
+                    mysql::prelude::Queryable::query_drop(&mut client, sql).expect("inserted");
+                }
+            });
+        }
+    });
+    // And a large event.
+    cohort.sql("INSERT INTO shop.t SELECT 9000 + id, REPEAT(v, 200) FROM shop.t WHERE id = 1");
+    assert_equal(&cohort, &replica);
+    let sent = status("Bytes_sent") - before;
+    assert!(sent < 4_000_000, "{sent} bytes for 40 MB");
+    assert_eq!(status("Rpl_semi_sync_master_no_times"), 0);
+    assert!(status("Rpl_semi_sync_master_yes_tx") > 400);
+}
+
+#[test]
 fn a_replica_that_stops_costs_one_timeout_and_semi_sync_comes_back_with_it() {
     let options = ["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=700"];
     let cohort = Cohort::new(&options);

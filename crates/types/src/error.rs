@@ -86,6 +86,7 @@ errors! {
     NoSuchTable = 1146, "42S02";
     NetPacketTooLarge = 1153, "08S01";
     NetPacketsOutOfOrder = 1156, "08S01";
+    NetUncompress = 1157, "08S01";
     StmtHasNoOpenCursor = 1421, "24000";
     MalformedPacket = 1835, "HY000";
     WrongColumnName = 1166, "42000";

@@ -15,6 +15,14 @@ pub struct LinkGone;
 pub trait ReplicaLink {
     /// Sends all of it; blocks, but not longer than `net_write_timeout` without progress.
     fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone>;
+
+    /// Whether it makes compressed frames of them.
+    fn is_compressed(&self) -> bool {
+        false
+    }
+
+    /// The next frame has number 1.
+    fn count_anew(&mut self) {}
 }
 
 /// Payload of a packet that has a successor.
@@ -66,6 +74,11 @@ impl<L: ReplicaLink> Outbox<L> {
         }
         if header == Header::SemiSyncAcknowledge {
             self.sequence = 1;
+            if self.link.is_compressed() {
+                // The replica's answer takes the place of what it has not read of the frame.
+                self.flush()?;
+                self.link.count_anew();
+            }
         }
         Ok(())
     }

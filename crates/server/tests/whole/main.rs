@@ -13,6 +13,7 @@ mod support;
 mod bad_clients;
 mod binlog_exchange;
 mod cli;
+mod compressed;
 mod damage;
 mod ddl_kill;
 mod disk_full;

@@ -1,0 +1,161 @@
+//! The compressed protocol: frames around the stream of packets, once both sides have agreed on it and the client is logged in.
+//!
+//! ```text
+//! u24 length of the payload | u8 sequence | u24 length before compression; 0: it is not compressed | payload
+//! ```
+//!
+//! A frame may hold several packets or a part of one. Frames have numbers of their own; like those of packets they start at 0 with each command. Clients count packets
+//! in frames as they like.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use crate::packet::{InputBuffer, PacketError};
+
+const HEADER: usize = 7;
+/// Less is not worth it.
+const BYTES_MIN: usize = 50;
+/// Of a frame that is sent.
+const FRAME_BYTES: usize = 256 << 10;
+
+/// Makes frames of what is sent.
+#[derive(Debug, Default)]
+pub struct Compressor {
+    sequence: u8,
+}
+
+impl Compressor {
+    /// The number of the next frame: behind that of the last one that came.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    /// Appends bytes to `out` as frames.
+    pub fn pack(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        for part in bytes.chunks(FRAME_BYTES) {
+            let header = out.len();
+            out.extend_from_slice(&[0; HEADER]);
+            let mut plain = 0;
+            if part.len() >= BYTES_MIN {
+                let mut encoder = ZlibEncoder::new(&mut *out, Compression::default());
+                encoder.write_all(part).and_then(|()| encoder.try_finish()).expect("memory takes everything");
+                plain = part.len();
+            }
+            if plain == 0 || out.len() - header - HEADER >= part.len() {
+                out.truncate(header + HEADER);
+                out.extend_from_slice(part);
+                plain = 0;
+            }
+            let [a, b, c, _] = ((out.len() - header - HEADER) as u32).to_le_bytes();
+            let [d, e, f, _] = (plain as u32).to_le_bytes();
+            out[header..header + HEADER].copy_from_slice(&[a, b, c, self.sequence, d, e, f]);
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+    }
+}
+
+/// Takes frames that come apart. Grows with what came, never with what a header claims.
+#[derive(Debug, Default)]
+pub struct Decompressor {
+    /// Of a frame that is not complete.
+    bytes: Vec<u8>,
+}
+
+impl Decompressor {
+    /// Adds bytes from the peer, and to `input` what the frames hold that are complete, up to `bytes_max` waiting bytes. Answers the number of the last frame.
+    pub fn unpack(
+        &mut self,
+        bytes: &[u8],
+        bytes_max: usize,
+        input: &mut InputBuffer,
+    ) -> Result<Option<u8>, PacketError> {
+        input.set_framed();
+        self.bytes.extend_from_slice(bytes);
+        let (mut rest, mut last) = (&self.bytes[..], None);
+        while let Some((&[a, b, c, sequence, d, e, f], more)) = rest.split_first_chunk::<HEADER>() {
+            let [length, plain] = [[a, b, c, 0], [d, e, f, 0]].map(|n| u32::from_le_bytes(n) as usize);
+            if input.waiting() + length.max(plain) > bytes_max {
+                return Err(PacketError::TooLarge);
+            }
+            let Some((payload, behind)) = more.split_at_checked(length) else { break };
+            match plain {
+                0 => input.extend(payload),
+                _ => input.extend(&inflate(payload, plain)?),
+            }
+            (rest, last) = (behind, Some(sequence));
+        }
+        let taken = self.bytes.len() - rest.len();
+        self.bytes.drain(..taken);
+        if self.bytes.is_empty() {
+            self.bytes = Vec::new();
+        }
+        Ok(last)
+    }
+}
+
+fn inflate(payload: &[u8], plain: usize) -> Result<Vec<u8>, PacketError> {
+    let mut bytes = Vec::new();
+    let read = ZlibDecoder::new(payload).take(plain as u64 + 1).read_to_end(&mut bytes);
+    match read {
+        Ok(n) if n == plain => Ok(bytes),
+        _ => Err(PacketError::Damaged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(input: &mut InputBuffer) -> Vec<u8> {
+        let packet = input.next(usize::MAX).expect("in order").expect("whole");
+        input.payload(&packet).to_vec()
+    }
+
+    #[test]
+    fn what_is_packed_comes_out_however_it_is_cut() {
+        for size in [1, BYTES_MIN, 5000, FRAME_BYTES - 4, FRAME_BYTES, 3 * FRAME_BYTES] {
+            for is_random in [false, true] {
+                let mut n = 1_u32;
+                let mut next = || {
+                    n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    if is_random { (n >> 24) as u8 } else { 7 }
+                };
+                let payload: Vec<u8> = (0..size).map(|_| next()).collect();
+                let [a, b, c, _] = (size as u32).to_le_bytes();
+                let mut framed = Vec::new();
+                let mut compressor = Compressor::default();
+                compressor.set_sequence(5);
+                compressor.pack(&[&[a, b, c, 0], &payload[..]].concat(), &mut framed);
+                let frames = (size + 4).div_ceil(FRAME_BYTES);
+                assert!(framed.len() <= size + 4 + frames * HEADER, "never larger than plain");
+                assert!(is_random || size < BYTES_MIN || framed.len() < size);
+                let (mut unpack, mut input, mut last) =
+                    (Decompressor::default(), InputBuffer::default(), None);
+                for part in framed.chunks(framed.len().div_ceil(5)) {
+                    last = unpack.unpack(part, usize::MAX, &mut input).expect("fine").or(last);
+                }
+                assert_eq!(last, Some(5 + frames as u8 - 1));
+                assert!(waiting(&mut input) == payload && input.is_empty(), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_frames_and_false_lengths_are_refused() {
+        let mut framed = Vec::new();
+        Compressor::default().pack(&[7; 1000], &mut framed);
+        let unpack =
+            |bytes: &[u8], max| Decompressor::default().unpack(bytes, max, &mut InputBuffer::default());
+        assert_eq!(unpack(&framed, 1000), Ok(Some(0)));
+        assert_eq!(unpack(&framed, 999), Err(PacketError::TooLarge));
+        assert_eq!(unpack(&[0xff, 0xff, 0xff, 0, 0, 0, 0], 1 << 20), Err(PacketError::TooLarge));
+        for (at, to) in [(4, 0xe7), (4, 0xe9), (7, 0), (12, 0xff)] {
+            let mut bad = framed.clone();
+            bad[at] = to;
+            assert_eq!(unpack(&bad, 1 << 20), Err(PacketError::Damaged), "{at}");
+        }
+    }
+}
