@@ -248,6 +248,31 @@ fn every_acknowledged_commit_is_on_a_semi_synchronous_replica_when_the_source_di
 }
 
 #[test]
+fn a_replica_stops_at_the_gtid_that_it_was_told() {
+    let cohort = Cohort::new(&["--max-binlog-size=4096"]);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    let position = |n: u32| {
+        cohort.sql(&format!("INSERT INTO shop.t VALUES ({n})"));
+        cohort.sql("SELECT @@gtid_binlog_pos")
+    };
+    let positions: Vec<String> = (0..100).map(position).collect();
+    let replica = Maria::new(&["--gtid-strict-mode=1", "--gtid-ignore-duplicates=1"]);
+    replica.sql(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_use_gtid=slave_pos",
+        cohort.port
+    ));
+    for until in [&positions[10], &positions[11], &positions[70]] {
+        replica.sql(&format!("START SLAVE UNTIL master_gtid_pos = '{until}'"));
+        let stopped = || replica.status().contains("Slave_SQL_Running: No");
+        wait_until("it does not stop", stopped);
+        assert_eq!(&replica.sql("SELECT @@gtid_slave_pos"), until, "{}", replica.status());
+        replica.sql("STOP SLAVE");
+    }
+    replica.sql("START SLAVE");
+    assert_equal(&cohort, &replica);
+}
+
+#[test]
 fn a_replica_may_have_the_stream_compressed() {
     let cohort = Cohort::new(&["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=60000"]);
     let replica = Maria::new(&["--slave-compressed-protocol=1", "--rpl-semi-sync-slave-enabled=1"]);
