@@ -460,6 +460,38 @@ fn strict_mode_compares_those_who_commit_at_the_same_moment() {
 }
 
 #[test]
+fn offsets_have_their_gtids_and_a_source_waits_for_none() {
+    let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    let value =
+        |client: &mut Client, sql: &str| client.run(sql).lines().nth(1).unwrap_or_default().to_owned();
+    let mut seen = Vec::new();
+    for n in 0..6 {
+        client.ok(&format!("SET gtid_domain_id = {}", n % 2));
+        client.ok(&format!("INSERT INTO t VALUES ({n})"));
+        if n == 3 {
+            client.ok("FLUSH BINARY LOGS");
+        }
+        let status = value(&mut client, "SHOW MASTER STATUS");
+        let (file, offset) = status.split_once(" | ").expect("several columns");
+        let offset = offset.split(' ').next().expect("a number").to_owned();
+        seen.push((file.to_owned(), offset));
+    }
+    // The table's own event was the first.
+    let wanted = ["0-1-2", "0-1-2,1-1-1", "0-1-3,1-1-1", "0-1-3,1-1-2", "0-1-4,1-1-2", "0-1-4,1-1-3"];
+    for ((file, offset), gtids) in seen.iter().zip(wanted) {
+        let at = |client: &mut Client, offset: &str| {
+            value(client, &format!("SELECT BINLOG_GTID_POS('{file}', {offset})"))
+        };
+        assert_eq!(at(&mut client, offset), gtids);
+        assert_eq!(at(&mut client, &format!("{offset} - 1")), "NULL", "inside of an event");
+    }
+    assert_eq!(value(&mut client, "SELECT BINLOG_GTID_POS('missing', 4)"), "NULL");
+    let waits = "SELECT MASTER_GTID_WAIT(''), MASTER_GTID_WAIT('0-1-1', 0)";
+    assert_eq!(value(&mut client, waits), "0 | -1");
+    assert!(client.run("SELECT MASTER_GTID_WAIT('0-1', 1)").contains("ERROR"));
+}
+
+#[test]
 fn maintenance_is_logged_unless_it_says_otherwise() {
     let (_disk, _server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
     let newest = |client: &mut Client| client.run("SELECT @@last_gtid");

@@ -270,6 +270,8 @@ fn a_replica_stops_at_the_gtid_that_it_was_told() {
     }
     replica.sql("START SLAVE");
     assert_equal(&cohort, &replica);
+    // It has applied nothing itself.
+    assert_eq!(cohort.sql("SELECT MASTER_GTID_WAIT('0-1-1', 0.05)"), "-1");
 }
 
 #[test]
