@@ -43,6 +43,7 @@ use crate::recovery::{self, Recovered, RecoveryError, Scene};
 use crate::request::{BinlogPart, CommitRequest, Prepared, SpilledRedo, Trx};
 use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Point, Stage};
+use crate::timekeeper;
 
 /// Redo above this is spilled: the log's buffer holds no huge records.
 const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
@@ -218,6 +219,7 @@ impl Coordinator {
         }
         if coordinator.options.has_threads {
             Checkpointer::start(&coordinator);
+            timekeeper::start(&coordinator);
         }
         Ok(coordinator)
     }
@@ -242,7 +244,7 @@ impl Coordinator {
     }
 
     /// How groups are gathered.
-    pub fn pace(&self) -> &Pace {
+    pub fn pace(&self) -> &Arc<Pace> {
         self.pipeline.pace()
     }
 

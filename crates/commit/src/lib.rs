@@ -5,7 +5,8 @@
 //! | `pipeline` | [`Pipeline`]: the whole protocol |
 //! | `seam` | [`CommitEnv`]: what its stages do |
 //! | `stage` | [`Stage`] and the types of a transaction's way through them |
-//! | `pace` | how long a leader waits for its group to grow |
+//! | `pace` | how long a group is left open for more |
+//! | `timekeeper` | the thread that closes groups whose time is up |
 //! | `env` | what the stages do in a server |
 //! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
 //! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
@@ -31,6 +32,7 @@ mod request;
 mod seam;
 mod stage;
 mod status;
+mod timekeeper;
 
 pub use coordinator::{
     BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions, Unreleased,

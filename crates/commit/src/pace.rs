@@ -1,8 +1,8 @@
-//! How long a leader waits for its group to grow.
+//! How long a group is left open for more.
 //!
 //! # Purpose
 //! Without help, N clients settle into two half groups that take turns at the disk: while one half is flushed, the other is acknowledged and comes
-//! back, just too late. A leader that waits a fraction of a flush for the clients acknowledged last gets all of them into
+//! back, just too late. A group that stays open for a fraction of a flush, for the clients acknowledged last, gets all of them into
 //! every flush. Waiting must never cost more than it gains, so it is decided from measured times.
 //!
 //! # The decision
@@ -15,18 +15,27 @@
 //!                          - w * (q + o * H(F))    delay of those that wait, and of those that would have come anyway
 //! ```
 //!
-//! The leader waits for the `w <= F` with the largest `J`, if that is positive, and is woken early when everybody awaited is there. It looks again
-//! when the time is up, until a whole flush time has passed in all.
+//! The group stays open for the `w <= F` with the largest `J`, if that is positive, and is closed early by who brings the last one awaited. It
+//! is looked at again when the time is up, until a whole flush time has passed in all.
+//!
+//! # Nobody sleeps
+//! An open group has no leader: whoever found that waiting pays goes back to serving clients, and those who are awaited need the processor. The group is closed
+//! by whoever brings the last transaction that is awaited (he leads), or by the [`timekeeper`](crate::timekeeper) when its time is up.
+//!
+//! ```text
+//! none --opens()--> open until t --queued() reaches `want`--> due --closed()--> none
+//!                      | ^-- opens() after t: look again  --opens() after t: no--^
+//! ```
 //!
 //! # Guards
-//! Nothing is measured and nobody waits while `F` is below 300 us: there a wake-up costs as much as it gains.
+//! Nothing is measured and no group is left open while `F` is below 300 us: there a wake-up costs as much as it gains.
 //!
 //! # Operator's waits
-//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, the leader waits until so many are
+//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, a group is open until so many are
 //! queued or so much time has passed, or somebody waits for a lock that a queued transaction still holds.
 //!
 //! # Locks
-//! `state` is a leaf lock.
+//! `state` and `alarm` are leaf locks. [`Pace::opens`] and [`Pace::closed`] are called by who holds the leadership.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,14 +43,20 @@ use std::time::Duration;
 use cohort_base::{DomainId, Gtid, ServerId};
 use parking_lot::{Condvar, Mutex};
 
-/// Below this flush time nobody waits.
+/// Below this flush time no group is left open.
 const FLUSH_NS_MIN: u64 = 300_000;
 const BUCKETS: usize = 80;
 const FIRST_BUCKET_NS: u64 = 250;
 /// The histogram is halved at so many entries, so that it follows the load.
 const ENTRIES_MAX: u32 = 2048;
 /// While an operator's wait runs, held locks are looked at this often.
-const LOCK_CHECK: Duration = Duration::from_micros(200);
+const LOCK_CHECK_NS: u64 = 200_000;
+/// `open_until`: no group is open.
+const NONE: u64 = 0;
+/// `open_until`: all who are awaited are there.
+const DUE: u64 = 1;
+/// Between two looks of the timekeeper at a group that somebody else is closing.
+const SECOND_LOOK: Duration = Duration::from_micros(100);
 
 /// What the operator set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,11 +113,25 @@ pub struct Pace {
     wait_us: AtomicU64,
     /// Whether flushes are slow enough for waiting to pay.
     is_slow: AtomicBool,
-    /// Queue length for which the waiting leader is to be woken; 0: nobody waits.
+    /// Until when the group is open, by the environment's clock; or [`NONE`], [`DUE`].
+    open_until: AtomicU64,
+    /// Queue length that makes the open group due.
     want: AtomicUsize,
     state: Mutex<State>,
-    wake: Condvar,
+    alarm: Mutex<Alarm>,
+    /// The timekeeper sleeps here.
+    ring: Condvar,
+    /// When the timekeeper looks next; 0: there is none.
+    alarm_ns: AtomicU64,
     triggers: Triggers,
+}
+
+/// Of the timekeeper.
+#[derive(Default)]
+struct Alarm {
+    is_stopped: bool,
+    /// The time at which it last told somebody to look.
+    told: u64,
 }
 
 struct State {
@@ -114,6 +143,9 @@ struct State {
     acked_ns: u64,
     histogram: [u32; BUCKETS],
     entries: u32,
+    /// When the open group was opened, and how long the queue was at the last look.
+    opened_ns: u64,
+    looked_at: usize,
 }
 
 fn bucket(ns: u64) -> usize {
@@ -181,15 +213,20 @@ impl Pace {
             acked_ns: 0,
             histogram: [0; BUCKETS],
             entries: 0,
+            opened_ns: 0,
+            looked_at: 0,
         };
         let pace = Pace {
             is_adaptive: AtomicBool::new(false),
             wait_count: AtomicUsize::new(0),
             wait_us: AtomicU64::new(0),
             is_slow: AtomicBool::new(false),
+            open_until: AtomicU64::new(NONE),
             want: AtomicUsize::new(0),
             state: Mutex::new(state),
-            wake: Condvar::new(),
+            alarm: Mutex::default(),
+            ring: Condvar::new(),
+            alarm_ns: AtomicU64::new(0),
             triggers: Triggers::default(),
         };
         pace.set_options(options);
@@ -233,13 +270,11 @@ impl Pace {
         }
     }
 
-    /// The queue has this length now; wakes the waiting leader if it is what he waits for.
+    /// The queue has this length now: the open group is due if that is what it was left open for. Who calls this leads next.
     pub fn queued(&self, len: usize) {
-        let want = self.want.load(Ordering::SeqCst);
-        if want > 0 && len >= want {
-            self.want.store(0, Ordering::SeqCst);
-            drop(self.state.lock());
-            self.wake.notify_one();
+        let until = self.open_until.load(Ordering::SeqCst);
+        if until > DUE && len >= self.want.load(Ordering::SeqCst) {
+            let _ = self.open_until.compare_exchange(until, DUE, Ordering::SeqCst, Ordering::SeqCst);
         }
     }
 
@@ -269,80 +304,133 @@ impl Pace {
         }
     }
 
-    /// Called by the leader before it takes the queue.
-    pub fn gather(
+    /// Whether a group is open, and neither complete nor out of time.
+    pub fn is_open(&self, now_ns: &dyn Fn() -> u64) -> bool {
+        let until = self.open_until.load(Ordering::SeqCst);
+        until > DUE && now_ns() < until
+    }
+
+    /// Called with the leadership held: whether the group is to be left open, rather than taken now.
+    pub fn opens(
         &self,
         now_ns: &dyn Fn() -> u64,
         queued: &dyn Fn() -> usize,
         is_waited_for: &dyn Fn() -> bool,
-    ) {
+    ) -> bool {
         let count = self.wait_count.load(Ordering::Relaxed);
         if count > 0 {
-            self.gather_count(count, now_ns, queued, is_waited_for);
-        } else if self.is_measuring() {
-            self.gather_adaptive(now_ns, queued);
+            self.opens_for_count(count, now_ns(), queued(), is_waited_for)
+        } else {
+            self.is_measuring()
+                && self.open_until.load(Ordering::SeqCst) != DUE
+                && self.opens_where_it_pays(now_ns(), queued())
         }
     }
 
-    fn gather_count(
+    /// The group was taken.
+    pub fn closed(&self) {
+        self.open_until.store(NONE, Ordering::SeqCst);
+    }
+
+    fn opens_for_count(
         &self,
         count: usize,
-        now_ns: &dyn Fn() -> u64,
-        queued: &dyn Fn() -> usize,
+        now_ns: u64,
+        queued: usize,
         is_waited_for: &dyn Fn() -> bool,
-    ) {
-        let deadline_ns = now_ns() + 1000 * self.wait_us.load(Ordering::Relaxed);
-        loop {
-            if queued() >= count {
-                self.triggers.count.fetch_add(1, Ordering::Relaxed);
-                return;
+    ) -> bool {
+        let opened_ns = self.look(now_ns, queued).0;
+        let deadline_ns = opened_ns + 1000 * self.wait_us.load(Ordering::Relaxed);
+        let trigger = if queued >= count {
+            &self.triggers.count
+        } else if is_waited_for() {
+            &self.triggers.lock_wait
+        } else if now_ns >= deadline_ns {
+            &self.triggers.timeout
+        } else {
+            self.open(count, deadline_ns.min(now_ns + LOCK_CHECK_NS));
+            return true;
+        };
+        trigger.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    fn opens_where_it_pays(&self, now_ns: u64, queued: usize) -> bool {
+        let (opened_ns, before) = self.look(now_ns, queued);
+        let (wait_ns, hard_ns, out) = {
+            let state = self.state.lock();
+            let out = state.acked.saturating_sub(state.returned);
+            (state.wait_ns(now_ns, queued), opened_ns + state.flush_ns, out)
+        };
+        // Time was up and nobody had come: nobody will.
+        let in_vain = before == Some(queued);
+        match wait_ns {
+            Some(wait_ns) if now_ns < hard_ns && !in_vain => {
+                self.open(queued + out, hard_ns.min(now_ns + wait_ns));
+                true
             }
-            if is_waited_for() {
-                self.triggers.lock_wait.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-            let left_ns = deadline_ns.saturating_sub(now_ns());
-            if left_ns == 0 {
-                self.triggers.timeout.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-            self.sleep(count, queued, Duration::from_nanos(left_ns).min(LOCK_CHECK));
+            _ => false,
         }
     }
 
-    fn gather_adaptive(&self, now_ns: &dyn Fn() -> u64, queued: &dyn Fn() -> usize) {
-        let start_ns = now_ns();
-        let hard_ns = start_ns + self.state.lock().flush_ns;
-        loop {
-            let (now_ns, before) = (now_ns(), queued());
-            if now_ns >= hard_ns {
-                return;
-            }
-            let (wait_ns, out) = {
-                let state = self.state.lock();
-                (state.wait_ns(now_ns, before), state.acked.saturating_sub(state.returned))
-            };
-            let Some(wait_ns) = wait_ns else { return };
-            let want = before + out;
-            self.sleep(want, queued, Duration::from_nanos(wait_ns.min(hard_ns - now_ns)));
-            let after = queued();
-            if after >= want || after == before {
-                return;
-            }
+    /// A look at the group: when it was opened (now, if it was not), and how long the queue was at the look before.
+    fn look(&self, now_ns: u64, queued: usize) -> (u64, Option<usize>) {
+        let mut state = self.state.lock();
+        let before = (self.open_until.load(Ordering::SeqCst) != NONE).then_some(state.looked_at);
+        if before.is_none() {
+            state.opened_ns = now_ns;
         }
+        state.looked_at = queued;
+        (state.opened_ns, before)
     }
 
-    /// Sleeps until `want` are queued or the time is up.
-    fn sleep(&self, want: usize, queued: &dyn Fn() -> usize, time: Duration) {
+    /// Leaves the group open until `want` are queued or the time has come.
+    fn open(&self, want: usize, until_ns: u64) {
         self.want.store(want, Ordering::SeqCst);
-        // The queue may have reached `want` just before it was announced.
-        if queued() < want {
-            let mut state = self.state.lock();
-            if self.want.load(Ordering::SeqCst) != 0 {
-                self.wake.wait_for(&mut state, time);
+        self.open_until.store(until_ns.max(DUE + 1), Ordering::SeqCst);
+        if self.alarm_ns.load(Ordering::SeqCst) > until_ns {
+            drop(self.alarm.lock());
+            self.ring.notify_one();
+        }
+    }
+
+    /// The timekeeper: blocks until somebody must look at a group that is open for too long. False: the pipeline ends.
+    pub(crate) fn wait_due(&self, now_ns: &dyn Fn() -> u64) -> bool {
+        let mut alarm = self.alarm.lock();
+        loop {
+            if alarm.is_stopped {
+                self.alarm_ns.store(0, Ordering::SeqCst);
+                return false;
+            }
+            let until = self.open_until.load(Ordering::SeqCst);
+            let left_ns = until.saturating_sub(now_ns());
+            if until > DUE && left_ns == 0 && alarm.told != until {
+                alarm.told = until;
+                return true;
+            }
+            let sleep = match until {
+                NONE | DUE => None,
+                _ if left_ns == 0 => Some(SECOND_LOOK),
+                _ => Some(Duration::from_nanos(left_ns)),
+            };
+            self.alarm_ns.store(if sleep.is_some() { until } else { u64::MAX }, Ordering::SeqCst);
+            if self.open_until.load(Ordering::SeqCst) != until {
+                continue;
+            }
+            match sleep {
+                Some(sleep) => {
+                    self.ring.wait_for(&mut alarm, sleep);
+                    alarm.told = NONE;
+                }
+                None => self.ring.wait(&mut alarm),
             }
         }
-        self.want.store(0, Ordering::SeqCst);
+    }
+
+    /// Ends the timekeeper.
+    pub(crate) fn stop_timekeeper(&self) {
+        self.alarm.lock().is_stopped = true;
+        self.ring.notify_one();
     }
 }
 
@@ -389,6 +477,48 @@ mod tests {
     #[test]
     fn fast_disks_never_wait() {
         let fast = pace(120_000, 50_000, 16);
-        fast.gather(&|| panic!("not asked"), &|| panic!("not asked"), &|| false);
+        assert!(!fast.opens(&|| 100_000_010_000, &|| 1, &|| false));
+    }
+
+    #[test]
+    fn an_open_group_is_due_when_all_are_there_or_nobody_came_in_time() {
+        let pace = pace(1_400_000, 50_000, 16);
+        let opened = 100_000_010_000;
+        assert!(pace.opens(&|| opened, &|| 8, &|| false));
+        assert!(pace.is_open(&|| opened + 10_000));
+        pace.queued(23);
+        assert!(pace.is_open(&|| opened + 10_000), "16 are out, 8 are queued");
+        pace.queued(24);
+        assert!(!pace.is_open(&|| opened + 10_000));
+        assert!(!pace.opens(&|| opened + 10_000, &|| 24, &|| false), "it is taken");
+        pace.closed();
+        assert!(pace.opens(&|| opened + 10_000, &|| 1, &|| false), "the next one");
+        assert!(!pace.is_open(&|| opened + 1_400_000), "its time is up");
+        assert!(!pace.opens(&|| opened + 1_400_000, &|| 1, &|| false), "nobody came");
+    }
+
+    #[test]
+    fn the_timekeeper_looks_when_the_time_is_up_and_ends_when_told() {
+        let pace = pace(1_400_000, 50_000, 16);
+        let clock = AtomicU64::new(100_000_010_000);
+        let now = || clock.load(Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let keeper = scope.spawn(|| (pace.wait_due(&now), pace.is_open(&now), pace.wait_due(&now)));
+            while pace.alarm_ns.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            let opens = pace.opens(&now, &|| 8, &|| false);
+            clock.fetch_add(2_000_000, Ordering::SeqCst);
+            while opens && !keeper.is_finished() && pace.alarm.lock().told == NONE {
+                std::thread::yield_now();
+            }
+            pace.closed();
+            pace.stop_timekeeper();
+            assert!(opens);
+            let (is_due, is_open, is_due_again) = keeper.join().expect("no panic");
+            assert_eq!((is_due, is_open), (true, false));
+            // It may have looked a second time before the group was closed.
+            assert!(!is_due_again || !pace.wait_due(&now));
+        });
     }
 }

@@ -22,6 +22,8 @@
 //! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log buffer, syncs,
 //!   lets out what may go, resigns, and then acknowledges. There is no leader while nothing is queued; a worker that ordered a transaction calls
 //!   [`Pipeline::lead`], which is a try-lock when somebody leads already. So a lone client's worker flushes inline.
+//! - **Open group**: what is queued may be left open for more (`pace.rs`). Nobody leads then: who completes the group does, or who comes
+//!   when its time is up, which the timekeeper sees to.
 //! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the read view), taken
 //!   under `order` while the queue is empty; published once the group is hardened (I5).
 //! - **Behind**: hardened groups on their way out, oldest first. Mostly they pass at once. A [`Gate`] that the environment holds shut
@@ -43,8 +45,8 @@
 //! - I5: the boundary of a group is published after the group is hardened, never before.
 //! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good ([`CommitEnv::stop`]; the real one ends the
 //!   process): nobody waiting is told OK.
-//! - No transaction is left behind: a leader that resigns looks at the queue again *after* it let go of `leader`; who queued before
-//!   that look is taken by it, who queued after it finds `leader` free.
+//! - No transaction is left behind: a leader that resigns, or leaves the group open, looks at the queue again *after* it let go of `leader`; who queued
+//!   before that look is taken by it, who queued after it finds `leader` free. An open group has an end, and a timekeeper.
 //!
 //! # Lock order
 //! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order` and `arrivals` are held for
@@ -118,7 +120,13 @@ pub struct Pipeline<E: CommitEnv> {
     stopped: AtomicBool,
     /// Threads wait at gates no longer: the server stops.
     leaves_gates: AtomicBool,
-    pace: Pace,
+    pace: Arc<Pace>,
+}
+
+impl<E: CommitEnv> Drop for Pipeline<E> {
+    fn drop(&mut self) {
+        self.pace.stop_timekeeper();
+    }
 }
 
 /// What only the leader touches.
@@ -144,7 +152,7 @@ impl<E: CommitEnv> Pipeline<E> {
             acknowledged: AtomicU64::new(last.0),
             stopped: AtomicBool::new(false),
             leaves_gates: AtomicBool::new(false),
-            pace: Pace::new(pace),
+            pace: Arc::new(Pace::new(pace)),
         }
     }
 
@@ -159,7 +167,7 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// How groups are gathered; settings may change at any time.
-    pub fn pace(&self) -> &Pace {
+    pub fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
 
@@ -284,13 +292,18 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(seq)
     }
 
-    /// Flushes what is queued if nobody does, group after group until the queue is empty. Whoever ordered a transaction
-    /// calls this once; it returns at once when somebody leads.
+    /// Flushes what is queued if nobody does, group after group until the queue is empty or the group is left open for more. Whoever ordered a
+    /// transaction calls this once, and so does the timekeeper when an open group's time is up; it returns at once when somebody leads.
     pub fn lead(&self) {
-        while self.has_queued() && !self.is_stopped() {
+        let now_ns = || self.env.now_ns();
+        while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
             let Some(leader) = self.leader.try_lock() else { return };
-            self.flush_group(leader);
+            match self.opens() {
+                true => drop(leader),
+                false => self.flush_group(leader),
+            }
             // Whoever queued while `leader` was held may have found it taken: look again now that it is free.
+            self.pace.queued(self.order.lock().len());
         }
     }
 
@@ -298,9 +311,15 @@ impl<E: CommitEnv> Pipeline<E> {
         self.taken.load(Ordering::SeqCst) < self.ordered.load(Ordering::SeqCst)
     }
 
-    /// One group: gather, take, write, harden, publish, resign, acknowledge.
+    /// Whether to leave the group open for more, because that pays (pace) or the operator asked for it (`binlog_commit_wait_*`).
+    fn opens(&self) -> bool {
+        let is_waited_for = || self.env.is_waited_for(&self.order.lock());
+        let queued = || self.order.lock().len();
+        self.pace.opens(&|| self.env.now_ns(), &queued, &is_waited_for)
+    }
+
+    /// One group: take, write, harden, publish, resign, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
-        self.gather();
         let (mut group, boundary) = {
             let mut queue = self.order.lock();
             let Some(last) = queue.last().map(Ordered::seq) else { return };
@@ -316,13 +335,6 @@ impl<E: CommitEnv> Pipeline<E> {
         self.acknowledge(done);
     }
 
-    /// Waits for a larger group where that pays (pace), or where the operator asked for it (`binlog_commit_wait_*`).
-    fn gather(&self) {
-        let is_waited_for = || self.env.is_waited_for(&self.order.lock());
-        let queued = || self.order.lock().len();
-        self.pace.gather(&|| self.env.now_ns(), &queued, &is_waited_for);
-    }
-
     fn take_group(
         &self,
         queue: &mut Vec<Ordered<E::Trx>>,
@@ -334,6 +346,7 @@ impl<E: CommitEnv> Pipeline<E> {
         assert_eq!(first.0, self.taken.load(Ordering::Relaxed) + 1, "a group continues the last one");
         assert_eq!(last.0 - first.0 + 1, group.len() as u64, "a group has no hole");
         self.taken.store(last.0, Ordering::SeqCst);
+        self.pace.closed();
         group
     }
 
