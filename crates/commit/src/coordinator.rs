@@ -469,8 +469,8 @@ impl Coordinator {
         Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
     }
 
-    /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go.
-    /// Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
+    /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go, at once or when who is at the order stage
+    /// comes to it ([`Coordinator::await_ordered`]). Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
         if prepared.get().staged.is_empty() {
             return self.pipeline.order(prepared);
@@ -496,6 +496,11 @@ impl Coordinator {
             self.discard_redo(&refused.get().spilled);
             error
         })
+    }
+
+    /// At return the transaction is applied in the engines: for a session that goes on before it is told.
+    pub fn await_ordered(&self, seq: CommitSeq) {
+        self.pipeline.await_ordered(seq);
     }
 
     /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it goes on.

@@ -13,8 +13,8 @@
 //!
 //! # Concepts
 //! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place among the arrivals.
-//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken waits microseconds and
-//!   mostly finds his transaction ordered by the holder.
+//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken goes on at once: the holder looks at the arrivals again after
+//!   he let go. So nobody waits for the stage but those who need its outcome ([`Pipeline::await_ordered`]).
 //! - **Asked** ([`Pipeline::order_if`]): a transaction that may follow some states only (a sequence number of its own, which must be the largest) is asked for
 //!   while `order` and `arrivals` are held, so that nobody comes between the answer and its place. It has not begun to be ordered then (I6).
 //! - **Queue**: ordered, not yet taken by a leader.
@@ -45,6 +45,8 @@
 //! - I5: the boundary of a group is published after the group is hardened, never before.
 //! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good ([`CommitEnv::stop`]; the real one ends the
 //!   process): nobody waiting is told OK.
+//! - No arrival is left behind: who lets go of `order` looks at the arrivals again; who arrived before that look is ordered by him, who arrived after it finds
+//!   `order` free. He who orders leads afterwards, because those he ordered may have found nothing to lead.
 //! - No transaction is left behind: a leader that resigns, or leaves the group open, looks at the queue again *after* it let go of `leader`; who queued
 //!   before that look is taken by it, who queued after it finds `leader` free. An open group has an end, and a timekeeper.
 //!
@@ -57,7 +59,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use cohort_base::CommitSeq;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -111,6 +113,8 @@ pub struct Pipeline<E: CommitEnv> {
     waiting: Mutex<Waiting>,
     progress: Condvar,
     sleepers: AtomicUsize,
+    /// Last that has a place; written under `arrivals`.
+    arrived: AtomicU64,
     /// Last ordered; written under `order`.
     ordered: AtomicU64,
     /// Last taken by a leader; written under `leader` and `order`.
@@ -147,6 +151,7 @@ impl<E: CommitEnv> Pipeline<E> {
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
+            arrived: AtomicU64::new(last.0),
             ordered: AtomicU64::new(last.0),
             taken: AtomicU64::new(last.0),
             acknowledged: AtomicU64::new(last.0),
@@ -183,31 +188,58 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// The newest transaction that has a place, applied or about to be: engines show nothing later.
     pub fn placed(&self) -> CommitSeq {
-        CommitSeq(self.arrivals.lock().next.0 - 1)
+        CommitSeq(self.arrived.load(Ordering::SeqCst))
     }
 
-    /// Gives the transaction its place (I1). At return it is applied in the engines; never waits for the disk.
+    /// Gives the transaction its place (I1). At return it is applied in the engines, or about to be by who holds the order stage. Never waits.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
         let seq = {
             let mut arrivals = self.arrivals.lock();
-            let trx = arrivals.place(trx);
+            let trx = self.place(&mut arrivals, trx);
             let seq = trx.seq();
-            if let Some(client) = self.env.client(trx.get()) {
-                self.pace.arrived(client, &|| self.env.now_ns());
-            }
             arrivals.waiting.push(trx);
             seq
         };
-        let mut queue = self.order.lock();
-        // Often the previous holder has ordered it already.
-        let wakeups = if self.ordered().0 < seq.0 { self.order_arrivals(&mut queue) } else { None };
-        let queued = queue.len();
-        drop(queue);
-        drop(wakeups);
-        self.pace.queued(queued);
+        self.order_arrived();
         self.env.reached(Point::After(Stage::Order));
         seq
+    }
+
+    /// At return `seq` is applied in the engines: for who goes on before he is told.
+    pub fn await_ordered(&self, seq: CommitSeq) {
+        if self.ordered() >= seq {
+            return;
+        }
+        let mut queue = self.order.lock();
+        let wakeups = self.order_arrivals(&mut queue);
+        drop(queue);
+        drop(wakeups);
+        self.order_arrived();
+        self.lead();
+    }
+
+    fn place(&self, arrivals: &mut Arrivals<E::Trx>, trx: Prepared<E::Trx>) -> Ordered<E::Trx> {
+        if let Some(client) = self.env.client(trx.get()) {
+            self.pace.arrived(client, &|| self.env.now_ns());
+        }
+        let trx = arrivals.place(trx);
+        self.arrived.store(trx.seq().0, Ordering::SeqCst);
+        trx
+    }
+
+    /// Orders what has arrived, unless somebody is at it. Called by who brought something, and after each time that `order` was held.
+    fn order_arrived(&self) {
+        // Between what was done before (an arrival, letting go) and the look at the other.
+        fence(Ordering::SeqCst);
+        while self.ordered.load(Ordering::SeqCst) < self.arrived.load(Ordering::SeqCst) {
+            let Some(mut queue) = self.order.try_lock() else { return };
+            let wakeups = self.order_arrivals(&mut queue);
+            drop(queue);
+            drop(wakeups);
+            self.pace.queued(self.queue_len());
+            fence(Ordering::SeqCst);
+        }
     }
 
     /// The same for a transaction that may follow some states only. `ask` looks at the state right before its place: everybody earlier is ordered, and nobody
@@ -225,10 +257,7 @@ impl<E: CommitEnv> Pipeline<E> {
         let of_earlier = self.order_batch(&mut queue[start..]);
         let outcome = match ask(&self.env, trx.get()) {
             Ok(()) => {
-                if let Some(client) = self.env.client(trx.get()) {
-                    self.pace.arrived(client, &|| self.env.now_ns());
-                }
-                let trx = arrivals.place(trx);
+                let trx = self.place(&mut arrivals, trx);
                 let seq = trx.seq();
                 let at = queue.len();
                 queue.push(trx);
@@ -236,15 +265,22 @@ impl<E: CommitEnv> Pipeline<E> {
             }
             Err(why) => Err((why, trx)),
         };
-        let queued = queue.len();
         drop(arrivals);
         drop(queue);
         drop(of_earlier);
-        let (seq, wakeups) = outcome?;
-        drop(wakeups);
-        self.pace.queued(queued);
-        self.env.reached(Point::After(Stage::Order));
-        Ok(seq)
+        self.order_arrived();
+        self.pace.queued(self.queue_len());
+        match outcome {
+            Ok((seq, wakeups)) => {
+                drop(wakeups);
+                self.env.reached(Point::After(Stage::Order));
+                Ok(seq)
+            }
+            Err(refused) => {
+                self.lead();
+                Err(refused)
+            }
+        }
     }
 
     fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) -> Option<E::Wakeups> {
@@ -256,7 +292,7 @@ impl<E: CommitEnv> Pipeline<E> {
     fn order_batch(&self, batch: &mut [Ordered<E::Trx>]) -> Option<E::Wakeups> {
         let last = batch.last().map(Ordered::seq)?;
         let wakeups = self.env.order(batch);
-        self.ordered.store(last.0, Ordering::Release);
+        self.ordered.store(last.0, Ordering::SeqCst);
         Some(wakeups)
     }
 
@@ -269,7 +305,7 @@ impl<E: CommitEnv> Pipeline<E> {
         let start = queue.len();
         let seq = {
             let mut arrivals = self.arrivals.lock();
-            let trx = arrivals.place(trx);
+            let trx = self.place(&mut arrivals, trx);
             let seq = trx.seq();
             queue.append(&mut arrivals.waiting);
             queue.push(trx);
@@ -284,6 +320,7 @@ impl<E: CommitEnv> Pipeline<E> {
         let boundary = self.env.boundary(seq);
         drop(queue);
         drop((wakeups, more));
+        self.order_arrived();
         leader.spare = self.put_behind(group, boundary);
         let done = self.let_out();
         drop(leader);
@@ -303,19 +340,27 @@ impl<E: CommitEnv> Pipeline<E> {
                 false => self.flush_group(leader),
             }
             // Whoever queued while `leader` was held may have found it taken: look again now that it is free.
-            self.pace.queued(self.order.lock().len());
+            self.pace.queued(self.queue_len());
         }
     }
 
     fn has_queued(&self) -> bool {
-        self.taken.load(Ordering::SeqCst) < self.ordered.load(Ordering::SeqCst)
+        self.queue_len() > 0
+    }
+
+    fn queue_len(&self) -> usize {
+        let taken = self.taken.load(Ordering::SeqCst);
+        self.ordered.load(Ordering::SeqCst).saturating_sub(taken) as usize
     }
 
     /// Whether to leave the group open for more, because that pays (pace) or the operator asked for it (`binlog_commit_wait_*`).
     fn opens(&self) -> bool {
-        let is_waited_for = || self.env.is_waited_for(&self.order.lock());
-        let queued = || self.order.lock().len();
-        self.pace.opens(&|| self.env.now_ns(), &queued, &is_waited_for)
+        let is_waited_for = || {
+            let is_waited_for = self.env.is_waited_for(&self.order.lock());
+            self.order_arrived();
+            is_waited_for
+        };
+        self.pace.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
     }
 
     /// One group: take, write, harden, publish, resign, acknowledge.
@@ -326,6 +371,7 @@ impl<E: CommitEnv> Pipeline<E> {
             let spare = std::mem::take(&mut leader.spare);
             (self.take_group(&mut queue, spare), self.env.boundary(last))
         };
+        self.order_arrived();
         if self.harden(&mut group).is_err() {
             return;
         }
@@ -509,6 +555,7 @@ impl<E: CommitEnv> Pipeline<E> {
         let result = work(last);
         drop(queue);
         drop(wakeups);
+        self.order_arrived();
         let done = self.let_out();
         drop(leader);
         self.acknowledge(done);

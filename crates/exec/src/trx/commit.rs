@@ -153,6 +153,10 @@ impl SessionTrx {
             false => self.db.commit.order(prepared),
         };
         self.last_ordered = seq;
+        if kind != GroupKind::Transaction {
+            // A DDL statement goes on with what it has changed.
+            self.db.commit.await_ordered(seq);
+        }
         // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to tell.
         self.hold_until = self.hold_until.max(seq);
         Ok(seq)

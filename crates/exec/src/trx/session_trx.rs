@@ -290,6 +290,8 @@ impl SessionTrx {
     }
 
     fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
+        // The session's own last transaction comes before this one, also where its client has not been told yet.
+        self.db.commit.await_ordered(self.last_ordered);
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
         let next_mode = self.settings.next_access_mode.take();
         let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);
