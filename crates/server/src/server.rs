@@ -258,6 +258,8 @@ impl Shared {
         while let Ok(None) = found
             && self.clock.monotonic_ns() < end_ns
         {
+            // The client may wait for this very processor.
+            std::thread::yield_now();
             found = self.epoll.wait(Some(Duration::ZERO));
         }
         self.spinning.store(false, Ordering::Release);
