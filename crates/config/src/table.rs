@@ -234,7 +234,7 @@ settings! {
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
     EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
     RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(512 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files, taken as it fills.").unit("bytes");
-    RocksdbWriteBufferSize = Setting::global("rocksdb_write_buffer_size", blocks(64 << 20, 1 << 20, 1 << 40, 1024)).read_only().doc("Changes in memory that start a checkpoint of the engine.").unit("bytes");
+    RocksdbWriteBufferSize = Setting::global("rocksdb_write_buffer_size", blocks(16 << 20, 1 << 20, 1 << 40, 1024)).read_only().doc("Changes in memory that start a checkpoint of the engine.").unit("bytes");
     RocksdbMaxBackgroundJobs = Setting::global("rocksdb_max_background_jobs", num(2, 1, 64)).read_only().doc("Threads that flush and compact.");
     InnodbLockWaitTimeout = Setting::both("innodb_lock_wait_timeout", num(50, 0, 100_000_000)).doc("Wait for a row lock before error 1205.").unit("seconds");
     LockWaitTimeout = Setting::both("lock_wait_timeout", num(86_400, 0, YEAR)).doc("Wait for a metadata lock before error 1205.").unit("seconds");

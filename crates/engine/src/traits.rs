@@ -65,6 +65,12 @@ impl Batch {
         self.ends.clear();
     }
 
+    /// Makes room for so many entries of so many bytes in all, beside those that are there.
+    pub fn reserve(&mut self, entries: usize, bytes: usize) {
+        self.ends.reserve(entries);
+        self.bytes.reserve(bytes);
+    }
+
     /// Adds an entry at the end. A batch stays far below 4 GiB: scans are bounded.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(key);

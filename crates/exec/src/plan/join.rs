@@ -12,8 +12,9 @@ use cohort_types::SqlResult;
 
 use crate::bind::{PlanContext, Relation, Scope, ScopeTable};
 use crate::plan::access::{Candidates, Choice, WantedOrder};
+use crate::plan::answered::unanswered;
 use crate::plan::from::{FromTable, all_of};
-use crate::plan::query::{HashKey, Method, QueryPlan, Source, Step};
+use crate::plan::query::{ExactStep, HashKey, Method, QueryPlan, Source, Step};
 use crate::plan::sargable::{Condition, conditions};
 use crate::table::Columns;
 
@@ -59,8 +60,10 @@ pub(super) fn plan_join(mut input: JoinInput<'_>) -> SqlResult<Joined> {
         conjunct.done = true;
         constant.push(conjunct.expr.clone());
     }
+    let needed_behind = input.needed.clone();
     note_needed(&mut input, &conjuncts);
-    let mut planner = JoinPlanner { input, conjuncts, placed: 0, steps: Vec::new(), ordered: false };
+    let mut planner =
+        JoinPlanner { input, needed_behind, conjuncts, placed: 0, steps: Vec::new(), ordered: false };
     while let Some((n, choice)) = planner.next_table() {
         planner.place(n, choice);
     }
@@ -85,6 +88,8 @@ impl Conjunct {
 
 struct JoinPlanner<'j> {
     input: JoinInput<'j>,
+    /// Slots that the statement reads behind the join.
+    needed_behind: Vec<bool>,
     conjuncts: Vec<Conjunct>,
     /// Tables placed, by number.
     placed: u64,
@@ -188,6 +193,7 @@ impl JoinPlanner<'_> {
             }
         };
         let (name, first_slot, columns) = (table.name.clone(), table.first_slot, table.columns.len());
+        let exact = self.exact_step(&source, &method, &filter);
         self.steps.push(Step {
             source,
             name,
@@ -197,8 +203,27 @@ impl JoinPlanner<'_> {
             outer,
             on: on.and_then(all_of),
             filter: all_of(filter),
+            exact,
             rows_estimate,
         });
+    }
+
+    /// For a query of one table, which need not ask a row what its span says.
+    fn exact_step(&self, source: &Source, method: &Method, filter: &[Expr]) -> Option<ExactStep> {
+        let (Source::Base { table, .. }, Method::Scan(access)) = (source, method) else { return None };
+        if self.input.scope.tables.len() != 1 || self.input.locking {
+            return None;
+        }
+        let left = unanswered(access, table, 0, filter);
+        if left.len() == filter.len() {
+            return None;
+        }
+        let mut needed = self.needed_behind.clone();
+        for slot in left.iter().flat_map(|expr| expr.columns()) {
+            needed[slot] = true;
+        }
+        let filter = all_of(left.into_iter().cloned().collect());
+        Some(ExactStep { filter, columns: columns_of(&needed, false) })
     }
 
     /// Conditions all of whose tables are placed now.

@@ -13,6 +13,7 @@
 //! | `meta` | result metadata |
 
 mod access;
+mod answered;
 mod conjuncts;
 mod from;
 mod join;

@@ -102,8 +102,18 @@ pub struct Step {
     pub on: Option<Expr>,
     /// Conditions that can be decided once this table's row is there.
     pub filter: Option<Expr>,
+    /// What is left to do when the spans are exact; if that is less.
+    pub exact: Option<ExactStep>,
     /// Rows that the planner expects from one visit.
     pub rows_estimate: u64,
+}
+
+/// A step over spans that hold just the rows that the conditions they were made from let pass.
+pub struct ExactStep {
+    /// The other conditions.
+    pub filter: Option<Expr>,
+    /// What they and the rest of the statement read.
+    pub columns: Columns,
 }
 
 /// Where rows come from.

@@ -69,11 +69,15 @@ pub(super) fn run(
     if let [step] = select.steps.as_slice()
         && let Some((table, access, columns)) = scan_of(step)
     {
-        let options = CursorOptions { mode, columns: columns.clone(), rows_expected };
         let open = ctx.trx.open_table(table)?;
-        let spans = access.resolve(&open, &[], &ctx.eval)?;
+        let (spans, is_exact) = access.resolve_exactly(&open, &[], &ctx.eval)?;
+        let (filter, columns) = match &step.exact {
+            Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
+            _ => (&step.filter, columns),
+        };
+        let options = CursorOptions { mode, columns: columns.clone(), rows_expected };
         let cursor = TableCursor::open(ctx.trx, table, spans, options)?;
-        return run_one_table(step, cursor, ctx, sink);
+        return run_one_table(filter, step.columns, cursor, ctx, sink);
     }
     let states = select.steps.iter().map(|_| StepState::New).collect();
     let mut join = Join { steps: &select.steps, states, mode };
@@ -93,14 +97,15 @@ fn scan_of(step: &Step) -> Option<(&Arc<Table>, &Access, &Columns)> {
 
 /// The usual case without any copying: the cursor's row is the row.
 fn run_one_table(
-    step: &Step,
+    filter: &Option<Expr>,
+    width: usize,
     mut cursor: TableCursor,
     ctx: &mut StatementContext<'_>,
     sink: &mut dyn JoinSink,
 ) -> SqlResult<()> {
-    let mut row = Vec::with_capacity(step.columns);
+    let mut row = Vec::with_capacity(width);
     loop {
-        let found = match &step.filter {
+        let found = match filter {
             Some(filter) => {
                 let eval = &ctx.eval;
                 cursor.next(ctx.trx, &mut |row| filter.passes(row, eval), &mut row)?

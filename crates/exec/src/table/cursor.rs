@@ -71,6 +71,8 @@ pub fn every_row(_: &[Value]) -> SqlResult<bool> {
 }
 
 const BATCH_BYTES: usize = 1 << 20;
+/// Room made before a batch is read; a larger one grows.
+const BATCH_BYTES_FIRST: usize = 32 << 10;
 const BATCH_ENTRIES_FIRST: usize = 128;
 const BATCH_ENTRIES_MAX: usize = 4096;
 
@@ -247,6 +249,8 @@ impl TableCursor {
         let index = self.table.indexes[self.spans.index].id;
         self.batch.clear();
         self.batch_at = 0;
+        let entries = self.batch_entries.min(BATCH_ENTRIES_FIRST);
+        self.batch.reserve(entries, (entries * self.table.entry_bytes()).min(BATCH_BYTES_FIRST));
         let at = match &self.view {
             Some(view) => ReadAt::View(view),
             None => ReadAt::Latest,

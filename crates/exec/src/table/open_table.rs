@@ -135,9 +135,14 @@ impl OpenTable {
         &self.table.columns
     }
 
+    /// Bytes of an entry, as the last scan met them.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        self.entry_bytes.load(Ordering::Relaxed) as usize
+    }
+
     /// How many entries a scan should ask for at first, so that its batch stays near `bytes`.
     pub(crate) fn entries_in(&self, bytes: usize) -> usize {
-        bytes / self.entry_bytes.load(Ordering::Relaxed).max(1) as usize
+        bytes / self.entry_bytes().max(1)
     }
 
     /// A scan met entries of this size.

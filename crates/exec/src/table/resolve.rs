@@ -35,12 +35,31 @@ enum KeyValue {
 impl Access {
     /// Computes the keys. `row` holds the columns of the tables before in a join.
     pub fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
+        self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
+    }
+
+    /// The same, and whether the spans hold no row that the conditions they were made from would not let pass: all values were integers
+    /// (or NULL) for integer columns.
+    pub fn resolve_exactly(
+        &self,
+        table: &OpenTable,
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<(KeySpans, bool)> {
+        let mut exact = true;
         let spans = match &self.spans {
             Spans::Full => vec![KeySpan::Range(KeyRange::default())],
             Spans::List(list) => {
                 let mut spans = Vec::with_capacity(list.len());
                 for span in list {
-                    spans.extend(resolve_span(span, table, &table.indexes[self.index], row, ctx)?);
+                    spans.extend(resolve_span(
+                        span,
+                        table,
+                        &table.indexes[self.index],
+                        row,
+                        ctx,
+                        &mut exact,
+                    )?);
                 }
                 spans
             }
@@ -49,7 +68,7 @@ impl Access {
         if self.reverse {
             spans.reverse();
         }
-        Ok(KeySpans { index: self.index, reverse: self.reverse, spans })
+        Ok((KeySpans { index: self.index, reverse: self.reverse, spans }, exact))
     }
 }
 
@@ -59,10 +78,16 @@ fn resolve_span(
     index: &OpenIndex,
     row: &[Value],
     ctx: &EvalContext<'_>,
+    exact: &mut bool,
 ) -> SqlResult<Option<KeySpan>> {
+    let mut key_value = |expr: &Expr, part: &KeyPart| {
+        let (value, is_integer) = key_value(expr, part, table.table(), row, ctx)?;
+        *exact &= is_integer && part.prefix.is_none();
+        Ok(value)
+    };
     let mut base = Vec::with_capacity(32);
     for (expr, (_, part)) in span.eq.iter().zip(&index.parts) {
-        match key_value(expr, part, table.table(), row, ctx)? {
+        match key_value(expr, part)? {
             KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(0, e))?,
             KeyValue::Unknown => return Ok(Some(prefix_range(base))),
             _ => return Ok(None),
@@ -73,11 +98,9 @@ fn resolve_span(
         return Ok(Some(if is_unique { KeySpan::Point(base) } else { prefix_range(base) }));
     }
     let part = &index.parts[span.eq.len()].1;
-    let bound = |bound: &Bound<Expr>| match bound {
+    let mut bound = |bound: &Bound<Expr>| match bound {
         Bound::Unbounded => Ok(None),
-        Bound::Included(expr) | Bound::Excluded(expr) => {
-            key_value(expr, part, table.table(), row, ctx).map(Some)
-        }
+        Bound::Included(expr) | Bound::Excluded(expr) => key_value(expr, part).map(Some),
     };
     let (lower, upper) = (bound(&span.lower)?, bound(&span.upper)?);
     let encode = |value: &Value| {
@@ -91,11 +114,9 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) if includes(&span.lower) => Some(encode(&value)?),
         Some(KeyValue::Exact(value)) => prefix_end(&encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
-        _ => match &upper {
-            // NULL is below all values, and matches no bound.
-            Some(_) if part.nullable => prefix_end(&encode(&Value::Null)?),
-            _ => Some(base.clone()),
-        },
+        // NULL is below all values, and matches no bound.
+        _ if part.nullable && (lower.is_some() || upper.is_some()) => prefix_end(&encode(&Value::Null)?),
+        _ => Some(base.clone()),
     };
     let end = match upper {
         Some(KeyValue::Null | KeyValue::Below) => return Ok(None),
@@ -117,21 +138,25 @@ fn integer(part: &KeyPart, value: i128) -> Value {
     if part.ty.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) }
 }
 
+/// The value, and whether it is an integer or NULL for an integer column.
 fn key_value(
     expr: &Expr,
     part: &KeyPart,
     table: &Table,
     row: &[Value],
     ctx: &EvalContext<'_>,
-) -> SqlResult<KeyValue> {
+) -> SqlResult<(KeyValue, bool)> {
     let value = expr.eval(row, ctx)?;
-    Ok(match (&*value, integer_range(&part.ty)) {
+    let range = integer_range(&part.ty);
+    let is_integer = range.is_some() && matches!(&*value, Value::Null | Value::Int(_) | Value::UInt(_));
+    let found = match (&*value, range) {
         (Value::Null, _) => KeyValue::Null,
         (Value::Int(v), Some(range)) => in_range(i128::from(*v), range, part),
         (Value::UInt(v), Some(range)) => in_range(i128::from(*v), range, part),
         (Value::Double(v), Some(range)) if v.is_finite() && v.abs() < 1e15 => fraction(*v, range, part),
         (value, _) => stored_exactly(value, &part.ty, table, ctx)?,
-    })
+    };
+    Ok((found, is_integer))
 }
 
 fn in_range(value: i128, (min, max): (i128, i128), part: &KeyPart) -> KeyValue {
