@@ -1,6 +1,9 @@
 //! HAVING, projection, DISTINCT, ORDER BY, LIMIT.
 
-use cohort_expr::{Expr, SortKey, append_group_key, compare_rows};
+use std::cmp::Ordering;
+use std::slice::from_ref;
+
+use cohort_expr::{Expr, append_group_key, compare_rows};
 use cohort_types::{Collation, SqlResult, Value};
 use hashbrown::HashSet;
 
@@ -21,13 +24,12 @@ pub(super) struct Output<'p> {
     /// Values can be taken out of the row.
     moves: bool,
     distinct: Option<Distinct>,
-    sorter: Option<Sorter>,
+    sorter: Option<Sorter<'p>>,
     values: Vec<Value>,
 }
 
 impl<'p> Output<'p> {
     pub(super) fn new(select: &'p SelectPlan, limits: Limits, sink: &'p mut dyn RowSink) -> Output<'p> {
-        let keys: Vec<SortKey> = select.sort.iter().map(|s| s.key).collect();
         let keep = if select.count_all { u64::MAX } else { limits.reach() };
         let collations = || select.items.iter().map(|i| i.ty().collation).collect();
         Output {
@@ -36,7 +38,7 @@ impl<'p> Output<'p> {
             window: Window { limits, passed: 0, sent: 0 },
             moves: select.items_move && select.steps.len() <= 1,
             distinct: select.distinct.then(|| Distinct::new(collations())),
-            sorter: (!keys.is_empty()).then(|| Sorter::new(keys, keep)),
+            sorter: (!select.sort.is_empty()).then(|| Sorter::new(&select.sort, keep)),
             values: Vec::with_capacity(select.items.len()),
         }
     }
@@ -103,9 +105,8 @@ impl JoinSink for Output<'_> {
         let mut keys = Vec::new();
         if self.sorter.is_some() {
             for item in &self.select.sort {
-                match &item.value {
-                    SortValue::Expr(expr) => keys.push(expr.eval(row, &ctx.eval)?.into_owned()),
-                    SortValue::Item(_) => keys.push(Value::Null),
+                if let SortValue::Expr(expr) = &item.value {
+                    keys.push(expr.eval(row, &ctx.eval)?.into_owned());
                 }
             }
         }
@@ -121,17 +122,9 @@ impl JoinSink for Output<'_> {
             self.values = values;
             return flow;
         };
-        fill_item_keys(&self.select.sort, &self.values, &mut keys);
-        sorter.push(keys, std::mem::take(&mut self.values));
+        let next = Vec::with_capacity(self.values.len());
+        sorter.push(keys, std::mem::replace(&mut self.values, next));
         Ok(Flow::Continue)
-    }
-}
-
-fn fill_item_keys(sort: &[SortItem], values: &[Value], keys: &mut [Value]) {
-    for (item, key) in sort.iter().zip(keys) {
-        if let SortValue::Item(n) = item.value {
-            *key = values[n].clone();
-        }
     }
 }
 
@@ -179,34 +172,64 @@ impl Distinct {
 
     /// Whether no equal row came before.
     pub(super) fn is_new(&mut self, values: &[Value]) -> bool {
-        !self.has(values) && self.seen.insert(self.key.clone())
+        self.make_key(values);
+        let before = self.seen.len();
+        self.seen.get_or_insert_with(self.key.as_slice(), <[u8]>::to_vec);
+        self.seen.len() > before
     }
 
     /// Whether an equal row came before.
     pub(super) fn has(&mut self, values: &[Value]) -> bool {
+        self.make_key(values);
+        self.seen.contains(self.key.as_slice())
+    }
+
+    fn make_key(&mut self, values: &[Value]) {
         self.key.clear();
         for (value, collation) in values.iter().zip(&self.collations) {
             append_group_key(value, *collation, &mut self.key);
         }
-        self.seen.contains(self.key.as_slice())
     }
 }
 
-/// Rows with their sort keys; equal keys stay in the order they came.
-struct Sorter {
-    keys: Vec<SortKey>,
-    rows: Vec<(Vec<Value>, Vec<Value>)>,
+/// Rows to be sorted; those with equal keys stay in the order they came.
+struct Sorter<'p> {
+    sort: &'p [SortItem],
+    rows: Vec<SortRow>,
     /// Only the first so many matter.
     keep: usize,
 }
 
-impl Sorter {
-    fn new(keys: Vec<SortKey>, keep: u64) -> Sorter {
-        Sorter { keys, rows: Vec::new(), keep: usize::try_from(keep).unwrap_or(usize::MAX) }
+struct SortRow {
+    /// Of the sort items that are expressions, in their order.
+    keys: Vec<Value>,
+    row: Vec<Value>,
+}
+
+impl SortRow {
+    fn compare(&self, other: &SortRow, sort: &[SortItem]) -> Ordering {
+        let mut keys = self.keys.iter().zip(&other.keys);
+        for item in sort {
+            let (a, b) = match item.value {
+                SortValue::Item(n) => (&self.row[n], &other.row[n]),
+                SortValue::Expr(_) => keys.next().expect("a key for each expression"),
+            };
+            let order = compare_rows(from_ref(a), from_ref(b), from_ref(&item.key));
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+}
+
+impl<'p> Sorter<'p> {
+    fn new(sort: &'p [SortItem], keep: u64) -> Sorter<'p> {
+        Sorter { sort, rows: Vec::new(), keep: usize::try_from(keep).unwrap_or(usize::MAX) }
     }
 
     fn push(&mut self, keys: Vec<Value>, row: Vec<Value>) {
-        self.rows.push((keys, row));
+        self.rows.push(SortRow { keys, row });
         if self.rows.len() >= self.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
             self.sort();
             self.rows.truncate(self.keep);
@@ -214,13 +237,13 @@ impl Sorter {
     }
 
     fn sort(&mut self) {
-        let keys = &self.keys;
-        self.rows.sort_by(|a, b| compare_rows(&a.0, &b.0, keys));
+        let sort = self.sort;
+        self.rows.sort_by(|a, b| a.compare(b, sort));
     }
 
     fn finish(mut self) -> impl Iterator<Item = Vec<Value>> {
         self.sort();
-        self.rows.into_iter().map(|(_, row)| row)
+        self.rows.into_iter().map(|sorted| sorted.row)
     }
 }
 
@@ -234,12 +257,12 @@ pub(super) fn run_sorted(
     if limits.count == 0 {
         return Ok(RowCounts::default());
     }
-    let keys: Vec<SortKey> = plan.sort.iter().map(|s| s.key).collect();
     let mut window = Window { limits, passed: 0, sent: 0 };
-    if keys.is_empty() {
+    if plan.sort.is_empty() {
         run_body(plan, ctx, &mut Windowed { window: &mut window, sink })?;
     } else {
-        let mut all = Sorted { plan, sorter: Sorter::new(keys, limits.reach()) };
+        // Behind a set operation only its columns are sort items.
+        let mut all = Sorted { sorter: Sorter::new(&plan.sort, limits.reach()) };
         run_body(plan, ctx, &mut all)?;
         for mut row in all.sorter.finish() {
             if window.send(ctx, &mut row, sink)? == Flow::Stop {
@@ -282,15 +305,12 @@ impl RowSink for Windowed<'_> {
 }
 
 struct Sorted<'p> {
-    plan: &'p QueryPlan,
-    sorter: Sorter,
+    sorter: Sorter<'p>,
 }
 
 impl RowSink for Sorted<'_> {
     fn row(&mut self, _: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        let mut keys = vec![Value::Null; self.plan.sort.len()];
-        fill_item_keys(&self.plan.sort, values, &mut keys);
-        self.sorter.push(keys, std::mem::take(values));
+        self.sorter.push(Vec::new(), std::mem::take(values));
         Ok(Flow::Continue)
     }
 }
