@@ -1,8 +1,9 @@
 //! The disk under the data directories: how fast it flushes, and how slow it is made to look.
 
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,24 +43,73 @@ impl Disk {
     }
 }
 
-/// Microseconds of one overwrite of 4 KiB with `fdatasync` in `dir`: the median of `count`.
-pub fn flush_us(dir: &Path, count: usize) -> io::Result<f64> {
-    const BLOCK: usize = 4096;
-    const BLOCKS: usize = 1024;
+/// What a durable write takes on a machine that does nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlushTimes {
+    /// Microseconds of one overwrite of 4 KiB with `fdatasync`.
+    pub bare_us: f64,
+    /// The same asked for by one thread over a socket and done by another, until the answer is there: the least that a server can take.
+    pub asked_us: f64,
+}
+
+/// The medians of `count` writes in `dir`.
+pub fn flush_times(dir: &Path, count: usize) -> io::Result<FlushTimes> {
     let path = dir.join("probe");
-    let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
-    file.write_all_at(&vec![0; BLOCK * BLOCKS], 0)?;
-    file.sync_all()?;
+    let probe = Probe::make(&path)?;
+    let bare_us = median_us(count, |n| probe.write(n))?;
+    let (mut client, mut server) = UnixStream::pair()?;
+    let serve = move || -> io::Result<()> {
+        let mut request = [0; 24];
+        for n in 0.. {
+            if server.read(&mut request)? == 0 {
+                break;
+            }
+            probe.write(n)?;
+            server.write_all(&[0; 48])?;
+        }
+        Ok(())
+    };
+    let server = std::thread::spawn(serve);
+    let mut answer = [0; 48];
+    let asked_us = median_us(count, |_| {
+        client.write_all(&[0; 24])?;
+        client.read_exact(&mut answer)
+    });
+    drop(client);
+    server.join().unwrap_or_else(|_| Err(io::Error::other("the probe's thread panicked")))?;
+    std::fs::remove_file(&path)?;
+    Ok(FlushTimes { bare_us, asked_us: asked_us? })
+}
+
+fn median_us(count: usize, mut once: impl FnMut(usize) -> io::Result<()>) -> io::Result<f64> {
     let mut times = Vec::with_capacity(count);
     for n in 0..count.max(1) {
         let began = Instant::now();
-        file.write_all_at(&[n as u8 | 1; BLOCK], (n % BLOCKS * BLOCK) as u64)?;
-        file.sync_data()?;
+        once(n)?;
         times.push(began.elapsed().as_secs_f64() * 1e6);
     }
-    std::fs::remove_file(&path)?;
     times.sort_by(f64::total_cmp);
     Ok(times[times.len() / 2])
+}
+
+/// A file whose blocks are there already.
+struct Probe(File);
+
+impl Probe {
+    const BLOCK: usize = 4096;
+    const BLOCKS: usize = 1024;
+
+    fn make(path: &Path) -> io::Result<Probe> {
+        let file = OpenOptions::new().create(true).truncate(true).write(true).open(path)?;
+        file.write_all_at(&vec![0; Self::BLOCK * Self::BLOCKS], 0)?;
+        file.sync_all()?;
+        Ok(Probe(file))
+    }
+
+    fn write(&self, n: usize) -> io::Result<()> {
+        self.0.write_all_at(&[n as u8 | 1; Self::BLOCK], (n % Self::BLOCKS * Self::BLOCK) as u64)?;
+        self.0.sync_data()
+    }
 }
 
 /// Whether files in `dir` live in memory alone, where a flush costs nothing and proves nothing.
@@ -88,5 +138,11 @@ mod tests {
             assert_eq!(disk.name().trim_end_matches("us"), text);
         }
         assert_eq!(Disk::parse("tape"), None);
+    }
+
+    #[test]
+    fn a_flush_that_is_asked_for_takes_longer_than_none() {
+        let times = flush_times(&std::env::temp_dir(), 20).expect("a temporary directory");
+        assert!(times.bare_us > 0.0 && times.asked_us > 0.0, "{times:?}");
     }
 }

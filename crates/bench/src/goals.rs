@@ -289,7 +289,7 @@ impl Figures<'_> {
     }
 
     fn bare_rate(&self) -> Option<f64> {
-        let flush_us = self.results.machine.flush_us;
+        let flush_us = self.results.machine.flush.bare_us;
         (flush_us > 0.0).then(|| 1e6 / flush_us)
     }
 }
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn every_goal_finds_its_figures_among_its_own_cases() {
         let mut all = results(1.0, 1.0);
-        all.machine.flush_us = 100.0;
+        all.machine.flush.bare_us = 100.0;
         let both = || vec![vec![Sample { group_size: Some(1.0), p99_us: 1.0, ..sample(1.0) }]; 2];
         all.cases = cases()
             .iter()

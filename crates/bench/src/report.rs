@@ -97,11 +97,13 @@ pub fn heading(results: &Results) -> String {
         results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
     let servers = if servers.is_empty() { String::new() } else { format!("{}. ", servers.join(", ")) };
     format!(
-        "{servers}{} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us. Medians of {} (lowest..highest), \
+        "{servers}{} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us, \
+         {:.0} us when another thread asks for it and waits. Medians of {} (lowest..highest), \
          {} s each after {} s of warming up; {} tables of {} rows; clients over {}.{}",
         machine.processors,
         machine.kernel,
-        machine.flush_us,
+        machine.flush.bare_us,
+        machine.flush.asked_us,
         settings.repeats,
         settings.seconds,
         settings.warm_seconds,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::disk::FlushTimes;
 use crate::sample::Sample;
 
 /// A run.
@@ -23,8 +24,8 @@ pub struct Results {
 pub struct Machine {
     pub processors: u64,
     pub kernel: String,
-    /// Median of an overwrite of 4 KiB with fdatasync, without any server.
-    pub flush_us: f64,
+    /// Without any server.
+    pub flush: FlushTimes,
 }
 
 /// What all cases have in common.
@@ -157,7 +158,7 @@ impl Results {
         json!({
             "machine": {
                 "processors": self.machine.processors, "kernel": self.machine.kernel,
-                "flush_us": self.machine.flush_us,
+                "flush_us": self.machine.flush.bare_us, "asked_flush_us": self.machine.flush.asked_us,
             },
             "settings": {
                 "seconds": self.settings.seconds, "warm_seconds": self.settings.warm_seconds,
@@ -180,7 +181,10 @@ impl Results {
             machine: Machine {
                 processors: machine.get("processors")?.as_u64()?,
                 kernel: text(machine, "kernel")?,
-                flush_us: machine.get("flush_us")?.as_f64()?,
+                flush: FlushTimes {
+                    bare_us: machine.get("flush_us")?.as_f64()?,
+                    asked_us: machine.get("asked_flush_us")?.as_f64()?,
+                },
             },
             settings: Settings {
                 seconds: settings.get("seconds")?.as_f64()?,
@@ -266,7 +270,11 @@ mod tests {
     #[test]
     fn results_survive_json() {
         let results = Results {
-            machine: Machine { processors: 2, kernel: "6.1".into(), flush_us: 120.5 },
+            machine: Machine {
+                processors: 2,
+                kernel: "6.1".into(),
+                flush: FlushTimes { bare_us: 120.5, asked_us: 180.25 },
+            },
             servers: vec![ServerInfo { name: "mariadb".into(), version: "10.11".into() }],
             cases: vec![CaseResult {
                 workload: "insert".into(),

@@ -152,7 +152,7 @@ fn machine(run: &Run) -> Result<Machine, String> {
     Ok(Machine {
         processors: std::thread::available_parallelism().map_or(0, |n| n.get() as u64),
         kernel: kernel.trim().split('-').next().unwrap_or_default().to_owned(),
-        flush_us: disk::flush_us(dir, 2000).map_err(|error| format!("{}: {error}", dir.display()))?,
+        flush: disk::flush_times(dir, 2000).map_err(|error| format!("{}: {error}", dir.display()))?,
     })
 }
 

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 /// Counts, checks the order of calls, and fails when told.
 #[derive(Default)]
 struct Counters {
+    /// Batches that have come to the order stage.
+    batches: AtomicU64,
     applied: Mutex<Vec<u64>>,
     written: Mutex<Vec<u64>>,
     groups: Mutex<Vec<usize>>,
@@ -31,6 +33,7 @@ impl CommitEnv for Counters {
     type Wakeups = ();
 
     fn order(&self, batch: &mut [Ordered<u64>]) {
+        self.batches.fetch_add(1, Ordering::SeqCst);
         self.applied.lock().extend(batch.iter().map(|trx| trx.seq().0));
     }
 
@@ -127,6 +130,29 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
     });
     assert_eq!(*pipeline.env().groups.lock(), [1, 100]);
     assert_eq!(pipeline.acknowledged(), CommitSeq(101));
+}
+
+#[test]
+fn who_finds_the_order_stage_taken_goes_on_and_is_ordered_by_its_holder() {
+    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let busy = pipeline.env().applied.lock();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pipeline.order(Pipeline::<Counters>::prepared(1));
+            pipeline.lead();
+        });
+        while pipeline.env().batches.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let second = pipeline.order(Pipeline::<Counters>::prepared(2));
+        pipeline.lead();
+        assert_eq!((second, pipeline.placed()), (CommitSeq(2), CommitSeq(2)));
+        assert_eq!(pipeline.ordered(), CommitSeq(0), "the stage is taken");
+        drop(busy);
+        pipeline.await_ordered(second);
+        assert!(pipeline.ordered() >= second);
+    });
+    assert_eq!(pipeline.acknowledged(), CommitSeq(2), "nobody was left behind");
 }
 
 #[test]

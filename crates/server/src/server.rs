@@ -62,6 +62,9 @@ const TOKEN_READY: u64 = 1;
 
 /// Bytes that one read takes; every fiber has so many.
 const READ_BYTES: usize = 16 << 10;
+/// A worker that let others run for longer than this is in their way.
+const CROWDED_NS: u64 = 500_000;
+const CROWDED_FOR_NS: u64 = 1_000_000_000;
 
 /// What all threads of a server share.
 pub(crate) struct Shared {
@@ -82,6 +85,8 @@ pub(crate) struct Shared {
     pub fibers: Arc<Fibers<Arc<Connection>>>,
     /// A worker looks for events without sleeping; one at a time may.
     spinning: AtomicBool,
+    /// Others need the processors: no worker looks for its client before this time.
+    crowded_until_ns: AtomicU64,
     connections: RwLock<Slots>,
     last_id: AtomicU64,
     /// COM_SHUTDOWN, SHUTDOWN or a signal.
@@ -247,19 +252,26 @@ impl Shared {
     }
 
     /// Waits for an event. A worker that serves the same client again and again looks for a while before it sleeps: the
-    /// client often comes back sooner than a sleeping thread wakes. With many clients the processor has better to do.
+    /// client often comes back sooner than a sleeping thread wakes. With many clients the processor has better to do. Between two looks it lets
+    /// others run, because the client may wait for this very processor; if those keep it for long, it is not there for looking.
     fn next_event(&self, again: bool) -> io::Result<Option<Event>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
-        if !again || spin_us == 0 || self.spinning.swap(true, Ordering::Acquire) {
+        let mut now_ns = self.clock.monotonic_ns();
+        let is_crowded = now_ns < self.crowded_until_ns.load(Ordering::Relaxed);
+        if !again || spin_us == 0 || is_crowded || self.spinning.swap(true, Ordering::Acquire) {
             return self.epoll.wait(None);
         }
-        let end_ns = self.clock.monotonic_ns() + spin_us * 1000;
+        let end_ns = now_ns + spin_us * 1000;
         let mut found = self.epoll.wait(Some(Duration::ZERO));
         while let Ok(None) = found
-            && self.clock.monotonic_ns() < end_ns
+            && now_ns < end_ns
         {
-            // The client may wait for this very processor.
             std::thread::yield_now();
+            let yielded_ns = self.clock.monotonic_ns() - now_ns;
+            now_ns += yielded_ns;
+            if yielded_ns > CROWDED_NS {
+                self.crowded_until_ns.store(now_ns + CROWDED_FOR_NS, Ordering::Relaxed);
+            }
             found = self.epoll.wait(Some(Duration::ZERO));
         }
         self.spinning.store(false, Ordering::Release);
@@ -343,6 +355,7 @@ impl Server {
             started_ms,
             ready,
             spinning: AtomicBool::new(false),
+            crowded_until_ns: AtomicU64::new(0),
             connections: RwLock::default(),
             last_id: AtomicU64::new(0),
             stop_requested: Mutex::new(false),
