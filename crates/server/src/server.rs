@@ -256,9 +256,12 @@ impl Shared {
     /// others run, because the client may wait for this very processor; if those keep it for long, it is not there for looking.
     fn next_event(&self, again: bool) -> io::Result<Option<Event>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
+        if !again || spin_us == 0 {
+            return self.epoll.wait(None);
+        }
         let mut now_ns = self.clock.monotonic_ns();
         let is_crowded = now_ns < self.crowded_until_ns.load(Ordering::Relaxed);
-        if !again || spin_us == 0 || is_crowded || self.spinning.swap(true, Ordering::Acquire) {
+        if is_crowded || self.spinning.swap(true, Ordering::Acquire) {
             return self.epoll.wait(None);
         }
         let end_ns = now_ns + spin_us * 1000;

@@ -11,18 +11,13 @@ use cohort_expr::{CompareHow, Expr, TypeClass};
 use crate::plan::sargable::{Sarg, conditions};
 use crate::table::{Access, Span, Spans};
 
-/// The conjuncts that are left to ask when the spans of `access` are exact; none if all are.
-pub(super) fn unanswered<'c>(
-    access: &Access,
-    table: &Table,
-    first_slot: usize,
-    conjuncts: &'c [Expr],
-) -> Vec<&'c Expr> {
+/// Of a query of one table, whose slots are its columns: the conjuncts that are left to ask when the spans of `access` are exact; none if all are answered.
+pub(super) fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> Vec<&'c Expr> {
     let Spans::List(spans) = &access.spans else { return conjuncts.iter().collect() };
     let [span] = spans.as_slice() else { return conjuncts.iter().collect() };
     let index = &table.indexes[access.index];
     let part_of = |slot: usize| {
-        let part = index.columns.iter().position(|part| first_slot + part.column == slot)?;
+        let part = index.columns.iter().position(|part| part.column == slot)?;
         index.columns[part].prefix.is_none().then_some(part)
     };
     let answers = |conjunct: &Expr| {

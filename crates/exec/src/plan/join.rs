@@ -214,7 +214,7 @@ impl JoinPlanner<'_> {
         if self.input.scope.tables.len() != 1 || self.input.locking {
             return None;
         }
-        let left = unanswered(access, table, 0, filter);
+        let left = unanswered(access, table, filter);
         if left.len() == filter.len() {
             return None;
         }
