@@ -277,6 +277,19 @@ impl Connection {
         wait_writable(self.fd(), timeout).unwrap_or(false)
     }
 
+    /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing, because statements may come with the login.
+    pub fn greet(self: &Arc<Self>) {
+        let mut inner = self.inner.lock();
+        // A new socket has room for it.
+        let Flushed::Done = self.flush(&mut inner) else { return self.close(inner) };
+        // Idle first: registering tells of what has come already.
+        self.owner.release();
+        if let Err(error) = self.shared.epoll.add(self.fd(), self.token, Interest::Input) {
+            self.shared.log.error(format_args!("Cannot watch a connection: {error}"));
+            self.close(inner);
+        }
+    }
+
     /// The owner's work: until there is nothing to do, the connection is parked or closed.
     pub fn serve(self: &Arc<Self>, scratch: &mut [u8]) {
         let mut inner = self.inner.lock();

@@ -14,7 +14,7 @@ use cohort_protocol::{Greeting, PacketWriter, StatusFlags};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::connection::{Connection, Peer};
-use crate::epoll::{Interest, wait_readable};
+use crate::epoll::wait_readable;
 use crate::login::Stage;
 use crate::server::Shared;
 
@@ -165,11 +165,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     }
     connection.set_deadline(shared.globals.uint(VarId::ConnectTimeout));
     shared.insert(slot, Arc::clone(&connection));
-    if let Err(error) = shared.epoll.add(connection.fd(), connection.token, Interest::Input) {
-        shared.log.error(format_args!("Cannot watch a connection: {error}"));
-        return connection.abandon();
-    }
-    connection.serve(&mut [0; 1024]);
+    connection.greet();
 }
 
 /// Error 1040 before the greeting, in the form of clients that know no SQLSTATE yet.

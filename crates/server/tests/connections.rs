@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cohort_config::{Counter, VarValue};
 use mysql::prelude::Queryable;
-use stub::{RawClient, TestServer, packet, wait_until};
+use stub::{RawClient, TestServer, login_packet, packet, wait_until};
 
 #[test]
 fn a_driver_queries_prepares_and_changes_user() {
@@ -147,6 +147,25 @@ fn a_panic_and_vanishing_clients_end_only_themselves() {
     wait_until("their sessions are dropped", || server.stub.open.load(Ordering::Relaxed) == 1);
     assert_eq!(client.query_first("SELECT 1").expect("a row"), Some(1));
     assert!(server.status.get(Counter::AbortedClients) >= 4);
+}
+
+/// Found by a test that hung: a client that was quicker than the greeting had its statements run by the accepting thread, which a panic ended.
+#[test]
+fn clients_that_do_not_wait_for_the_greeting_do_not_keep_others_out() {
+    let server = TestServer::start(Duration::ZERO);
+    let eager: Vec<TcpStream> = ["boom", "block 1000", "boom", "block 1000"]
+        .into_iter()
+        .map(|sql| {
+            let mut stream = TcpStream::connect(server.address).expect("connected");
+            let command = packet(0, &[b"\x03", sql.as_bytes()].concat());
+            stream.write_all(&[login_packet(), command].concat()).expect("sent");
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    assert_eq!(server.client().query_first("SELECT 1").expect("a row"), Some(1));
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    drop(eager);
 }
 
 #[test]

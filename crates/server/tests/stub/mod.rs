@@ -325,6 +325,7 @@ impl TestServer {
             .tcp_port(self.address.port())
             .user(Some("root"))
             .prefer_socket(false)
+            .read_timeout(Some(Duration::from_secs(60)))
     }
 }
 
@@ -341,6 +342,16 @@ pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
+/// The answer of root, who has no password, to any greeting.
+pub fn login_packet() -> Vec<u8> {
+    let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+    let mut response = capabilities.to_le_bytes().to_vec();
+    response.extend_from_slice(&[0, 0, 0, 1, 45]);
+    response.extend_from_slice(&[0; 23]);
+    response.extend_from_slice(b"root\0\0mysql_native_password\0");
+    packet(1, &response)
+}
+
 /// A client that speaks in bytes.
 pub struct RawClient {
     pub stream: TcpStream,
@@ -352,12 +363,7 @@ impl RawClient {
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
         let mut client = RawClient { stream };
         assert_eq!(client.payload()[0], 10);
-        let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
-        let mut response = capabilities.to_le_bytes().to_vec();
-        response.extend_from_slice(&[0, 0, 0, 1, 45]);
-        response.extend_from_slice(&[0; 23]);
-        response.extend_from_slice(b"root\0\0mysql_native_password\0");
-        client.stream.write_all(&packet(1, &response)).expect("sent");
+        client.stream.write_all(&login_packet()).expect("sent");
         assert_eq!(client.payload()[0], 0);
         client
     }
