@@ -196,6 +196,17 @@ proptest! {
     }
 
     #[test]
+    fn the_front_of_a_sort_key_is_its_first_bytes(text in "[a-dX-Z~é€ \\-]{0,12}", plain in "[a-dX-Z!-]{0,12}") {
+        for (collation, text) in Collation::all().flat_map(|c| [(c, &text), (c, &plain)]) {
+            let mut key = Vec::new();
+            collation.sort_key(text.as_bytes(), &mut key);
+            key.resize(key.len().max(8), 0);
+            let front = collation.sort_key_front(text.as_bytes());
+            prop_assert_eq!(&front.to_be_bytes()[..], &key[..8], "{} {:?}", collation.name(), text);
+        }
+    }
+
+    #[test]
     fn like_finds_parts(before in "[a-c%_é]{0,5}", part in "[a-cé]{0,3}", after in "[a-c]{0,5}") {
         let text = [before.as_str(), &part, &after].concat();
         let (pattern, longer) = (["%", &part, "%"].concat(), [text.as_str(), "_"].concat());

@@ -201,13 +201,32 @@ struct Sorter<'p> {
 }
 
 struct SortRow {
+    /// The beginning of the first key, if that is a text: most rows are in the order of these.
+    front: Option<u64>,
     /// Of the sort items that are expressions, in their order.
     keys: Vec<Value>,
     row: Vec<Value>,
 }
 
 impl SortRow {
+    fn new(keys: Vec<Value>, row: Vec<Value>, sort: &[SortItem]) -> SortRow {
+        let front = sort.first().and_then(|first| {
+            let value = match first.value {
+                SortValue::Item(n) => &row[n],
+                SortValue::Expr(_) => &keys[0],
+            };
+            let Value::Str(text) = value else { return None };
+            Some(first.key.collation.sort_key_front(&text.bytes))
+        });
+        SortRow { front, keys, row }
+    }
+
     fn compare(&self, other: &SortRow, sort: &[SortItem]) -> Ordering {
+        if let (Some(a), Some(b)) = (self.front, other.front)
+            && a != b
+        {
+            return if sort[0].key.descending { b.cmp(&a) } else { a.cmp(&b) };
+        }
         let mut keys = self.keys.iter().zip(&other.keys);
         for item in sort {
             let (a, b) = match item.value {
@@ -229,7 +248,7 @@ impl<'p> Sorter<'p> {
     }
 
     fn push(&mut self, keys: Vec<Value>, row: Vec<Value>) {
-        self.rows.push(SortRow { keys, row });
+        self.rows.push(SortRow::new(keys, row, self.sort));
         if self.rows.len() >= self.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
             self.sort();
             self.rows.truncate(self.keep);

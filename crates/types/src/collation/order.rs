@@ -112,6 +112,23 @@ impl Collation {
         }
     }
 
+    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in the order of these.
+    pub fn sort_key_front(self, text: &[u8]) -> u64 {
+        let mut key = Vec::new();
+        if self.weighing() != Weighing::Unicode && self.weighing() != Weighing::Binary {
+            // Eight plain characters are eight symbols, whatever follows.
+            let mut front = [0; 8];
+            let plain = text.iter().take_while(|b| is_plain(**b)).zip(&mut front);
+            let folds = !self.is_bin();
+            if plain.map(|(b, symbol)| *symbol = plain_symbol(*b, folds)).count() == 8 {
+                return u64::from_be_bytes(front);
+            }
+        }
+        self.sort_key(text, &mut key);
+        key.resize(key.len().max(8), 0);
+        u64::from_be_bytes(*key.first_chunk().expect("made so long"))
+    }
+
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
     /// key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
@@ -175,14 +192,21 @@ fn compare_weights(
     }
 }
 
-/// Appends the symbols of the printable ASCII characters, without space, that a text begins with: the whole of most texts. Answers the rest.
+/// Printable ASCII without space, and without the last one, whose symbol takes two bytes.
+fn is_plain(b: u8) -> bool {
+    (b'!'..b'~').contains(&b)
+}
+
+fn plain_symbol(b: u8, folds: bool) -> u8 {
+    if folds { b.to_ascii_uppercase() + 2 } else { b + 2 }
+}
+
+/// Appends the symbols of the plain characters that a text begins with: the whole of most texts. Answers the rest.
 fn put_plain<'a>(text: &'a [u8], folds: bool, out: &mut Vec<u8>) -> &'a [u8] {
-    // The last one's symbol would take two bytes.
-    let is_plain = |b: &&u8| (b'!'..b'~').contains(*b);
-    let (plain, rest) = text.split_at(text.iter().take_while(is_plain).count());
+    let (plain, rest) = text.split_at(text.iter().take_while(|b| is_plain(**b)).count());
     match folds {
-        true => out.extend(plain.iter().map(|b| b.to_ascii_uppercase() + 2)),
-        false => out.extend(plain.iter().map(|b| b + 2)),
+        true => out.extend(plain.iter().map(|b| plain_symbol(*b, true))),
+        false => out.extend(plain.iter().map(|b| plain_symbol(*b, false))),
     }
     rest
 }
