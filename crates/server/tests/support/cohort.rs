@@ -87,15 +87,29 @@ impl Place {
             .spawn()
             .expect("starts");
         let end = Instant::now() + PATIENCE;
-        while Conn::new(options(port)).is_err() {
+        while let Err(error) = Conn::new(options(port)) {
             if let Some(status) = child.try_wait().expect("asked") {
                 return Err(Refusal { code: status.code(), said: self.said().split_off(before) });
             }
-            assert!(Instant::now() < end, "it does not answer: {}", self.said());
+            assert!(
+                Instant::now() < end,
+                "it does not answer ({error}): {}\n{}",
+                self.said(),
+                threads_of(child.id())
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(child)
     }
+}
+
+/// What each thread of a process waits for in the kernel, one a line: for a message when it hangs.
+fn threads_of(pid: u32) -> String {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let read =
+        |at: &Path, what| std::fs::read_to_string(at.join(what)).unwrap_or_default().trim_end().to_owned();
+    let line = |at: &Path| format!("{} {} {}\n", read(at, "comm"), read(at, "wchan"), read(at, "syscall"));
+    threads.map(|thread| line(&thread.path())).collect()
 }
 
 fn options(port: u16) -> OptsBuilder {
