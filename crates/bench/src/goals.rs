@@ -7,11 +7,18 @@ use crate::results::{CaseResult, Results};
 use crate::sample::{Sample, Spread};
 
 /// Threads of the bare pipeline.
-pub const PIPELINE: [(usize, Disk); 4] =
-    [(1, Disk::FAST), (16, Disk::FAST), (64, Disk::FAST), (512, Disk::FAST)];
+pub const PIPELINE: [(usize, Disk); 6] = [
+    (1, Disk::FAST),
+    (4, Disk::FAST),
+    (16, Disk::FAST),
+    (64, Disk::FAST),
+    (256, Disk::FAST),
+    (512, Disk::FAST),
+];
 const LARGE_MIB: u32 = 1024;
 const IDLE: usize = 5000;
 const SHARED: [usize; 4] = [4, 16, 64, 128];
+const HOT: [usize; 3] = [64, 256, 512];
 /// Locks held over a flush cost as much as the flush does.
 const CONTENDED: [Disk; 3] = [Disk::REAL, Disk::SSD, Disk::HDD];
 const WRITES: [&str; 2] = ["update_index", "insert"];
@@ -25,8 +32,8 @@ pub fn cases() -> Vec<Case> {
         all.extend([1, 64].map(|clients| Case::new(workload, clients, Disk::SSD)));
     }
     all.push(real("update_index", 64).beside_idle(IDLE));
-    all.extend([64, 256, 512].map(|clients| real("hot_row", clients)));
-    all.extend([64, 512].map(|clients| Case::new("hot_row", clients, Disk::SSD)));
+    all.extend(HOT.map(|clients| real("hot_row", clients)));
+    all.extend(HOT.map(|clients| Case::new("hot_row", clients, Disk::SSD)));
     all.extend([16, 64].map(|clients| real("point_select", clients)));
     all.extend([16, 64].map(|clients| real("write_only", clients)));
     all.extend([16, 64].map(|clients| real("read_write", clients)));
@@ -43,7 +50,7 @@ pub fn cases() -> Vec<Case> {
     }
     let small = real("slap", 16);
     all.push(small);
-    all.push(Case { repeats_max: 1, ..small.beside_large(LARGE_MIB) });
+    all.push(Case { repeats_max: 3, ..small.beside_large(LARGE_MIB) });
     all
 }
 
@@ -131,7 +138,7 @@ fn against_mariadb(of: &Figures<'_>, all: &mut Vec<Goal>) {
         let what = format!("{workload}, flushes of 1.4 ms, times MariaDB");
         all.push(goal(&what, Bound::AtLeast(1.9), ratios(workload, &[1, 64], Disk::SSD)));
     }
-    let hot = ratios("hot_row", &[64, 256, 512], Disk::REAL);
+    let hot = ratios("hot_row", &HOT, Disk::REAL);
     all.push(goal("hot row, times MariaDB", Bound::AtLeast(10.0), hot));
     let select = ratios("point_select", &[16, 64], Disk::REAL);
     all.push(goal("point select, times MariaDB", Bound::AtLeast(1.2), select));
@@ -185,7 +192,7 @@ fn against_itself(of: &Figures<'_>, all: &mut Vec<Goal>) {
         Bound::AtLeast(0.95),
         single(kept),
     ));
-    let slow = [64, 512].map(|n| (label(n), by(of.rate("hot_row", n, Disk::SSD), rate("hot_row", n))));
+    let slow = HOT.map(|n| (label(n), by(of.rate("hot_row", n, Disk::SSD), rate("hot_row", n))));
     all.push(goal("hot row, flushes of 1.4 ms by the disk as it is", Bound::AtLeast(0.7), slow.to_vec()));
     let off = format!("contended, {}", RELEASE_OFF.name);
     let released = CONTENDED.map(|disk| {
