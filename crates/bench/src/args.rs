@@ -25,14 +25,14 @@ pub enum Command {
     Help,
     Demo(Demo),
     Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
-    Report { json: PathBuf, pages: Pages },
+    Report { json: Vec<PathBuf>, pages: Pages },
 }
 
 pub fn help() -> String {
     format!(
         "cohort-bench run [TABLE|WORKLOAD...] [OPTION...]   measure servers side by side
-cohort-bench report FILE [--markdown=F] [--html=F] [--docs=F]
-                                                   the tables of results kept by --json
+cohort-bench report FILE... [--markdown=F] [--html=F] [--docs=F]
+                                                   the tables of results kept by --json; of several runs: medians over all
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
 
 Options of run:
@@ -223,18 +223,21 @@ fn parse_demo(mut words: Words) -> Result<Command, String> {
 }
 
 fn parse_report(mut words: Words) -> Result<Command, String> {
-    let (mut json, mut pages) = (None, Pages::default());
+    let (mut json, mut pages) = (Vec::new(), Pages::default());
     while let Some(word) = words.next() {
         match word.as_str() {
             "--markdown" => pages.markdown = Some(words.value("--markdown")?.into()),
             "--html" => pages.html = Some(words.value("--html")?.into()),
             "--docs" => pages.docs = Some(words.value("--docs")?.into()),
             other if other.starts_with("--") => return Err(format!("unknown option '{other}' of report")),
-            _ => json = Some(word.clone().into()),
+            _ => json.push(word.clone().into()),
         }
         words.finish(&word)?;
     }
-    Ok(Command::Report { json: json.ok_or("report needs the file that --json wrote")?, pages })
+    if json.is_empty() {
+        return Err("report needs the file that --json wrote".to_owned());
+    }
+    Ok(Command::Report { json, pages })
 }
 
 #[cfg(test)]

@@ -69,13 +69,23 @@ fn obey(command: Command) -> Result<(), String> {
             show(&results, &pages)
         }
         Command::Report { json, pages } => {
-            let text = fs::read_to_string(&json).map_err(|error| format!("{}: {error}", json.display()))?;
-            let value = serde_json::from_str(&text).ok();
-            let results = value.as_ref().and_then(Results::from_json);
-            let results = results.ok_or_else(|| format!("{}: not results of a run", json.display()))?;
+            let mut runs = json.iter().map(|path| read(path));
+            let mut results = runs.next().expect("the arguments name one at least")?;
+            for (run, path) in runs.zip(&json[1..]) {
+                let pooled = results.pool(run?);
+                pooled.map_err(|why| format!("{}: not to be taken together: {why}", path.display()))?;
+            }
             show(&results, &pages)
         }
     }
+}
+
+/// What `--json` wrote.
+fn read(path: &Path) -> Result<Results, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let value = serde_json::from_str(&text).ok();
+    let results = value.as_ref().and_then(Results::from_json);
+    results.ok_or_else(|| format!("{}: not results of a run", path.display()))
 }
 
 fn show(results: &Results, pages: &Pages) -> Result<(), String> {

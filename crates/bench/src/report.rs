@@ -95,6 +95,11 @@ pub fn heading(results: &Results) -> String {
     let (machine, settings) = (&results.machine, &results.settings);
     let servers: Vec<String> =
         results.servers.iter().map(|server| format!("{} {}", server.name, server.version)).collect();
+    let repeats = match results.repeats() {
+        (0, _) => settings.repeats.to_string(),
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
     let servers = if servers.is_empty() { String::new() } else { format!("{}. ", servers.join(", ")) };
     format!(
         "{servers}{} processors, Linux {}; a bare overwrite of 4 KiB with fdatasync takes {:.0} us, \
@@ -104,7 +109,7 @@ pub fn heading(results: &Results) -> String {
         machine.kernel,
         machine.flush.bare_us,
         machine.flush.asked_us,
-        settings.repeats,
+        repeats,
         settings.seconds,
         settings.warm_seconds,
         settings.tables,

@@ -56,6 +56,15 @@ pub struct CaseResult {
     pub samples: Vec<Vec<Sample>>,
 }
 
+impl CaseResult {
+    fn is_of(&self, other: &CaseResult) -> bool {
+        let of = |case: &CaseResult| {
+            (case.workload.clone(), case.clients, case.disk.clone(), case.protocol.clone())
+        };
+        of(self) == of(other)
+    }
+}
+
 /// Resident memory of a server with default sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
@@ -118,6 +127,36 @@ impl RecoveryResult {
 }
 
 impl Results {
+    /// Adds the repetitions of another run of the same servers with the same settings, so that medians are over all of them. What is
+    /// measured once per run stays as it was.
+    pub fn pool(&mut self, other: Results) -> Result<(), String> {
+        let settings = |of: &Results| Settings { repeats: 0, ..of.settings.clone() };
+        if self.servers != other.servers || settings(self) != settings(&other) {
+            return Err("other servers or other settings".to_owned());
+        }
+        let (own, more) = (self.settings.repeats as f64, other.settings.repeats as f64);
+        let mean = |a: f64, b: f64| (a * own + b * more) / (own + more);
+        let (flush, others) = (&mut self.machine.flush, &other.machine.flush);
+        flush.bare_us = mean(flush.bare_us, others.bare_us);
+        flush.asked_us = mean(flush.asked_us, others.asked_us);
+        for case in other.cases {
+            let same = self.cases.iter_mut().find(|own| own.is_of(&case));
+            match same {
+                Some(own) => {
+                    own.samples.iter_mut().zip(case.samples).for_each(|(own, more)| own.extend(more))
+                }
+                None => self.cases.push(case),
+            }
+        }
+        Ok(())
+    }
+
+    /// The least and the most repetitions of a case on a server that ran it.
+    pub fn repeats(&self) -> (usize, usize) {
+        let counts = || self.cases.iter().flat_map(|case| &case.samples).map(Vec::len).filter(|n| *n > 0);
+        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    }
+
     pub fn to_json(&self) -> Value {
         let case = |case: &CaseResult| {
             let samples: Vec<Vec<Value>> =
@@ -296,5 +335,28 @@ mod tests {
         let read = serde_json::from_str(&text).expect("JSON");
         assert_eq!(Results::from_json(&read), Some(results));
         assert_eq!(Results::from_json(&json!({ "machine": {} })), None);
+    }
+    #[test]
+    fn runs_of_the_same_servers_are_taken_together() {
+        let case = |clients, per_second| CaseResult {
+            clients,
+            samples: vec![vec![Sample { per_second, ..Sample::default() }]],
+            ..CaseResult::default()
+        };
+        let run = |cases: Vec<CaseResult>, bare_us| Results {
+            machine: Machine { flush: FlushTimes { bare_us, asked_us: 0.0 }, ..Machine::default() },
+            settings: Settings { repeats: 1, ..Settings::default() },
+            servers: vec![ServerInfo::default()],
+            cases,
+            ..Results::default()
+        };
+        let mut all = run(vec![case(1, 10.0), case(4, 20.0)], 100.0);
+        all.pool(run(vec![case(4, 30.0), case(8, 40.0)], 200.0)).expect("the same servers");
+        let rates: Vec<Vec<f64>> =
+            all.cases.iter().map(|case| case.samples[0].iter().map(|s| s.per_second).collect()).collect();
+        assert_eq!(rates, [vec![10.0], vec![20.0, 30.0], vec![40.0]]);
+        assert_eq!((all.repeats(), all.machine.flush.bare_us), ((1, 2), 150.0));
+        let other = Results { servers: Vec::new(), ..run(Vec::new(), 100.0) };
+        assert!(all.pool(other).is_err());
     }
 }
