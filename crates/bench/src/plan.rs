@@ -207,7 +207,7 @@ pub fn agenda(
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
             GOALS => {
                 agenda.cases.extend(goals::cases());
-                agenda.pipeline.extend(goals::PIPELINE);
+                agenda.pipeline.extend(goals::PIPELINE.map(|threads| (threads, Disk::FAST)));
                 agenda.memory = true;
                 agenda.recovery = true;
                 agenda.replication = true;

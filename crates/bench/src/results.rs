@@ -58,10 +58,8 @@ pub struct CaseResult {
 
 impl CaseResult {
     fn is_of(&self, other: &CaseResult) -> bool {
-        let of = |case: &CaseResult| {
-            (case.workload.clone(), case.clients, case.disk.clone(), case.protocol.clone())
-        };
-        of(self) == of(other)
+        (&self.workload, self.clients, &self.disk, &self.protocol)
+            == (&other.workload, other.clients, &other.disk, &other.protocol)
     }
 }
 
@@ -127,8 +125,8 @@ impl RecoveryResult {
 }
 
 impl Results {
-    /// Adds the repetitions of another run of the same servers with the same settings, so that medians are over all of them. What is
-    /// measured once per run stays as it was.
+    /// Adds the repetitions of another run of the same servers with the same settings, so that medians are over all of them. The bare disk is the mean,
+    /// by repetitions; what else is measured once per run stays as it was.
     pub fn pool(&mut self, other: Results) -> Result<(), String> {
         let settings = |of: &Results| Settings { repeats: 0, ..of.settings.clone() };
         if self.servers != other.servers || settings(self) != settings(&other) {
@@ -139,6 +137,7 @@ impl Results {
         let (flush, others) = (&mut self.machine.flush, &other.machine.flush);
         flush.bare_us = mean(flush.bare_us, others.bare_us);
         flush.asked_us = mean(flush.asked_us, others.asked_us);
+        self.settings.repeats += other.settings.repeats;
         for case in other.cases {
             let same = self.cases.iter_mut().find(|own| own.is_of(&case));
             match same {
@@ -336,6 +335,7 @@ mod tests {
         assert_eq!(Results::from_json(&read), Some(results));
         assert_eq!(Results::from_json(&json!({ "machine": {} })), None);
     }
+
     #[test]
     fn runs_of_the_same_servers_are_taken_together() {
         let case = |clients, per_second| CaseResult {
@@ -356,6 +356,8 @@ mod tests {
             all.cases.iter().map(|case| case.samples[0].iter().map(|s| s.per_second).collect()).collect();
         assert_eq!(rates, [vec![10.0], vec![20.0, 30.0], vec![40.0]]);
         assert_eq!((all.repeats(), all.machine.flush.bare_us), ((1, 2), 150.0));
+        all.pool(run(Vec::new(), 300.0)).expect("the same servers");
+        assert_eq!(all.machine.flush.bare_us, 200.0, "each run counts once");
         let other = Results { servers: Vec::new(), ..run(Vec::new(), 100.0) };
         assert!(all.pool(other).is_err());
     }
