@@ -105,6 +105,10 @@ impl Collation {
     /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of another).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         self.sort_key_open(text, out);
+        self.put_end(out);
+    }
+
+    fn put_end(self, out: &mut Vec<u8>) {
         match self.weighing() {
             Weighing::Binary => out.extend_from_slice(&[0, 0]),
             Weighing::Unicode => put_symbol(uca::SPACE + 1, out),
@@ -112,19 +116,12 @@ impl Collation {
         }
     }
 
-    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in the order of these.
+    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in the order of these. Reads no more of
+    /// the text than it needs.
     pub fn sort_key_front(self, text: &[u8]) -> u64 {
-        let mut key = Vec::new();
-        if self.weighing() != Weighing::Unicode && self.weighing() != Weighing::Binary {
-            // Eight plain characters are eight symbols, whatever follows.
-            let mut front = [0; 8];
-            let plain = text.iter().take_while(|b| is_plain(**b)).zip(&mut front);
-            let folds = !self.is_bin();
-            if plain.map(|(b, symbol)| *symbol = plain_symbol(*b, folds)).count() == 8 {
-                return u64::from_be_bytes(front);
-            }
-        }
-        self.sort_key(text, &mut key);
+        let mut key = Vec::with_capacity(16);
+        self.put_key(text, 8, &mut key);
+        self.put_end(&mut key);
         key.resize(key.len().max(8), 0);
         u64::from_be_bytes(*key.first_chunk().expect("made so long"))
     }
@@ -132,25 +129,40 @@ impl Collation {
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
     /// key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
+        self.put_key(text, usize::MAX, out);
+    }
+
+    /// Appends the key without its end, or at least its first `enough` bytes.
+    fn put_key(self, text: &[u8], enough: usize, out: &mut Vec<u8>) {
+        let enough = out.len().saturating_add(enough);
         let text = match self.weighing() {
             Weighing::Binary | Weighing::Unicode => text,
-            _ => put_plain(text, !self.is_bin(), out),
+            _ => put_plain(text, !self.is_bin(), enough - out.len(), out),
         };
         match self.weighing() {
             Weighing::Binary => {
                 for &b in text {
+                    if out.len() >= enough {
+                        break;
+                    }
                     out.push(b);
                     if b == 0 {
                         out.push(0xff);
                     }
                 }
             }
-            Weighing::Unicode => put_symbols(unicode_weights(text), uca::SPACE, put_symbol, out),
+            Weighing::Unicode => put_symbols(unicode_weights(text), uca::SPACE, put_symbol, enough, out),
             // UTF-8 has no bytes above 0xf4.
             Weighing::Bytes => {
-                put_symbols(self.weights(trimmed(text)), SPACE, |s, out| out.push(s.min(0xff) as u8), out);
+                put_symbols(
+                    self.weights(trimmed(text)),
+                    SPACE,
+                    |s, out| out.push(s.min(0xff) as u8),
+                    enough,
+                    out,
+                );
             }
-            _ => put_symbols(self.weights(trimmed(text)), SPACE, put_symbol, out),
+            _ => put_symbols(self.weights(trimmed(text)), SPACE, put_symbol, enough, out),
         }
     }
 
@@ -192,34 +204,32 @@ fn compare_weights(
     }
 }
 
-/// Printable ASCII without space, and without the last one, whose symbol takes two bytes.
-fn is_plain(b: u8) -> bool {
-    (b'!'..b'~').contains(&b)
-}
-
-fn plain_symbol(b: u8, folds: bool) -> u8 {
-    if folds { b.to_ascii_uppercase() + 2 } else { b + 2 }
-}
-
-/// Appends the symbols of the plain characters that a text begins with: the whole of most texts. Answers the rest.
-fn put_plain<'a>(text: &'a [u8], folds: bool, out: &mut Vec<u8>) -> &'a [u8] {
-    let (plain, rest) = text.split_at(text.iter().take_while(|b| is_plain(**b)).count());
+/// Appends the symbols of the printable ASCII characters, without space, that a text begins with, the first `enough` of them: the whole of most texts. Answers
+/// the rest.
+fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) -> &'a [u8] {
+    // The last one's symbol would take two bytes.
+    let is_plain = |b: &&u8| (b'!'..b'~').contains(*b);
+    let (plain, rest) = text.split_at(text.iter().take(enough).take_while(is_plain).count());
     match folds {
-        true => out.extend(plain.iter().map(|b| plain_symbol(*b, true))),
-        false => out.extend(plain.iter().map(|b| plain_symbol(*b, false))),
+        true => out.extend(plain.iter().map(|b| b.to_ascii_uppercase() + 2)),
+        false => out.extend(plain.iter().map(|b| b + 2)),
     }
     rest
 }
 
-/// Appends the symbols of weights, trailing spaces left out.
+/// Appends the symbols of weights, trailing spaces left out, until `out` is `enough` bytes long.
 fn put_symbols(
     weights: impl Iterator<Item = u32>,
     space: u32,
     put: impl Fn(u32, &mut Vec<u8>),
+    enough: usize,
     out: &mut Vec<u8>,
 ) {
     let mut spaces = 0;
     for w in weights {
+        if out.len() >= enough {
+            return;
+        }
         if w == space {
             spaces += 1;
             continue;
