@@ -1,4 +1,5 @@
-//! Compiles the preloaded library (`preload/preload.rs`), which the program carries inside itself and writes out at run time.
+//! Compiles the preloaded library (`preload/preload.rs`), which the program carries inside itself and writes
+//! out at run time.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,8 +1,10 @@
-//! `cargo xtask tidy`: what the compiler does not check about the shape of the code base. Also runs as a test.
+//! `cargo xtask tidy`: what the compiler does not check about the shape of the code base. Also runs as a
+//! test.
 //!
 //! | check | rule |
 //! |---|---|
 //! | size | a source file has at most 900 lines |
+//! | width | comments are wrapped at the width of code |
 //! | walls | who may depend on whom; who may import RocksDB; who may touch files and clocks |
 //! | invariants | I1 to I8 are explained in ARCHITECTURE.md and cited in code |
 //! | records | every row of the recovery table and every stage's failpoint is named by a test |

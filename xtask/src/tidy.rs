@@ -5,9 +5,11 @@ use std::path::Path;
 use crate::source::{Source, read_all};
 
 const LINES_MAX: usize = 900;
+/// The width of code in rustfmt.toml; comments keep it too.
+const WIDTH_MAX: usize = 110;
 
-/// Crates by line of the architecture, lowest first: a crate uses only crates of earlier lines, or those of its own line that are listed
-/// behind it.
+/// Crates by line of the architecture, lowest first: a crate uses only crates of earlier lines, or those of
+/// its own line that are listed behind it.
 const LINES: &[&[&str]] = &[
     &["base"],
     &["vfs", "types", "config"],
@@ -41,6 +43,7 @@ pub fn run(root: &Path) -> Vec<String> {
     let sources = read_all(root);
     let mut findings = Vec::new();
     sizes(&sources, &mut findings);
+    widths(&sources, &mut findings);
     walls(&sources, &mut findings);
     machine(&sources, &mut findings);
     invariants(&sources, &mut findings);
@@ -55,6 +58,23 @@ fn sizes(sources: &[Source], findings: &mut Vec<String>) {
         let lines = source.text.lines().count();
         if lines > LINES_MAX && !source.text.starts_with("// Generated") {
             findings.push(format!("{}: {lines} lines, at most {LINES_MAX}: split by noun", source.path));
+        }
+    }
+}
+
+/// Comments on lines of their own are wrapped where code is. Rows of tables and drawings cannot be.
+fn widths(sources: &[Source], findings: &mut Vec<String>) {
+    for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
+        for (number, line) in source.text.lines().enumerate() {
+            let code = line.trim_start();
+            let Some(text) = ["///", "//!", "//"].iter().find_map(|mark| code.strip_prefix(mark)) else {
+                continue;
+            };
+            let is_drawn = text.contains(" | ") || text.starts_with("     ");
+            let has_blanks = text.trim().contains(' ');
+            if line.chars().count() > WIDTH_MAX && has_blanks && !is_drawn {
+                findings.push(format!("{}:{}: wrap the comment at {WIDTH_MAX}", source.path, number + 1));
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Buckets for values of any size, all of nearly the same precision: `2^SUB_BITS` of them for each power of two.
+//! Buckets for values of any size, all of nearly the same precision: `2^SUB_BITS` of them for each power of
+//! two.
 //!
 //! ```text
 //! SUB_BITS = 4

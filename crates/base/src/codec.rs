@@ -1,10 +1,10 @@
 //! Little-endian integers, length-encoded integers (the MySQL `lenenc` form) and byte strings.
 //!
-//! Reading never panics: every method answers [`Truncated`] when the input ends too early, so that a decoder of
-//! foreign bytes is a chain of `?`.
+//! Reading never panics: every method answers [`Truncated`] when the input ends too early, so that a decoder
+//! of foreign bytes is a chain of `?`.
 //!
-//! `lenenc` integer: one byte below 0xfb is the value; 0xfc + u16, 0xfd + u24, 0xfe + u64. 0xfb (NULL) and 0xff
-//! (error) are no integers.
+//! `lenenc` integer: one byte below 0xfb is the value; 0xfc + u16, 0xfd + u24, 0xfe + u64. 0xfb (NULL) and
+//! 0xff (error) are no integers.
 
 use std::fmt;
 

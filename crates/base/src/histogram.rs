@@ -1,7 +1,8 @@
 //! Counts of values in buckets of one sixteenth of their magnitude: a percentile is off by at most 6.25 %.
 //!
-//! Recording is two additions and a comparison, without a lock. Where one thread at a time records, because it holds the lock
-//! of what it measures, [`Histogram::record_alone`] does it without the processor's locked instructions.
+//! Recording is two additions and a comparison, without a lock. Where one thread at a time records, because
+//! it holds the lock of what it measures, [`Histogram::record_alone`] does it without the processor's locked
+//! instructions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +42,8 @@ impl Histogram {
         }
     }
 
-    /// Adds a value so many times while nobody else can: the caller holds a lock that everybody who records here holds.
+    /// Adds a value so many times while nobody else can: the caller holds a lock that everybody who records
+    /// here holds.
     pub fn record_alone(&self, value: u64, times: u64) {
         add_alone(&self.buckets[bucket(value)], times);
         add_alone(&self.sum, value * times);
@@ -102,7 +104,8 @@ impl HistogramSnapshot {
         self.sum.checked_div(self.count).unwrap_or(0)
     }
 
-    /// The value that the share `p` (0..=1) of all did not exceed: the upper end of its bucket; 0 without values.
+    /// The value that the share `p` (0..=1) of all did not exceed: the upper end of its bucket; 0 without
+    /// values.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = ((self.count as f64 * p).ceil() as u64).max(1);
         let mut seen = 0;

@@ -76,7 +76,8 @@ impl fmt::Display for ParseGtidError {
 impl std::error::Error for ParseGtidError {}
 
 impl Gtid {
-    /// The GTIDs of a list with commas, as positions and states are written; nothing but blanks is the empty list.
+    /// The GTIDs of a list with commas, as positions and states are written; nothing but blanks is the empty
+    /// list.
     pub fn parse_list(text: &str) -> Result<Vec<Gtid>, ParseGtidError> {
         match text.trim() {
             "" => Ok(Vec::new()),

@@ -1,6 +1,8 @@
-//! A library to be preloaded into a server: it counts the calls that flush files to the disk, and can slow them down.
+//! A library to be preloaded into a server: it counts the calls that flush files to the disk, and can slow
+//! them down.
 //!
-//! The counters lie in a file that the environment variable `COHORT_BENCH_FLUSHES` names and that both sides map: an array of 64-bit words,
+//! The counters lie in a file that the environment variable `COHORT_BENCH_FLUSHES` names and that both sides
+//! map: an array of 64-bit words,
 //!
 //! | word | written by | meaning |
 //! |---|---|---|
@@ -11,11 +13,13 @@
 //! | 4 | library | nanoseconds spent in `fsync` and `fdatasync`, waiting for the emulated disk included |
 //! | 5 | benchmark | nanoseconds that each `fsync` and `fdatasync` takes at least; 0: as long as the real disk |
 //!
-//! With word 5 set the calls go through one at a time, as on a disk that has one head: the call runs on the real disk, then sleeps for the
-//! rest of its time. The sleep asks for a timer slack of 1 ns (the kernel's default of 50 us would be added to each flush) and puts the
-//! thread's own slack back, because a server may have chosen one.
+//! With word 5 set the calls go through one at a time, as on a disk that has one head: the call runs on the
+//! real disk, then sleeps for the rest of its time. The sleep asks for a timer slack of 1 ns (the kernel's
+//! default of 50 us would be added to each flush) and puts the thread's own slack back, because a server may
+//! have chosen one.
 //!
-//! Without the variable the calls are passed through untouched. Only the standard library is used: the build script compiles this file alone.
+//! Without the variable the calls are passed through untouched. Only the standard library is used: the build
+//! script compiles this file alone.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::os::fd::IntoRawFd;
@@ -89,7 +93,8 @@ fn words() -> Option<&'static Words> {
     *MAPPED.get_or_init(|| {
         let path = std::env::var_os("COHORT_BENCH_FLUSHES")?;
         let file = std::fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
-        // SAFETY: a fresh mapping of a file that the benchmark made long enough; the descriptor stays open for good.
+        // SAFETY: a fresh mapping of a file that the benchmark made long enough; the descriptor stays open
+        // for good.
         let at = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -103,7 +108,8 @@ fn words() -> Option<&'static Words> {
         if at as isize == -1 {
             return None;
         }
-        // SAFETY: the mapping is page aligned, long enough, never unmapped, and touched by atomic operations alone.
+        // SAFETY: the mapping is page aligned, long enough, never unmapped, and touched by atomic operations
+        // alone.
         let words = unsafe { &*at.cast::<Words>() };
         words[READY].store(1, Ordering::Relaxed);
         Some(words)

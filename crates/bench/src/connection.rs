@@ -1,4 +1,5 @@
-//! A blocking connection: logs in, runs statements of the benchmark's own, prepares those of a load. A load then takes its socket.
+//! A blocking connection: logs in, runs statements of the benchmark's own, prepares those of a load. A load
+//! then takes its socket.
 
 use std::fmt;
 use std::fs::File;
@@ -183,7 +184,8 @@ impl Connection {
     }
 }
 
-/// Reads once, whatever interrupts it: with a time limit on the socket a stop and continue of this process would.
+/// Reads once, whatever interrupts it: with a time limit on the socket a stop and continue of this process
+/// would.
 pub fn read(socket: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match socket.read(buffer) {

@@ -1,6 +1,8 @@
-//! `cohort-bench demo`: starts the server, loads it with durable writes for ten seconds with live figures, and leaves it running in the foreground.
+//! `cohort-bench demo`: starts the server, loads it with durable writes for ten seconds with live figures,
+//! and leaves it running in the foreground.
 //!
-//! Everything shown comes over the wire: commits, groups and flushes are the server's own counters, so the demo shows what an operator sees.
+//! Everything shown comes over the wire: commits, groups and flushes are the server's own counters, so the
+//! demo shows what an operator sees.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

@@ -48,7 +48,8 @@ impl Disk {
 pub struct FlushTimes {
     /// Microseconds of one overwrite of 4 KiB with `fdatasync`.
     pub bare_us: f64,
-    /// The same asked for by one thread over a socket and done by another, until the answer is there: the least that a server can take.
+    /// The same asked for by one thread over a socket and done by another, until the answer is there: the
+    /// least that a server can take.
     pub asked_us: f64,
 }
 

@@ -1,13 +1,15 @@
 //! The load: clients that repeat a workload without pause, over as few threads as possible.
 //!
-//! The load shares the processor with the server it measures, so it must cost little: one thread drives all clients through epoll, and a lone
-//! client on its thread simply blocks in `read`. Replies are skipped, not decoded.
+//! The load shares the processor with the server it measures, so it must cost little: one thread drives all
+//! clients through epoll, and a lone client on its thread simply blocks in `read`. Replies are skipped, not
+//! decoded.
 //!
-//! Phases: *warm* (nothing counts), *measure*, *stop* (a client that ends its transaction starts no other; the threads end
-//! with the last one). The calling thread moves from one to the next; the driving threads look at the phase at every reply.
+//! Phases: *warm* (nothing counts), *measure*, *stop* (a client that ends its transaction starts no other;
+//! the threads end with the last one). The calling thread moves from one to the next; the driving threads
+//! look at the phase at every reply.
 //!
-//! On failure: a deadlock or lock wait timeout is what a user would retry; the client rolls back, starts over and counts
-//! it. Every other error, a lost connection or silence ends the whole load with a [`Failure`].
+//! On failure: a deadlock or lock wait timeout is what a user would retry; the client rolls back, starts over
+//! and counts it. Every other error, a lost connection or silence ends the whole load with a [`Failure`].
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -255,7 +257,8 @@ impl Driven {
         self.doing = Doing::Step(step);
         self.output.clear();
         self.client.request(plan, step, &mut self.output);
-        // A request is far smaller than an empty socket buffer: with one request under way it is always taken whole.
+        // A request is far smaller than an empty socket buffer: with one request under way it is always taken
+        // whole.
         self.socket.write_all(&self.output).map_err(lost)
     }
 

@@ -1,4 +1,5 @@
-//! Counts and slows a server's flushes from outside: the benchmark's end of `preload/preload.rs`, which draws the shared file.
+//! Counts and slows a server's flushes from outside: the benchmark's end of `preload/preload.rs`, which draws
+//! the shared file.
 
 use std::fs::{self, OpenOptions};
 use std::io;

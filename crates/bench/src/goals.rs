@@ -17,7 +17,8 @@ const HOT: [usize; 3] = [64, 256, 512];
 const CONTENDED: [Disk; 3] = [Disk::REAL, Disk::SSD, Disk::HDD];
 const WRITES: [&str; 2] = ["update_index", "insert"];
 
-/// Every case that a goal needs, each once; the large transaction last, because both servers clean up behind it.
+/// Every case that a goal needs, each once; the large transaction last, because both servers clean up behind
+/// it.
 pub fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     let real = |workload, clients| Case::new(workload, clients, Disk::REAL);

@@ -1,4 +1,5 @@
-//! The workload driver and the side-by-side benchmark; docs/benchmarks.md tells how to read and repeat its figures.
+//! The workload driver and the side-by-side benchmark; docs/benchmarks.md tells how to read and repeat its
+//! figures.
 //!
 //! Speaks the MySQL protocol to any server, and knows nothing of Cohort's other crates.
 

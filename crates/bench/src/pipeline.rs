@@ -1,4 +1,5 @@
-//! Runs the bare commit pipeline, a program of its own (`crates/commit/examples/pipeline_speed.rs`), with flushes counted and slowed like a server's.
+//! Runs the bare commit pipeline, a program of its own (`crates/commit/examples/pipeline_speed.rs`), with
+//! flushes counted and slowed like a server's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

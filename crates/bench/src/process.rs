@@ -26,7 +26,8 @@ fn ticks_per_second() -> f64 {
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
-/// User, nice, system, interrupts and stolen time out of `/proc/stat`; idle time and waiting for disks left out.
+/// User, nice, system, interrupts and stolen time out of `/proc/stat`; idle time and waiting for disks left
+/// out.
 fn busy_ticks_of(stat: &str) -> Option<u64> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = line.split_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();

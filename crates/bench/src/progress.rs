@@ -1,4 +1,5 @@
-//! One line at the bottom of a terminal: how far a run is, and what it does now. Without a terminal nothing is written.
+//! One line at the bottom of a terminal: how far a run is, and what it does now. Without a terminal nothing
+//! is written.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};

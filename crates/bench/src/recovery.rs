@@ -1,7 +1,8 @@
-//! How fast Cohort starts after a crash: it is loaded without checkpoints, killed, and asked what its recovery took.
+//! How fast Cohort starts after a crash: it is loaded without checkpoints, killed, and asked what its
+//! recovery took.
 //!
-//! The log has just been written, so it is read from the cache. Two logs: one of small transactions, where replaying is most of the work, and
-//! one of large ones, where reading is.
+//! The log has just been written, so it is read from the cache. Two logs: one of small transactions, where
+//! replaying is most of the work, and one of large ones, where reading is.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! What replicas cost a source and what they get from it: the price of one that follows, dumps from files, memory, and commits that wait
-//! for a semi-synchronous MariaDB.
+//! What replicas cost a source and what they get from it: the price of one that follows, dumps from files,
+//! memory, and commits that wait for a semi-synchronous MariaDB.
 //!
-//! Each server is measured alone. The reader of the first three is one of our own, which applies nothing: a whole replica on the same
-//! processors would be measured instead of the source. The last one is a whole MariaDB, the same for every source.
+//! Each server is measured alone. The reader of the first three is one of our own, which applies nothing: a
+//! whole replica on the same processors would be measured instead of the source. The last one is a whole
+//! MariaDB, the same for every source.
 
 use std::time::{Duration, Instant};
 
@@ -127,7 +128,8 @@ fn cost(
     Ok(())
 }
 
-/// Dumps everything from a place on, again and again: what came, in how many seconds, and the server's processor time for it.
+/// Dumps everything from a place on, again and again: what came, in how many seconds, and the server's
+/// processor time for it.
 fn read(server: &Server, place: &Place) -> Result<(Tally, f64, f64), String> {
     let processor = || process::processor_seconds(server.pid()).unwrap_or(0.0);
     let mut sum = Tally::default();

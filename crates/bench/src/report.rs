@@ -119,7 +119,8 @@ pub fn heading(results: &Results) -> String {
     )
 }
 
-/// Other programs take from both servers, but not evenly: their share says how far the figures can be trusted.
+/// Other programs take from both servers, but not evenly: their share says how far the figures can be
+/// trusted.
 fn noise(results: &Results) -> String {
     let samples: Vec<Sample> = results.cases.iter().flat_map(|case| case.samples.concat()).collect();
     Spread::of(&samples, |s| s.others_share).map_or_else(String::new, |share| {

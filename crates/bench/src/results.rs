@@ -125,8 +125,9 @@ impl RecoveryResult {
 }
 
 impl Results {
-    /// Adds the repetitions of another run of the same servers with the same settings, so that medians are over all of them. The bare disk is the mean,
-    /// by repetitions; what else is measured once per run stays as it was.
+    /// Adds the repetitions of another run of the same servers with the same settings, so that medians are
+    /// over all of them. The bare disk is the mean, by repetitions; what else is measured once per run stays
+    /// as it was.
     pub fn pool(&mut self, other: Results) -> Result<(), String> {
         let settings = |of: &Results| Settings { repeats: 0, ..of.settings.clone() };
         if self.servers != other.servers || settings(self) != settings(&other) {

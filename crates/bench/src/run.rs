@@ -1,8 +1,9 @@
 //! `cohort-bench run`: measures servers side by side.
 //!
-//! Every case is repeated; within a repetition each server has its turn while the others are stopped, and the order turns round from one
-//! repetition to the next, so that slow changes of the machine hit all alike. The first trouble with a server ends the run without results:
-//! a ratio against a server that fails means nothing.
+//! Every case is repeated; within a repetition each server has its turn while the others are stopped, and the
+//! order turns round from one repetition to the next, so that slow changes of the machine hit all alike. The
+//! first trouble with a server ends the run without results: a ratio against a server that fails means
+//! nothing.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,11 +1,12 @@
 //! Servers that the benchmark starts on throw-away data directories.
 //!
-//! Both kinds get the same disk, the same preloaded library and full durability: the binary log on, in row format, flushed with every commit
-//! group, and the engine's log likewise. Everything else is the server's default, except MariaDB's buffer pool (1 GiB, so that
-//! it reads nothing from the disk) and the limit of connections.
+//! Both kinds get the same disk, the same preloaded library and full durability: the binary log on, in row
+//! format, flushed with every commit group, and the engine's log likewise. Everything else is the server's
+//! default, except MariaDB's buffer pool (1 GiB, so that it reads nothing from the disk) and the limit of
+//! connections.
 //!
-//! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in the background does not disturb,
-//! and go on by SIGCONT. A server dies with the benchmark.
+//! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in
+//! the background does not disturb, and go on by SIGCONT. A server dies with the benchmark.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,5 +1,5 @@
-//! The little of the MySQL client protocol that a load needs, without sockets: requests are appended to a buffer, and [`ReplyReader`] finds the
-//! end of a reply without looking into its rows.
+//! The little of the MySQL client protocol that a load needs, without sockets: requests are appended to a
+//! buffer, and [`ReplyReader`] finds the end of a reply without looking into its rows.
 //!
 //! The client does not ask for CLIENT_DEPRECATE_EOF, so a result set is always
 //! `columns count, column..., EOF, row..., EOF` in both the text and the binary protocol.
@@ -60,7 +60,8 @@ pub fn command(code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + 3].copy_from_slice(&(bytes as u32).to_le_bytes()[..3]);
 }
 
-/// Whether an execution tells the types of its parameters: as real clients, only the first one of a statement does.
+/// Whether an execution tells the types of its parameters: as real clients, only the first one of a statement
+/// does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
     Send,

@@ -64,7 +64,8 @@ fn a_server_that_dies_in_the_middle_ends_the_run() {
         .spawn()
         .expect("the program starts");
     let end = Instant::now() + Duration::from_secs(60);
-    // Its tables are full once the shared file of flushes is there and the server has run for a while: then it is measured.
+    // Its tables are full once the shared file of flushes is there and the server has run for a while: then
+    // it is measured.
     let server = loop {
         if let Some(server) = children(program.id()).into_iter().find(|pid| is_server(*pid)) {
             break server;

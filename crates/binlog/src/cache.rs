@@ -2,15 +2,17 @@
 //!
 //! # Concepts
 //!
-//! - The cache holds finished events, one after the other, with headers. Their `event_len` does not count a checksum
-//!   and their `log_pos` means nothing: positions, and with them checksums, exist only when the flush group closes.
-//! - A *statement* is an optional annotation (its text), the maps of its tables, and row events. Annotation and maps
-//!   are written right before the first row, so a statement that changes nothing leaves nothing.
+//! - The cache holds finished events, one after the other, with headers. Their `event_len` does not count a
+//!   checksum and their `log_pos` means nothing: positions, and with them checksums, exist only when the
+//!   flush group closes.
+//! - A *statement* is an optional annotation (its text), the maps of its tables, and row events. Annotation
+//!   and maps are written right before the first row, so a statement that changes nothing leaves nothing.
 //! - The last row event is *open*: rows of the same kind and table are added to it until it would pass
 //!   `row_event_bytes_max`. The end of the statement marks it with STMT_END.
-//! - Replicas open the tables of a statement at its first row event. A table that appears later therefore ends the
-//!   run of row events (STMT_END) and starts another with all maps written again.
-//! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never does.
+//! - Replicas open the tables of a statement at its first row event. A table that appears later therefore
+//!   ends the run of row events (STMT_END) and starts another with all maps written again.
+//! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never
+//!   does.
 //!
 //! # States
 //!
@@ -19,8 +21,8 @@
 //!
 //! # On failure
 //!
-//! An error leaves the cache as it was before the event, or with part of the statement; the caller truncates to the
-//! statement's start.
+//! An error leaves the cache as it was before the event, or with part of the statement; the caller truncates
+//! to the statement's start.
 
 use std::fmt;
 use std::io;
@@ -168,7 +170,8 @@ impl TrxCache {
         }
     }
 
-    /// Rows whose images have at least so many bytes go into compressed events (`log_bin_compress`); None: no row does.
+    /// Rows whose images have at least so many bytes go into compressed events (`log_bin_compress`); None: no
+    /// row does.
     pub fn set_compression(&mut self, bytes_min: Option<usize>) {
         self.compress_from = bytes_min;
     }
@@ -191,8 +194,8 @@ impl TrxCache {
         self.annotate.extend_from_slice(annotate.unwrap_or_default());
     }
 
-    /// Announces a table of the running statement. All tables known to be written should be announced before the
-    /// first row; a later one is possible and ends the row events before it.
+    /// Announces a table of the running statement. All tables known to be written should be announced before
+    /// the first row; a later one is possible and ends the row events before it.
     pub fn table_map(&mut self, map: &Arc<TableMap>) {
         if !self.tables.iter().any(|table| table.map.table_id == map.table_id) {
             self.tables.push(AnnouncedTable { map: map.clone(), written: false });
@@ -258,7 +261,8 @@ impl TrxCache {
         CachePos { bytes: bytes + self.buf.len() as u64, events: events + self.buf_events }
     }
 
-    /// Forgets what came behind `pos` (rollback of a statement or to a savepoint). Ends the running statement.
+    /// Forgets what came behind `pos` (rollback of a statement or to a savepoint). Ends the running
+    /// statement.
     pub fn truncate(&mut self, pos: CachePos) -> Result<(), CacheError> {
         self.open = None;
         self.tables.clear();
@@ -288,8 +292,8 @@ impl TrxCache {
         self.spilled.as_ref().map_or(0, |s| s.event_bytes()) + self.buf.len() as u64
     }
 
-    /// Finishes the cache for `append_trx`; a spill file is durable afterwards. The cache is empty and ready for
-    /// the next transaction. After an error it holds what it held.
+    /// Finishes the cache for `append_trx`; a spill file is durable afterwards. The cache is empty and ready
+    /// for the next transaction. After an error it holds what it held.
     pub fn seal(&mut self) -> Result<Sealed, CacheError> {
         self.close_rows(rows_flags::STMT_END);
         let sealed = match &mut self.spilled {

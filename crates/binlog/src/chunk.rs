@@ -69,7 +69,8 @@ impl StreamOut {
         self.chunks.clear();
     }
 
-    /// Notes that the bytes behind `from` in `bytes` belong at `pos`; joins them to the chunk before if they follow it.
+    /// Notes that the bytes behind `from` in `bytes` belong at `pos`; joins them to the chunk before if they
+    /// follow it.
     pub(crate) fn place(&mut self, pos: BinlogPos, from: usize) {
         let len = (self.bytes.len() - from) as u64;
         match self.chunks.last_mut() {

@@ -20,7 +20,8 @@ pub enum BinlogError {
         /// The system's reason.
         source: io::Error,
     },
-    /// No space is left; the bytes are kept and written as soon as there is room. Tell the client (disk full).
+    /// No space is left; the bytes are kept and written as soon as there is room. Tell the client (disk
+    /// full).
     NoSpace {
         /// The file that could not grow.
         path: PathBuf,
@@ -69,7 +70,8 @@ pub enum BinlogError {
         /// The offset as it was given.
         offset: u64,
     },
-    /// A position that has not been handed over yet, in a materialiser without a thread. The caller's mistake.
+    /// A position that has not been handed over yet, in a materialiser without a thread. The caller's
+    /// mistake.
     NotThere {
         /// The position asked for.
         pos: BinlogPos,

@@ -2,29 +2,30 @@
 //!
 //! # Concepts
 //!
-//! - The files are an image of the stream that stands behind the log (I3): every byte here was hardened there before.
-//!   So whatever a crash takes from files that were not synced is put back from the log's chunks.
-//! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is idempotent:
-//!   bytes that are there and equal stay, others are rewritten, missing ones are appended.
-//! - A chunk at offset 0 is a file change: the file before is completed, its in-use mark cleared, and synced; then
-//!   the new one is made and entered into the index.
-//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`]; one write call then serves many commit groups.
+//! - The files are an image of the stream that stands behind the log (I3): every byte here was hardened there
+//!   before. So whatever a crash takes from files that were not synced is put back from the log's chunks.
+//! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is
+//!   idempotent: bytes that are there and equal stay, others are rewritten, missing ones are appended.
+//! - A chunk at offset 0 is a file change: the file before is completed, its in-use mark cleared, and synced;
+//!   then the new one is made and entered into the index.
+//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`]; one write call then serves many commit
+//!   groups.
 //!
 //! # States
 //!
-//! `open` (changes nothing) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`, `flush`,
-//! `sync`, purge -> `close`.
+//! `open` (changes nothing) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`,
+//! `flush`, `sync`, purge -> `close`.
 //!
 //! # Invariants
 //!
-//! - The index names a file before anything depends on it, and stops naming it before it is removed. A file that
-//!   the index does not name is an orphan: of a purge if its number is below, of a crash if it is above.
+//! - The index names a file before anything depends on it, and stops naming it before it is removed. A file
+//!   that the index does not name is an orphan: of a purge if its number is below, of a crash if it is above.
 //! - At most one file, the newest, is marked as in use, is unsynced, or ends inside a transaction.
 //!
 //! # On failure
 //!
-//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A failed
-//! sync is never repeated; [`crate::Materialiser`] then stops for good.
+//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A
+//! failed sync is never repeated; [`crate::Materialiser`] then stops for good.
 
 use std::io;
 
@@ -231,8 +232,8 @@ impl BinlogFiles {
         }
     }
 
-    /// Puts a chunk of the log into its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of the
-    /// inline chunks still to come and is moved on.
+    /// Puts a chunk of the log into its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of
+    /// the inline chunks still to come and is moved on.
     pub fn apply(&mut self, chunk: &Chunk, inline: &mut &[u8], spill: &SpillDir) -> Result<(), BinlogError> {
         match &chunk.content {
             Content::Inline => {
@@ -262,8 +263,8 @@ impl BinlogFiles {
         })
     }
 
-    /// Whether a file holds whole events from start to end of a chunk. A spill file is removed once its copy is
-    /// synced; a log that starts earlier then still names it.
+    /// Whether a file holds whole events from start to end of a chunk. A spill file is removed once its copy
+    /// is synced; a log that starts earlier then still names it.
     fn holds_events(&mut self, chunk: &Chunk, events: u64) -> Result<bool, BinlogError> {
         if self.numbers.first().is_some_and(|&first| chunk.pos.file < first) {
             return Ok(true);
@@ -288,9 +289,9 @@ impl BinlogFiles {
         Ok(there)
     }
 
-    /// Puts a piece of the stream into its place, in stream order; idempotent. A chunk at offset 0 starts a file
-    /// and closes the one before. Bytes may still be buffered afterwards. After an error nothing of this piece
-    /// counts as taken; it may be given again.
+    /// Puts a piece of the stream into its place, in stream order; idempotent. A chunk at offset 0 starts a
+    /// file and closes the one before. Bytes may still be buffered afterwards. After an error nothing of this
+    /// piece counts as taken; it may be given again.
     pub fn apply_chunk(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
         if self.numbers.first().is_some_and(|&first| pos.file < first) {
             return Ok(()); // Purged since.
@@ -428,8 +429,8 @@ impl BinlogFiles {
         self.close_current()
     }
 
-    /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the binlog,
-    /// then behind the last whole transaction), syncs, and reads what is there again.
+    /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the
+    /// binlog, then behind the last whole transaction), syncs, and reads what is there again.
     pub fn finish_recovery(
         &mut self,
         end: Option<BinlogPos>,
@@ -486,8 +487,8 @@ impl BinlogFiles {
         number.ok_or_else(|| BinlogError::UnknownFile { name: name.to_owned() })
     }
 
-    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor`, none that is pinned, and never
-    /// the last. Answers what it removed.
+    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor`, none that is
+    /// pinned, and never the last. Answers what it removed.
     pub fn purge_to(&mut self, file: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
         let pinned = self.pins.oldest().unwrap_or(u32::MAX);
         let keep_from = file.min(floor).min(pinned).min(self.numbers.last().copied().unwrap_or(0));
@@ -518,7 +519,8 @@ impl BinlogFiles {
         Ok(keep_from)
     }
 
-    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since 1970).
+    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since
+    /// 1970).
     pub fn purge_before(&mut self, time: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
         self.purge_to(self.first_closed_at(time)?, floor)
     }

@@ -1,8 +1,8 @@
-//! The GTID state of a binlog: the newest sequence number per domain and server, and which server was last in each
-//! domain.
+//! The GTID state of a binlog: the newest sequence number per domain and server, and which server was last in
+//! each domain.
 //!
-//! Written by the leader of a flush group (in the [`crate::Stream`]); `gtid_binlog_pos`, `gtid_binlog_state` and the
-//! GTID_LIST event of a new file are views of it.
+//! Written by the leader of a flush group (in the [`crate::Stream`]); `gtid_binlog_pos`, `gtid_binlog_state`
+//! and the GTID_LIST event of a new file are views of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,8 @@ impl GtidState {
             .collect()
     }
 
-    /// The newest GTID of every domain and server, the newest of a domain last: GTID_LIST, `gtid_binlog_state`.
+    /// The newest GTID of every domain and server, the newest of a domain last: GTID_LIST,
+    /// `gtid_binlog_state`.
     pub fn list(&self) -> Vec<Gtid> {
         let mut gtids = Vec::new();
         for (&domain, d) in &self.domains {

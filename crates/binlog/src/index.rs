@@ -1,7 +1,7 @@
 //! The index file: one line per binlog file, oldest first (`./binlog.000001`).
 //!
-//! It is replaced as a whole: temporary file, sync, rename, sync of the directory. Which files exist is decided by the
-//! index, not by the directory.
+//! It is replaced as a whole: temporary file, sync, rename, sync of the directory. Which files exist is
+//! decided by the index, not by the directory.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The binary log in MariaDB's format: event codecs, the transaction cache, the byte stream that positions are
-//! assigned in, the classic files behind the log, their index, reader and purge.
+//! The binary log in MariaDB's format: event codecs, the transaction cache, the byte stream that positions
+//! are assigned in, the classic files behind the log, their index, reader and purge.
 //!
 //! | module | concept |
 //! |---|---|
@@ -16,9 +16,10 @@
 //! | `statement` | [`StatementDecoder`]: the BINLOG statement |
 //! | `reader` | [`EventReader`]: events of one file, the live one too |
 //!
-//! The way of a transaction: a session fills its [`TrxCache`] and seals it (prepare). The leader of the flush group
-//! calls [`Stream::append_trx`] in CommitSeq order (order); the bytes go into the log inside commit records. After
-//! the flush (hardened) the same bytes and chunks go to the [`Materialiser`], which writes them to the files (I3).
+//! The way of a transaction: a session fills its [`TrxCache`] and seals it (prepare). The leader of the flush
+//! group calls [`Stream::append_trx`] in CommitSeq order (order); the bytes go into the log inside commit
+//! records. After the flush (hardened) the same bytes and chunks go to the [`Materialiser`], which writes
+//! them to the files (I3).
 
 mod cache;
 mod chunk;

@@ -2,18 +2,18 @@
 //!
 //! # Concepts
 //!
-//! - The log is what makes a commit durable; the files are for readers. So they are written by a lazy thread that
-//!   wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
-//! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work himself, and
-//!   there is one way of writing, with a background thread or without.
-//! - Syncs happen at file changes and at [`Materialiser::sync`] (checkpoint). What is not synced is still in the log
-//!   (I7): the caller lets the log go only up to what `sync` answered.
+//! - The log is what makes a commit durable; the files are for readers. So they are written by a lazy thread
+//!   that wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
+//! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work
+//!   himself, and there is one way of writing, with a background thread or without.
+//! - Syncs happen at file changes and at [`Materialiser::sync`] (checkpoint). What is not synced is still in
+//!   the log (I7): the caller lets the log go only up to what `sync` answered.
 //! - The spill file of a large transaction is removed after the sync that covers its copy.
 //!
 //! # Invariants
 //!
-//! - Batches are written in the order they were handed over: both the thread and the callers take them out of the
-//!   queue under the writer's lock.
+//! - Batches are written in the order they were handed over: both the thread and the callers take them out of
+//!   the queue under the writer's lock.
 //! - Only hardened bytes are handed over (I3).
 //!
 //! # Lock order
@@ -22,8 +22,8 @@
 //!
 //! # On failure
 //!
-//! No space: the rest stays queued, the status says so, the thread tries again after a pause. Any other error ends
-//! the writing for good (`Failed`); the log keeps everything, so the next start completes the files.
+//! No space: the rest stays queued, the status says so, the thread tries again after a pause. Any other error
+//! ends the writing for good (`Failed`); the log keeps everything, so the next start completes the files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -164,8 +164,8 @@ impl Materialiser {
         }
     }
 
-    /// Hands over hardened chunks, in order: to the tail at once, to the files a little later. Waits while the queue is full
-    /// (threaded only).
+    /// Hands over hardened chunks, in order: to the tail at once, to the files a little later. Waits while
+    /// the queue is full (threaded only).
     pub fn submit(&self, batch: Batch) {
         let batch = Arc::new(batch);
         self.shared.tail.push(&batch);

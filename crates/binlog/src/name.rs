@@ -11,8 +11,8 @@ pub struct BinlogName {
 }
 
 impl BinlogName {
-    /// From the option's value: a base name (`binlog`) for files in the data directory, or a path. As in MariaDB an
-    /// extension of the base name is dropped.
+    /// From the option's value: a base name (`binlog`) for files in the data directory, or a path. As in
+    /// MariaDB an extension of the base name is dropped.
     pub fn new(datadir: &Path, option: &str) -> BinlogName {
         let (dir, prefix, base) = match option.rsplit_once('/') {
             Some((dir, base)) => (datadir.join(format!("{dir}/")), format!("{dir}/"), base),

@@ -1,6 +1,7 @@
 //! Which files somebody still reads: purge leaves them (I7).
 //!
-//! A reader pins its first file before it opens it, and moves on when it is done with it: so a file that is being read is never purged.
+//! A reader pins its first file before it opens it, and moves on when it is done with it: so a file that is
+//! being read is never purged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ struct Place {
 }
 
 impl Pins {
-    /// Keeps this file and all behind it until the pin is moved or dropped. `who` is how the error log calls the reader.
+    /// Keeps this file and all behind it until the pin is moved or dropped. `who` is how the error log calls
+    /// the reader.
     pub fn pin(&self, file: u32, who: impl Into<String>) -> Pin {
         let mut held = self.shared.lock();
         let id = held.next;

@@ -1,7 +1,7 @@
 //! Reads the events of one file, of the one being written too.
 //!
-//! A reader stands between two events. What is not wholly there yet (the file is being written, or the caller's
-//! limit lies inside the event) reads as the end; asking again later goes on at the same place.
+//! A reader stands between two events. What is not wholly there yet (the file is being written, or the
+//! caller's limit lies inside the event) reads as the end; asking again later goes on at the same place.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,8 @@ pub struct EventReader {
 }
 
 impl EventReader {
-    /// Opens a file and reads its format description. The next event is then the first one, the format description.
+    /// Opens a file and reads its format description. The next event is then the first one, the format
+    /// description.
     pub fn open(fs: &SharedFs, path: &Path) -> Result<EventReader, BinlogError> {
         let file = fs.open(path, OpenMode::Read).map_err(|e| BinlogError::io("open", path, e))?;
         let mut reader = EventReader {
@@ -95,13 +96,14 @@ impl EventReader {
         self.offset = offset;
     }
 
-    /// Bytes from here on are not there yet (end of what is hardened). Without a limit it is the end of the file.
+    /// Bytes from here on are not there yet (end of what is hardened). Without a limit it is the end of the
+    /// file.
     pub fn set_limit(&mut self, offset: u64) {
         self.limit = offset;
     }
 
-    /// The next event with its checksum verified; `None` at the end or when the rest is not there yet: then asking
-    /// again later goes on at the same place.
+    /// The next event with its checksum verified; `None` at the end or when the rest is not there yet: then
+    /// asking again later goes on at the same place.
     pub fn next_event(&mut self) -> Result<Option<RawEvent>, BinlogError> {
         let offset = self.offset;
         let Some(head) = self.window(HEADER_LEN)? else { return Ok(None) };

@@ -66,8 +66,8 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
     Ok(scan)
 }
 
-/// Verifies a file that nobody writes any more: every checksum and position, and that it ends with an event. `progress` is given the bytes of each
-/// event that was read.
+/// Verifies a file that nobody writes any more: every checksum and position, and that it ends with an event.
+/// `progress` is given the bytes of each event that was read.
 pub fn verify_file(fs: &SharedFs, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), BinlogError> {
     let mut reader = EventReader::open(fs, path)?;
     while let Some(raw) = reader.next_event()? {

@@ -6,10 +6,11 @@
 //! { event without checksum | crc32 u32 } ...
 //! ```
 //!
-//! It is written while its transaction runs, synced at [`crate::TrxCache::seal`] (before `order`), named by the commit
-//! record, copied into the binlog file with positions and final checksums ([`SpillDir::copy_spilled`]), and removed
-//! once that part of the binlog file is synced (I7). Names are never used twice in the life of a directory, as long
-//! as the log may still refer to one: numbers go on behind the largest found at start.
+//! It is written while its transaction runs, synced at [`crate::TrxCache::seal`] (before `order`), named by
+//! the commit record, copied into the binlog file with positions and final checksums
+//! ([`SpillDir::copy_spilled`]), and removed once that part of the binlog file is synced (I7). Names are
+//! never used twice in the life of a directory, as long as the log may still refer to one: numbers go on
+//! behind the largest found at start.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,8 +100,8 @@ impl SpillDir {
         self.fs.exists(&self.dir.join(name))
     }
 
-    /// Hands the bytes of a spilled chunk, positions and checksums filled in, to `write` in pieces of bounded size,
-    /// in order, each with its file offset. Used by the materialiser and by recovery.
+    /// Hands the bytes of a spilled chunk, positions and checksums filled in, to `write` in pieces of bounded
+    /// size, in order, each with its file offset. Used by the materialiser and by recovery.
     pub fn copy_spilled(
         &self,
         chunk: &SpilledChunk,

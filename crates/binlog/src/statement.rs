@@ -1,7 +1,7 @@
 //! The BINLOG statement: row events in base64, as `mariadb-binlog` prints them.
 //!
-//! The text is a row of events, each encoded on its own (so padding may stand in the middle), in lines. The first
-//! BINLOG statement of a session holds a format description, which tells how the later ones are framed.
+//! The text is a row of events, each encoded on its own (so padding may stand in the middle), in lines. The
+//! first BINLOG statement of a session holds a format description, which tells how the later ones are framed.
 
 use std::fmt;
 
@@ -57,8 +57,8 @@ pub struct StatementDecoder {
 }
 
 impl StatementDecoder {
-    /// Decodes the text of a statement (or its fragments, joined). Format descriptions are taken note of and passed
-    /// over; the rest is table maps and row events, with their checksums verified.
+    /// Decodes the text of a statement (or its fragments, joined). Format descriptions are taken note of and
+    /// passed over; the rest is table maps and row events, with their checksums verified.
     pub fn decode(&mut self, text: &[u8]) -> Result<Vec<(EventHeader, Event)>, StatementError> {
         let bytes = decode_base64(text).ok_or(StatementError::Base64)?;
         let mut rest = bytes.as_slice();

@@ -2,10 +2,10 @@
 //!
 //! # Concepts
 //!
-//! - Positions are assigned when the flush group is *closed*, by its leader, in CommitSeq order (I1), because the
-//!   length of the GTID event depends on whether a commit id is present, which is known only then.
-//! - Output goes into a [`StreamOut`]: final bytes, and the chunks that say where they belong. Both travel in commit
-//!   records; the files are written from them later ([`crate::Materialiser`]).
+//! - Positions are assigned when the flush group is *closed*, by its leader, in CommitSeq order (I1), because
+//!   the length of the GTID event depends on whether a commit id is present, which is known only then.
+//! - Output goes into a [`StreamOut`]: final bytes, and the chunks that say where they belong. Both travel in
+//!   commit records; the files are written from them later ([`crate::Materialiser`]).
 //! - A file change is part of the stream: ROTATE ends the file; magic, format description (marked as in use),
 //!   GTID_LIST and BINLOG_CHECKPOINT start the next.
 //! - The body of a spilled transaction does not pass through here; only its place is noted.
@@ -85,8 +85,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts the stream at the head of a new file (a server's start makes one). Only `append_trx` and `rotate`
-    /// give out positions from here on. `now` is in seconds since 1970.
+    /// Starts the stream at the head of a new file (a server's start makes one). Only `append_trx` and
+    /// `rotate` give out positions from here on. `now` is in seconds since 1970.
     pub fn open_new(
         options: StreamOptions,
         file: u32,
@@ -118,8 +118,8 @@ impl Stream {
         body + HEAD_AND_END_BYTES_MAX
     }
 
-    /// Appends a transaction: GTID event, body, XID event if `end` is given. Bytes in final form; of a spilled body
-    /// only the place. Cannot fail (I6).
+    /// Appends a transaction: GTID event, body, XID event if `end` is given. Bytes in final form; of a
+    /// spilled body only the place. Cannot fail (I6).
     pub fn append_trx(
         &mut self,
         out: &mut StreamOut,
@@ -222,7 +222,8 @@ impl Stream {
         self.options.file_bytes_max = bytes;
     }
 
-    /// `SET GLOBAL binlog_checksum`: rotates, because the algorithm is per file; also to the same value, as in MariaDB.
+    /// `SET GLOBAL binlog_checksum`: rotates, because the algorithm is per file; also to the same value, as
+    /// in MariaDB.
     pub fn set_checksum(&mut self, checksum: Checksum, out: &mut StreamOut, now: u32) {
         let file = self.end_file(out, now);
         self.options.checksum = checksum;

@@ -5,8 +5,8 @@
 //! - A *piece* is a run of whole events at one place of one file. Its bytes are those of the batch that the
 //!   [`crate::Materialiser`] writes to the files: shared, never copied, however many readers there are.
 //! - The body of a spilled transaction is a piece without bytes: who comes to it reads the file.
-//! - A reader names the place it has reached. It gets the piece that continues there, or is told to read the files up to
-//!   a place from which the tail goes on. So it never misses a byte and never sees one twice.
+//! - A reader names the place it has reached. It gets the piece that continues there, or is told to read the
+//!   files up to a place from which the tail goes on. So it never misses a byte and never sees one twice.
 //!
 //! # Invariants
 //!
@@ -32,7 +32,8 @@ use crate::event::MAGIC;
 /// What continues the stream at a place.
 #[derive(Clone, Debug)]
 pub enum TailRead {
-    /// Whole events that start at the place asked for; or at the start of a later file, if the one asked for ends there.
+    /// Whole events that start at the place asked for; or at the start of a later file, if the one asked for
+    /// ends there.
     Events(TailPiece),
     /// The files hold what comes next, or will in a moment; behind `until` the tail goes on.
     Files {

@@ -183,7 +183,8 @@ fn a_flipped_bit_is_refused_with_file_and_offset_if_it_was_synced() {
         file.write_at(&[byte[0] ^ 0x10], at).expect("writes");
         let spill = spill_dir(&fs).expect("opens");
         let result = recover(&fs, &log, &spill);
-        // The flags of the format description are the one place where a bit may change; 0x10 is not among them.
+        // The flags of the format description are the one place where a bit may change; 0x10 is not among
+        // them.
         if at < synced {
             let Err(Stop::Binlog(err)) = result else { panic!("flipped bit at {at} was not refused") };
             let BinlogError::Corrupt { offset, .. } = &err else { panic!("{err}") };

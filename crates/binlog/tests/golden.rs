@@ -1,5 +1,5 @@
-//! Files that MariaDB 10.11 wrote: decoding and encoding gives the same bytes, and the text of SHOW BINLOG EVENTS is
-//! the same. How the files were made: `tests/data/README`.
+//! Files that MariaDB 10.11 wrote: decoding and encoding gives the same bytes, and the text of SHOW BINLOG
+//! EVENTS is the same. How the files were made: `tests/data/README`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -357,7 +357,8 @@ fn rotation_checksum_change_and_stop() {
     assert_eq!(stream.gtid_state().position_text(), format!("0-7-{}", next - 1));
 }
 
-/// Figures, not a check: `cargo test --release -p cohort-binlog --test stream speed -- --ignored --nocapture`.
+/// Figures, not a check: `cargo test --release -p cohort-binlog --test stream speed -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "prints figures"]
 fn speed_of_the_commit_path_and_of_recovery() {

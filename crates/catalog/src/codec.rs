@@ -1,5 +1,5 @@
-//! Bytes of catalog entries, the same in commit records and in the catalog file. Integers are little-endian, `string` is a
-//! `lenenc` length and UTF-8, a list is a `lenenc` count and its entries.
+//! Bytes of catalog entries, the same in commit records and in the catalog file. Integers are little-endian,
+//! `string` is a `lenenc` length and UTF-8, a list is a `lenenc` count and its entries.
 //!
 //! ```text
 //! schema    string name | u16 collation | string comment

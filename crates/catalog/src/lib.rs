@@ -1,5 +1,6 @@
-//! Schemas, tables, columns, indexes and accounts: in memory for every session, and durable as one checksummed
-//! file plus the changes that commit records carry (DDL is atomic because its change *is* its commit record, I2).
+//! Schemas, tables, columns, indexes and accounts: in memory for every session, and durable as one
+//! checksummed file plus the changes that commit records carry (DDL is atomic because its change *is* its
+//! commit record, I2).
 
 mod change;
 mod codec;

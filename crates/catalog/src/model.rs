@@ -1,5 +1,5 @@
-//! What the catalog holds. Values are immutable and shared: a statement keeps the `Arc<Catalog>` it was planned
-//! with, DDL makes a new one.
+//! What the catalog holds. Values are immutable and shared: a statement keeps the `Arc<Catalog>` it was
+//! planned with, DDL makes a new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,8 @@ pub enum IndexKind {
     Primary,
     /// No primary key was declared: key = u64 row id, big-endian; value = row.
     HiddenRowId,
-    /// UNIQUE: key = columns, value = clustered key; rows with a NULL among the columns append the clustered key to the key.
+    /// UNIQUE: key = columns, value = clustered key; rows with a NULL among the columns append the clustered
+    /// key to the key.
     Unique,
     /// KEY: key = columns + clustered key, value empty.
     Secondary,

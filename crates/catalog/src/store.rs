@@ -1,8 +1,8 @@
 //! The catalog as a participant of commits, and its file.
 //!
 //! # States
-//! `current` is what statements see; it changes at the order stage, when the commit record of a DDL statement is ordered. The file holds
-//! the catalog at the last checkpoint; recovery replays the changes since.
+//! `current` is what statements see; it changes at the order stage, when the commit record of a DDL statement
+//! is ordered. The file holds the catalog at the last checkpoint; recovery replays the changes since.
 //!
 //! # The file `catalog`, written as `catalog.new` and renamed
 //! ```text
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! # On failure
-//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the old file; the log keeps
-//! the changes.
+//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the
+//! old file; the log keeps the changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! The bare commit pipeline over the real log on the real disk, without engines, binlog and SQL.
 //!
-//! `cargo run --release -p cohort-commit --example pipeline_speed [FOLDER [SECONDS [THREADS...]]]` prints hardened transactions/s by number
-//! of threads that order transactions of 200 bytes; `./x bench pipeline` runs it with flushes of a fixed time. Threads do not wait for their transactions (deferred acknowledgement); each has at most 1,000 on the way.
+//! `cargo run --release -p cohort-commit --example pipeline_speed [FOLDER [SECONDS [THREADS...]]]` prints
+//! hardened transactions/s by number of threads that order transactions of 200 bytes; `./x bench pipeline`
+//! runs it with flushes of a fixed time. Threads do not wait for their transactions (deferred
+//! acknowledgement); each has at most 1,000 on the way.
 
 use std::path::PathBuf;
 use std::sync::Arc;

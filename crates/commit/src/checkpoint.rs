@@ -1,19 +1,22 @@
 //! Checkpoints and the background watch over space.
 //!
-//! A checkpoint holds the order stage with the log hardened (microseconds and one flush), lets every participant seal what it has
-//! (I3), goes on, waits for the participants and the binlog files to be durable, and moves the log's start. Nothing of it is on the
-//! commit path but the hold.
+//! A checkpoint holds the order stage with the log hardened (microseconds and one flush), lets every
+//! participant seal what it has (I3), goes on, waits for the participants and the binlog files to be durable,
+//! and moves the log's start. Nothing of it is on the commit path but the hold.
 //!
-//! With semi-synchronous replication the hold also waits until replicas have what is ordered, for a moment: what an engine has made durable cannot
-//! be cut off the log's end any more (recovery.rs). If that takes longer, the checkpoint is put off.
+//! With semi-synchronous replication the hold also waits until replicas have what is ordered, for a moment:
+//! what an engine has made durable cannot be cut off the log's end any more (recovery.rs). If that takes
+//! longer, the checkpoint is put off.
 //!
 //! # When
-//! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of its cap, or on request.
+//! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
+//! its cap, or on request.
 //!
 //! # Space
-//! Every tick looks at the file system: below `free_bytes_min`, or while the binlog files cannot be written, `prepare` refuses writes with a text
-//! that says so; reads go on. The same holds while there is less space than what the engines have in memory needs. A checkpoint that fails is tried
-//! again after [`RETRY`], and once there is space.
+//! Every tick looks at the file system: below `free_bytes_min`, or while the binlog files cannot be written,
+//! `prepare` refuses writes with a text that says so; reads go on. The same holds while there is less space
+//! than what the engines have in memory needs. A checkpoint that fails is tried again after [`RETRY`], and
+//! once there is space.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,7 +184,8 @@ impl Checkpointer {
             if let Some(binlog) = &env.binlog {
                 binlog_end = binlog.end.lock().position;
             }
-            // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
+            // The log holds only hardened records here: the group was hardened, BINLOG records harden
+            // themselves.
             let lsn = env.log.hardened();
             assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
             let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =

@@ -9,8 +9,9 @@
 //! | engines, catalog | at checkpoints |
 //!
 //! # On failure
-//! `prepare` refuses: the disk is (nearly) full, the log's cap is reached and no checkpoint helps, or the server stops. `order_in_sequence`
-//! refuses a sequence number that does not grow. After them nothing fails; a failed log flush calls the stop hook, which ends the process.
+//! `prepare` refuses: the disk is (nearly) full, the log's cap is reached and no checkpoint helps, or the
+//! server stops. `order_in_sequence` refuses a sequence number that does not grow. After them nothing fails;
+//! a failed log flush calls the stop hook, which ends the process.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -74,7 +75,8 @@ pub struct CoordinatorOptions {
     pub binlog: Option<BinlogSettings>,
     pub pace: PaceOptions,
     pub is_early_release: bool,
-    /// What a start after a crash does with transactions that no replica is known to have (semi-synchronous replication).
+    /// What a start after a crash does with transactions that no replica is known to have (semi-synchronous
+    /// replication).
     pub unreleased: Unreleased,
     /// A checkpoint starts when a participant has so many bytes of redo that are not durable.
     pub checkpoint_bytes: u64,
@@ -86,13 +88,15 @@ pub struct CoordinatorOptions {
     pub failpoint: Option<FailpointHook>,
 }
 
-/// Transactions at the log's end that were hardened, but held back by the gate: no client was told of them, no plain read saw them.
+/// Transactions at the log's end that were hardened, but held back by the gate: no client was told of them,
+/// no plain read saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unreleased {
     /// They are committed (I2): this server goes on as the source.
     #[default]
     Keep,
-    /// They are cut off log, binlog and engines alike: another server has become the source, without them (`init_rpl_role=SLAVE`).
+    /// They are cut off log, binlog and engines alike: another server has become the source, without them
+    /// (`init_rpl_role=SLAVE`).
     Cut,
 }
 
@@ -146,8 +150,8 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Recovers what is in the data directory and opens it for commits. `participants` are all of them, `engines` those
-    /// that read views cover. An error has changed nothing that matters.
+    /// Recovers what is in the data directory and opens it for commits. `participants` are all of them,
+    /// `engines` those that read views cover. An error has changed nothing that matters.
     pub fn open(
         world: World,
         options: CoordinatorOptions,
@@ -214,7 +218,8 @@ impl Coordinator {
             options,
         });
         if coordinator.recovered.binlog_base != base {
-            // From now on a crash recovery must find the files under this name, so the control file has to say it.
+            // From now on a crash recovery must find the files under this name, so the control file has to
+            // say it.
             coordinator.checkpoint().map_err(RecoveryError::Checkpoint)?;
         }
         if coordinator.options.has_threads {
@@ -274,13 +279,15 @@ impl Coordinator {
         assert!(self.env().gate.set(gate).is_ok(), "there is one gate");
     }
 
-    /// The gate may let groups through that it held: a replica answered, the wait timed out, or a setting changed.
+    /// The gate may let groups through that it held: a replica answered, the wait timed out, or a setting
+    /// changed.
     pub fn gate_opened(&self) {
         self.pipeline.gate_opened();
     }
 
-    /// Replicas are no longer waited for: everything hardened goes on its way. `switch_off` makes the gate's `is_on` false; before it runs, the log
-    /// says durably that nothing so far may be cut, because clients will be told.
+    /// Replicas are no longer waited for: everything hardened goes on its way. `switch_off` makes the gate's
+    /// `is_on` false; before it runs, the log says durably that nothing so far may be cut, because clients
+    /// will be told.
     pub fn release_from_replicas(&self, switch_off: impl FnOnce()) -> Result<(), CommitError> {
         let env = self.env();
         let room = self.reserve(8)?;
@@ -295,8 +302,9 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Tells the client of `seq`, which is published, although replicas are still waited for; the log must say by now that it will not be cut
-    /// ([`Coordinator::release_from_replicas`]). False if no such client is parked.
+    /// Tells the client of `seq`, which is published, although replicas are still waited for; the log must
+    /// say by now that it will not be cut ([`Coordinator::release_from_replicas`]). False if no such client
+    /// is parked.
     pub fn tell_early(&self, seq: CommitSeq) -> bool {
         self.pipeline.tell_early(seq)
     }
@@ -306,7 +314,8 @@ impl Coordinator {
         self.pipeline.acknowledged()
     }
 
-    /// The newest transaction that has its place in the order: no `Latest` read that is done has seen a later one.
+    /// The newest transaction that has its place in the order: no `Latest` read that is done has seen a later
+    /// one.
     pub fn placed(&self) -> CommitSeq {
         self.pipeline.placed()
     }
@@ -405,8 +414,8 @@ impl Coordinator {
         Ok((self.reserve(bytes)?, staged))
     }
 
-    /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while replicas are waited for, because what
-    /// an engine took in this way cannot be cut any more (recovery.rs).
+    /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while
+    /// replicas are waited for, because what an engine took in this way cannot be cut any more (recovery.rs).
     fn stage(&self, request: &CommitRequest) -> Result<Vec<Staged>, CommitError> {
         let mut staged = Vec::new();
         for (id, redo) in &request.redo {
@@ -424,7 +433,8 @@ impl Coordinator {
         if !staged.is_empty()
             && let Err(error) = self.checkpoint()
         {
-            // The engine would have to flush when it takes this in, which fails for the same reason (I6): so it is applied as others are.
+            // The engine would have to flush when it takes this in, which fails for the same reason (I6): so
+            // it is applied as others are.
             eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
             return Ok(Vec::new());
         }
@@ -469,8 +479,9 @@ impl Coordinator {
         Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
     }
 
-    /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its locks go, at once or when who is at the order stage
-    /// comes to it ([`Coordinator::await_ordered`]). Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
+    /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its
+    /// locks go, at once or when who is at the order stage comes to it ([`Coordinator::await_ordered`]).
+    /// Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
         if prepared.get().staged.is_empty() {
             return self.pipeline.order(prepared);
@@ -479,8 +490,9 @@ impl Coordinator {
         self.pipeline.order_alone(prepared).unwrap_or(CommitSeq(u64::MAX))
     }
 
-    /// The same under `gtid_strict_mode`, for a transaction with a sequence number of its own: refused unless the number is above all of its domain that were
-    /// ordered before. A refused transaction is dropped, and its locks with it: rolled back.
+    /// The same under `gtid_strict_mode`, for a transaction with a sequence number of its own: refused unless
+    /// the number is above all of its domain that were ordered before. A refused transaction is dropped, and
+    /// its locks with it: rolled back.
     pub fn order_in_sequence(&self, prepared: Prepared) -> Result<CommitSeq, CommitError> {
         let mut trx = prepared.into_inner();
         // It is applied as others are: numbers of their own are not for bulk loads.
@@ -503,12 +515,14 @@ impl Coordinator {
         self.pipeline.await_ordered(seq);
     }
 
-    /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it goes on.
+    /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it
+    /// goes on.
     pub fn lead(&self) {
         self.pipeline.lead();
     }
 
-    /// Blocks until the client of `seq` may be told, flushing itself if nobody does. For callers that cannot hold a reply back.
+    /// Blocks until the client of `seq` may be told, flushing itself if nobody does. For callers that cannot
+    /// hold a reply back.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), CommitError> {
         Ok(self.pipeline.wait_acknowledged(seq)?)
     }
@@ -518,13 +532,15 @@ impl Coordinator {
         self.pipeline.when_acknowledged(seq, wake)
     }
 
-    /// The binlog's state after the last hardened group: position, and newest GTIDs. None with the binlog off.
+    /// The binlog's state after the last hardened group: position, and newest GTIDs. None with the binlog
+    /// off.
     pub fn binlog_status(&self) -> Option<(BinlogPos, GtidState)> {
         let end = self.env().binlog.as_ref()?.end.lock().clone();
         Some((end.position, end.gtids))
     }
 
-    /// The writer of the binlog's files, with the newest bytes: what replicas are served from. None with the binlog off.
+    /// The writer of the binlog's files, with the newest bytes: what replicas are served from. None with the
+    /// binlog off.
     pub fn binlog_files(&self) -> Option<Arc<Materialiser>> {
         Some(Arc::clone(&self.env().binlog.as_ref()?.files))
     }
@@ -534,7 +550,8 @@ impl Coordinator {
         &self.spill
     }
 
-    /// The binlog's files, after everything hardened so far has been written to them. None with the binlog off.
+    /// The binlog's files, after everything hardened so far has been written to them. None with the binlog
+    /// off.
     pub fn with_binlog_files<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,
@@ -549,7 +566,8 @@ impl Coordinator {
         self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
 
-    /// `gtid_strict_mode`: whether the number is above all of its domain so far. Others may take it until it is ordered, so it is asked again then.
+    /// `gtid_strict_mode`: whether the number is above all of its domain so far. Others may take it until it
+    /// is ordered, so it is asked again then.
     pub fn check_gtid_order(&self, gtid: Gtid) -> Result<(), CommitError> {
         check_order(self.env(), gtid)
     }
@@ -585,7 +603,8 @@ impl Coordinator {
             write(&mut stream, &mut out, env.now_s());
             append_binlog_record(&env.log, room, &out);
             self.harden_now()?;
-            // With the order stage still held, so that no later group overtakes these bytes on their way to the files.
+            // With the order stage still held, so that no later group overtakes these bytes on their way to
+            // the files.
             let mut batch = Batch::default();
             add_to_batch(&mut batch, &out);
             binlog.submit(&stream, batch);
@@ -613,7 +632,8 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
-    /// The server is about to stop: statements do not wait for replicas any more. Their transactions stay where they are, and nobody is told OK.
+    /// The server is about to stop: statements do not wait for replicas any more. Their transactions stay
+    /// where they are, and nobody is told OK.
     pub fn leave_gates(&self) {
         self.pipeline.leave_gates();
     }
@@ -625,7 +645,8 @@ impl Coordinator {
         self.append_to_stream(|stream, out, now_s| stream.stop(out, now_s))
             .map_err(|_| CheckpointError::Stopped)?;
         match self.checkpoint() {
-            // What replicas have not got stays in the log alone, so that it can still be cut; the next start replays it.
+            // What replicas have not got stays in the log alone, so that it can still be cut; the next start
+            // replays it.
             Ok(()) | Err(CheckpointError::Gated) => {}
             Err(error) => return Err(error),
         }
@@ -683,7 +704,8 @@ fn open_files(
     BinlogFiles::open(world.fs.clone(), settings.name.clone(), OpenOptions { verify, synced_to })
 }
 
-/// Starts a new binlog file, as every start of a MariaDB server does; its head goes through the log like everything else.
+/// Starts a new binlog file, as every start of a MariaDB server does; its head goes through the log like
+/// everything else.
 fn start_binlog(
     world: &World,
     settings: &BinlogSettings,

@@ -8,8 +8,9 @@
 //! | `view` | written by who publishes, read by every statement |
 //!
 //! # Commit ids (I8)
-//! A group is cut into runs: a transaction that took a row lock which a member of the present run released starts the next run, and
-//! so does DDL. Runs of two and more get a commit id, the CommitSeq of their first member.
+//! A group is cut into runs: a transaction that took a row lock which a member of the present run released
+//! starts the next run, and so does DDL. Runs of two and more get a commit id, the CommitSeq of their first
+//! member.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +31,8 @@ use crate::request::{GroupKind, Trx};
 use crate::seam::CommitEnv;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of domains still fits.
+/// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of
+/// domains still fits.
 pub const ROTATION_BYTES: u64 = 64 << 10;
 
 /// Called when the log has failed: writes a message and ends the process. Tests record the call.
@@ -59,14 +61,15 @@ pub struct BinlogEnd {
     pub gtids: GtidState,
 }
 
-/// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position behind a group's last event.
+/// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position
+/// behind a group's last event.
 pub trait ReplicaGate: Send + Sync {
-    /// A group that ends with `last` and has this many logged transactions is hardened. Called in order, by the leader, before `holds` is asked about
-    /// it; must be quick.
+    /// A group that ends with `last` and has this many logged transactions is hardened. Called in order, by
+    /// the leader, before `holds` is asked about it; must be quick.
     fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64);
 
-    /// Whether groups are made to wait at all. Goes from true to false only inside of [`crate::Coordinator::release_from_replicas`], so that the
-    /// log knows of it.
+    /// Whether groups are made to wait at all. Goes from true to false only inside of
+    /// [`crate::Coordinator::release_from_replicas`], so that the log knows of it.
     fn is_on(&self) -> bool;
 
     /// Whether the group that ends here has to wait at this gate. Once it is false for a group it stays so.
@@ -90,7 +93,8 @@ pub struct ServerEnv {
     pub binlog: Option<Binlog>,
     pub gtids: Mutex<GtidState>,
     pub next_xid: AtomicU64,
-    /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both applied.
+    /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both
+    /// applied.
     pub is_early_release: AtomicBool,
     pub view: RwLock<PublishedView>,
     pub metrics: Metrics,
@@ -142,7 +146,8 @@ impl ServerEnv {
         }
     }
 
-    /// Ends of the runs that share a commit id (I8): for each transaction the first of its run, and whether the run has others.
+    /// Ends of the runs that share a commit id (I8): for each transaction the first of its run, and whether
+    /// the run has others.
     fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
         let mut ids = vec![None; group.len()];
         let mut start = 0;
@@ -193,8 +198,8 @@ impl ServerEnv {
         self.gate.get().is_some_and(|gate| gate.is_on())
     }
 
-    /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are the
-    /// materialiser's: it removes them when their copy is synced.
+    /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are
+    /// the materialiser's: it removes them when their copy is synced.
     fn keep_spilled(&self, lsn: Lsn, trx: &Trx) {
         if trx.spilled.iter().any(Option::is_some) {
             self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (lsn, file.name.clone())));
@@ -230,7 +235,8 @@ impl ServerEnv {
         self.metrics.flushed(ended_ns.saturating_sub(began_ns), size);
     }
 
-    /// The group leaves a gate; if it was held there, that was a replica's time. Answers when the next step began.
+    /// The group leaves a gate; if it was held there, that was a replica's time. Answers when the next step
+    /// began.
     fn time_gate(&self, boundary: &mut Boundary, transactions: usize) -> u64 {
         if boundary.was_held.take() {
             let now_ns = self.now_ns();
@@ -241,7 +247,8 @@ impl ServerEnv {
         boundary.since_ns
     }
 
-    /// Changes the binlog file when it is full or FLUSH BINARY LOGS wants it, if there is room for it now; else behind a later group.
+    /// Changes the binlog file when it is full or FLUSH BINARY LOGS wants it, if there is room for it now;
+    /// else behind a later group.
     fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
         let is_wanted = binlog.rotation_wanted.load(Ordering::Relaxed);
         if !is_wanted && !stream.wants_rotation() {
@@ -320,7 +327,8 @@ impl CommitEnv for ServerEnv {
     type Wakeups = Wakeups;
 
     fn order(&self, batch: &mut [Ordered<Trx>]) -> Wakeups {
-        // A panic here would leave transactions that are ordered and not applied: the process must not live on (I6).
+        // A panic here would leave transactions that are ordered and not applied: the process must not live
+        // on (I6).
         let guard = AbortOnPanic;
         let began_ns = self.now_ns();
         self.apply(batch);

@@ -9,8 +9,8 @@
 //! | steps `replica_wait`, `publish`, the counters of groups and their size | whoever lets hardened groups out, under its lock |
 //! | step `acknowledge` | whoever let groups out; the next may be at work |
 //!
-//! Where a lock keeps all others away, recording uses plain loads and stores: a transaction pays for two readings of the clock (four, when
-//! it is ordered alone) and some nanoseconds, a group for six readings.
+//! Where a lock keeps all others away, recording uses plain loads and stores: a transaction pays for two
+//! readings of the clock (four, when it is ordered alone) and some nanoseconds, a group for six readings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,8 @@ pub enum Step {
     OrderWait,
     /// Engines apply the batch, GTIDs are given, locks go. By transaction; all of a batch have the same.
     OrderWork,
-    /// Ordered, until a leader takes it: the flush under way, and what the leader waits for others. By transaction.
+    /// Ordered, until a leader takes it: the flush under way, and what the leader waits for others. By
+    /// transaction.
     Queue,
     /// The group's records go into the log buffer. By group.
     Write,
@@ -108,7 +109,8 @@ pub struct Metrics {
     pub checkpoint_failures: AtomicU64,
     /// When the last flush began, by the clock of the steps. Written by the leader.
     pub flush_began_ns: AtomicU64,
-    /// When the last flush that is over ended; before `flush_began_ns`: one is under way. Written by the leader.
+    /// When the last flush that is over ended; before `flush_began_ns`: one is under way. Written by the
+    /// leader.
     pub flush_ended_ns: AtomicU64,
     /// A flush is slow from here on; `u64::MAX`: never. Written by whoever sets `slow_flush_warning_ms`.
     pub slow_flush_ns: AtomicU64,

@@ -1,26 +1,30 @@
 //! How long a group is left open for more.
 //!
 //! # Purpose
-//! Without help, N clients settle into two half groups that take turns at the disk: while one half is flushed, the other is acknowledged and comes
-//! back, just too late. A group that stays open for a fraction of a flush, for the clients acknowledged last, gets all of them into
-//! every flush. Waiting must never cost more than it gains, so it is decided from measured times.
+//! Without help, N clients settle into two half groups that take turns at the disk: while one half is
+//! flushed, the other is acknowledged and comes back, just too late. A group that stays open for a fraction
+//! of a flush, for the clients acknowledged last, gets all of them into every flush. Waiting must never cost
+//! more than it gains, so it is decided from measured times.
 //!
 //! # The decision
-//! Known: `F` the moving flush time; `o` the members of the last acknowledged group that have not come back yet; `q` the
-//! transactions queued; `e` the time since that acknowledgement; and a histogram of how long after its acknowledgement a
-//! connection's next commit arrives. With `H(w)` the share of those still out at `e` that come back before `e + w`:
+//! Known: `F` the moving flush time; `o` the members of the last acknowledged group that have not come back
+//! yet; `q` the transactions queued; `e` the time since that acknowledgement; and a histogram of how long
+//! after its acknowledgement a connection's next commit arrives. With `H(w)` the share of those still out at
+//! `e` that come back before `e + w`:
 //!
 //! ```text
 //! gain of waiting w:  J(w) = o * F * H(w)          flushes saved, one for each that is caught
 //!                          - w * (q + o * H(F))    delay of those that wait, and of those that would have come anyway
 //! ```
 //!
-//! The group stays open for the `w <= F` with the largest `J`, if that is positive, and is closed early by who brings the last one awaited. It
-//! is looked at again when the time is up, until a whole flush time has passed in all.
+//! The group stays open for the `w <= F` with the largest `J`, if that is positive, and is closed early by
+//! who brings the last one awaited. It is looked at again when the time is up, until a whole flush time has
+//! passed in all.
 //!
 //! # Nobody sleeps
-//! An open group has no leader: whoever found that waiting pays goes back to serving clients, and those who are awaited need the processor. The group is closed
-//! by whoever brings the last transaction that is awaited (he leads), or by the [`timekeeper`](crate::timekeeper) when its time is up.
+//! An open group has no leader: whoever found that waiting pays goes back to serving clients, and those who
+//! are awaited need the processor. The group is closed by whoever brings the last transaction that is awaited
+//! (he leads), or by the [`timekeeper`](crate::timekeeper) when its time is up.
 //!
 //! ```text
 //! none --opens()--> open until t --queued() reaches `want`--> due --closed()--> none
@@ -28,14 +32,17 @@
 //! ```
 //!
 //! # Guards
-//! Nothing is measured and no group is left open while `F` is below 300 us: there a wake-up costs as much as it gains.
+//! Nothing is measured and no group is left open while `F` is below 300 us: there a wake-up costs as much as
+//! it gains.
 //!
 //! # Operator's waits
-//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, a group is open until so many are
-//! queued or so much time has passed, or somebody waits for a lock that a queued transaction still holds.
+//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, a group is
+//! open until so many are queued or so much time has passed, or somebody waits for a lock that a queued
+//! transaction still holds.
 //!
 //! # Locks
-//! `state` and `alarm` are leaf locks. [`Pace::opens`] and [`Pace::closed`] are called by who holds the leadership.
+//! `state` and `alarm` are leaf locks. [`Pace::opens`] and [`Pace::closed`] are called by who holds the
+//! leadership.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -72,12 +79,13 @@ pub struct PaceOptions {
 /// What the pace remembers of a connection.
 #[derive(Debug, Default)]
 pub struct ClientPace {
-    /// When its last commit was acknowledged; 0: never. Written by the acknowledging leader, read at the next commit.
+    /// When its last commit was acknowledged; 0: never. Written by the acknowledging leader, read at the next
+    /// commit.
     acked_ns: AtomicU64,
     /// Which group that was in.
     group: AtomicU64,
-    /// The GTID of its last transaction: sequence number (0: none yet), domain and server. Written at the order stage, read by the
-    /// connection behind it.
+    /// The GTID of its last transaction: sequence number (0: none yet), domain and server. Written at the
+    /// order stage, read by the connection behind it.
     last_seq_no: AtomicU64,
     last_origin: AtomicU64,
 }
@@ -270,7 +278,8 @@ impl Pace {
         }
     }
 
-    /// The queue has this length now: the open group is due if that is what it was left open for. Who calls this leads next.
+    /// The queue has this length now: the open group is due if that is what it was left open for. Who calls
+    /// this leads next.
     pub fn queued(&self, len: usize) {
         let until = self.open_until.load(Ordering::SeqCst);
         if until > DUE && len >= self.want.load(Ordering::SeqCst) {
@@ -373,7 +382,8 @@ impl Pace {
         }
     }
 
-    /// A look at the group: when it was opened (now, if it was not), and how long the queue was at the look before.
+    /// A look at the group: when it was opened (now, if it was not), and how long the queue was at the look
+    /// before.
     fn look(&self, now_ns: u64, queued: usize) -> (u64, Option<usize>) {
         let mut state = self.state.lock();
         let before = (self.open_until.load(Ordering::SeqCst) != NONE).then_some(state.looked_at);
@@ -394,7 +404,8 @@ impl Pace {
         }
     }
 
-    /// The timekeeper: blocks until somebody must look at a group that is open for too long. False: the pipeline ends.
+    /// The timekeeper: blocks until somebody must look at a group that is open for too long. False: the
+    /// pipeline ends.
     pub(crate) fn wait_due(&self, now_ns: &dyn Fn() -> u64) -> bool {
         let mut alarm = self.alarm.lock();
         loop {

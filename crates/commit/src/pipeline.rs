@@ -1,9 +1,9 @@
 //! The commit protocol: how transactions get their order, become durable in groups, and are let out.
 //!
 //! # Purpose
-//! One flush per group for the binlog and every engine, with an order stage that never waits for the disk. The protocol
-//! is all here; what the stages *do* to logs, engines and locks is behind [`CommitEnv`], so that the protocol runs in tests with counters and
-//! with an environment that crashes.
+//! One flush per group for the binlog and every engine, with an order stage that never waits for the disk.
+//! The protocol is all here; what the stages *do* to logs, engines and locks is behind [`CommitEnv`], so that
+//! the protocol runs in tests with counters and with an environment that crashes.
 //!
 //! # States and the function that makes each move
 //! ```text
@@ -12,47 +12,59 @@
 //! ```
 //!
 //! # Concepts
-//! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place among the arrivals.
-//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken goes on at once: the holder looks at the arrivals again after
-//!   he let go. So nobody waits for the stage but those who need its outcome ([`Pipeline::await_ordered`]).
-//! - **Asked** ([`Pipeline::order_if`]): a transaction that may follow some states only (a sequence number of its own, which must be the largest) is asked for
-//!   while `order` and `arrivals` are held, so that nobody comes between the answer and its place. It has not begun to be ordered then (I6).
+//! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place
+//!   among the arrivals.
+//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken goes on
+//!   at once: the holder looks at the arrivals again after he let go. So nobody waits for the stage but those
+//!   who need its outcome ([`Pipeline::await_ordered`]).
+//! - **Asked** ([`Pipeline::order_if`]): a transaction that may follow some states only (a sequence number of
+//!   its own, which must be the largest) is asked for while `order` and `arrivals` are held, so that nobody
+//!   comes between the answer and its place. It has not begun to be ordered then (I6).
 //! - **Queue**: ordered, not yet taken by a leader.
 //! - **Group** (flush group): what a leader takes from the queue at once, hardened by one sync.
-//! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log buffer, syncs,
-//!   lets out what may go, resigns, and then acknowledges. There is no leader while nothing is queued; a worker that ordered a transaction calls
-//!   [`Pipeline::lead`], which is a try-lock when somebody leads already. So a lone client's worker flushes inline.
-//! - **Open group**: what is queued may be left open for more (`pace.rs`). Nobody leads then: who completes the group does, or who comes
-//!   when its time is up, which the timekeeper sees to.
-//! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the read view), taken
-//!   under `order` while the queue is empty; published once the group is hardened (I5).
-//! - **Behind**: hardened groups on their way out, oldest first. Mostly they pass at once. A [`Gate`] that the environment holds shut
-//!   (semi-synchronous replication) keeps them there, unpublished or unacknowledged, while later groups go on being hardened;
-//!   whoever opens it calls [`Pipeline::gate_opened`].
+//! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log
+//!   buffer, syncs, lets out what may go, resigns, and then acknowledges. There is no leader while nothing is
+//!   queued; a worker that ordered a transaction calls [`Pipeline::lead`], which is a try-lock when somebody
+//!   leads already. So a lone client's worker flushes inline.
+//! - **Open group**: what is queued may be left open for more (`pace.rs`). Nobody leads then: who completes
+//!   the group does, or who comes when its time is up, which the timekeeper sees to.
+//! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the
+//!   read view), taken under `order` while the queue is empty; published once the group is hardened (I5).
+//! - **Behind**: hardened groups on their way out, oldest first. Mostly they pass at once. A [`Gate`] that
+//!   the environment holds shut (semi-synchronous replication) keeps them there, unpublished or
+//!   unacknowledged, while later groups go on being hardened; whoever opens it calls
+//!   [`Pipeline::gate_opened`].
 //!
-//! Positions in the binlog and LSNs are given when the group is written, not at the order stage: the GTID event is shorter without
-//! a commit id, and whether a transaction shares one is known when its group is closed. The leader goes through the group in CommitSeq order,
-//! so log order = binlog order = CommitSeq order (I1).
+//! Positions in the binlog and LSNs are given when the group is written, not at the order stage: the GTID
+//! event is shorter without a commit id, and whether a transaction shares one is known when its group is
+//! closed. The leader goes through the group in CommitSeq order, so log order = binlog order = CommitSeq
+//! order (I1).
 //!
-//! - **Alone**: a transaction too large for the order stage. Its engines have its writes ready on the side; it is ordered and hardened with the order stage held,
-//!   and then taken in at once ([`Pipeline::order_alone`]). Its locks stay until then.
+//! - **Alone**: a transaction too large for the order stage. Its engines have its writes ready on the side;
+//!   it is ordered and hardened with the order stage held, and then taken in at once
+//!   ([`Pipeline::order_alone`]). Its locks stay until then.
 //!
 //! # Invariants
-//! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes a prefix of what is
-//!   ordered; leaders exclude each other from taking to hardening (asserted in `take_group`), and put their groups behind each other in that
-//!   order; `behind` is emptied from its front only.
-//! - I4: nothing here tells a client before `acknowledged` reached him; it only grows, and only over hardened groups.
+//! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes
+//!   a prefix of what is ordered; leaders exclude each other from taking to hardening (asserted in
+//!   `take_group`), and put their groups behind each other in that order; `behind` is emptied from its front
+//!   only.
+//! - I4: nothing here tells a client before `acknowledged` reached him; it only grows, and only over hardened
+//!   groups.
 //! - I5: the boundary of a group is published after the group is hardened, never before.
-//! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good ([`CommitEnv::stop`]; the real one ends the
-//!   process): nobody waiting is told OK.
-//! - No arrival is left behind: who lets go of `order` looks at the arrivals again; who arrived before that look is ordered by him, who arrived after it finds
-//!   `order` free. He who orders leads afterwards, because those he ordered may have found nothing to lead.
-//! - No transaction is left behind: a leader that resigns, or leaves the group open, looks at the queue again *after* it let go of `leader`; who queued
-//!   before that look is taken by it, who queued after it finds `leader` free. An open group has an end, and a timekeeper.
+//! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good
+//!   ([`CommitEnv::stop`]; the real one ends the process): nobody waiting is told OK.
+//! - No arrival is left behind: who lets go of `order` looks at the arrivals again; who arrived before that
+//!   look is ordered by him, who arrived after it finds `order` free. He who orders leads afterwards, because
+//!   those he ordered may have found nothing to lead.
+//! - No transaction is left behind: a leader that resigns, or leaves the group open, looks at the queue again
+//!   *after* it let go of `leader`; who queued before that look is taken by it, who queued after it finds
+//!   `leader` free. An open group has an end, and a timekeeper.
 //!
 //! # Lock order
-//! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order` and `arrivals` are held for
-//! microseconds, never over I/O (but by [`Pipeline::hold`] and [`Pipeline::order_alone`], which harden what is ordered first).
+//! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order`
+//! and `arrivals` are held for microseconds, never over I/O (but by [`Pipeline::hold`] and
+//! [`Pipeline::order_alone`], which harden what is ordered first).
 //!
 //! # On failure
 //! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
@@ -191,7 +203,8 @@ impl<E: CommitEnv> Pipeline<E> {
         CommitSeq(self.arrived.load(Ordering::SeqCst))
     }
 
-    /// Gives the transaction its place (I1). At return it is applied in the engines, or about to be by who holds the order stage. Never waits.
+    /// Gives the transaction its place (I1). At return it is applied in the engines, or about to be by who
+    /// holds the order stage. Never waits.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
         let seq = {
@@ -228,7 +241,8 @@ impl<E: CommitEnv> Pipeline<E> {
         trx
     }
 
-    /// Orders what has arrived, unless somebody is at it. Called by who brought something, and after each time that `order` was held.
+    /// Orders what has arrived, unless somebody is at it. Called by who brought something, and after each
+    /// time that `order` was held.
     fn order_arrived(&self) {
         // Between what was done before (an arrival, letting go) and the look at the other.
         fence(Ordering::SeqCst);
@@ -242,8 +256,9 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    /// The same for a transaction that may follow some states only. `ask` looks at the state right before its place: everybody earlier is ordered, and nobody
-    /// gets a place until it has answered. A refused transaction comes back as it was, with no place (I6).
+    /// The same for a transaction that may follow some states only. `ask` looks at the state right before its
+    /// place: everybody earlier is ordered, and nobody gets a place until it has answered. A refused
+    /// transaction comes back as it was, with no place (I6).
     pub fn order_if<X>(
         &self,
         trx: Prepared<E::Trx>,
@@ -296,8 +311,9 @@ impl<E: CommitEnv> Pipeline<E> {
         Some(wakeups)
     }
 
-    /// Gives a transaction whose writes are staged its place, and hardens it before engines take them in: at return it is applied and on
-    /// its way out. The order stage is held for one flush and what the engines need.
+    /// Gives a transaction whose writes are staged its place, and hardens it before engines take them in: at
+    /// return it is applied and on its way out. The order stage is held for one flush and what the engines
+    /// need.
     pub fn order_alone(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
         self.env.reached(Point::Before(Stage::Order));
         let mut leader = self.leader.lock();
@@ -329,8 +345,9 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(seq)
     }
 
-    /// Flushes what is queued if nobody does, group after group until the queue is empty or the group is left open for more. Whoever ordered a
-    /// transaction calls this once, and so does the timekeeper when an open group's time is up; it returns at once when somebody leads.
+    /// Flushes what is queued if nobody does, group after group until the queue is empty or the group is left
+    /// open for more. Whoever ordered a transaction calls this once, and so does the timekeeper when an open
+    /// group's time is up; it returns at once when somebody leads.
     pub fn lead(&self) {
         let now_ns = || self.env.now_ns();
         while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
@@ -353,7 +370,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.ordered.load(Ordering::SeqCst).saturating_sub(taken) as usize
     }
 
-    /// Whether to leave the group open for more, because that pays (pace) or the operator asked for it (`binlog_commit_wait_*`).
+    /// Whether to leave the group open for more, because that pays (pace) or the operator asked for it
+    /// (`binlog_commit_wait_*`).
     fn opens(&self) -> bool {
         let is_waited_for = || {
             let is_waited_for = self.env.is_waited_for(&self.order.lock());
@@ -421,7 +439,8 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Publishes the hardened groups that no gate holds, oldest first, and answers the transactions to be acknowledged.
+    /// Publishes the hardened groups that no gate holds, oldest first, and answers the transactions to be
+    /// acknowledged.
     fn let_out(&self) -> Vec<Hardened<E::Trx>> {
         let mut done = Vec::new();
         let mut behind = self.behind.lock();
@@ -485,8 +504,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.reached(Point::After(Stage::Acknowledge));
     }
 
-    /// Has `wake` told when the client of `seq` may be told. False: it is already, and nothing is told. After [`Pipeline::stop`] nothing is told
-    /// any more.
+    /// Has `wake` told when the client of `seq` may be told. False: it is already, and nothing is told. After
+    /// [`Pipeline::stop`] nothing is told any more.
     pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         let mut waiting = self.waiting.lock();
         if self.acknowledged() >= seq {
@@ -496,7 +515,8 @@ impl<E: CommitEnv> Pipeline<E> {
         true
     }
 
-    /// Tells those who are parked for `seq`, whose group is published and held at the last gate. False if there is nobody.
+    /// Tells those who are parked for `seq`, whose group is published and held at the last gate. False if
+    /// there is nobody.
     pub fn tell_early(&self, seq: CommitSeq) -> bool {
         let early: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
@@ -517,7 +537,8 @@ impl<E: CommitEnv> Pipeline<E> {
             let mut waiting = self.waiting.lock();
             let mut due = self.acknowledged() >= seq;
             if !due && !self.is_stopped() {
-                // Someone else leads and will notify; the time limit only covers a leader that resigned in between.
+                // Someone else leads and will notify; the time limit only covers a leader that resigned in
+                // between.
                 self.progress.wait_for(&mut waiting, std::time::Duration::from_millis(1));
                 due = self.acknowledged() >= seq;
             }
@@ -537,7 +558,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.leaves_gates.store(true, Ordering::SeqCst);
     }
 
-    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and what belongs to no transaction.
+    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and what
+    /// belongs to no transaction.
     pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
         let leader = self.leader.lock();
         if self.is_stopped() {

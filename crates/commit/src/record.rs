@@ -184,7 +184,8 @@ mod tests {
         }
     }
 
-    /// A record's checksum says that it is whole, not that we wrote it: whatever it holds gives a record or an error.
+    /// A record's checksum says that it is whole, not that we wrote it: whatever it holds gives a record or
+    /// an error.
     #[test]
     fn any_payload_is_decoded_or_refused() {
         const SEED: u64 = 22;

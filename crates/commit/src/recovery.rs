@@ -15,9 +15,9 @@
 //! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
 //! | [`Row::SpillLost`] | a reference to a spill file | no such file, or not the one | file removed by hand | refuse |
 //!
-//! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog files may have got
-//! bytes that the log holds for them). Bad checksums inside the log, the engines and the binlog files are
-//! found by their owners and refused there.
+//! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog
+//! files may have got bytes that the log holds for them). Bad checksums inside the log, the engines and the
+//! binlog files are found by their owners and refused there.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -125,7 +125,8 @@ pub struct Recovered {
     pub log_bytes: u64,
     /// Nanoseconds from opening the log to the end of its last record.
     pub ns: u64,
-    /// The log's control file and where in it a copy of its contents starts that was torn or damaged: mended from the other copy.
+    /// The log's control file and where in it a copy of its contents starts that was torn or damaged: mended
+    /// from the other copy.
     pub mended_copy: Option<(PathBuf, u64)>,
 }
 
@@ -197,8 +198,9 @@ pub fn recover(
     })
 }
 
-/// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log knows, and ends the log before it. What the log
-/// does not know any more about the last moments is cut too; a replica has it. Answers how many transactions are cut.
+/// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log
+/// knows, and ends the log before it. What the log does not know any more about the last moments is cut too;
+/// a replica has it. Answers how many transactions are cut.
 fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Result<u64, RecoveryError> {
     let mut released = from;
     // What a checkpoint made durable had passed the gate.

@@ -1,5 +1,5 @@
-//! Replay beside the reading of the log: one thread gives the redo to the participants, in batches and in log order, while the recovery pass
-//! reads on and completes the binlog files.
+//! Replay beside the reading of the log: one thread gives the redo to the participants, in batches and in log
+//! order, while the recovery pass reads on and completes the binlog files.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

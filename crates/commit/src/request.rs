@@ -55,9 +55,11 @@ pub struct CommitRequest {
     pub redo: Vec<(ParticipantId, Redo)>,
     /// None with the binlog off, `sql_log_bin=0`, or nothing to log.
     pub binlog: Option<BinlogPart>,
-    /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks at publish.
+    /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks
+    /// at publish.
     pub locks: LockOwner,
-    /// The connection's memory for the pace of groups; one per session, none for the server's own transactions.
+    /// The connection's memory for the pace of groups; one per session, none for the server's own
+    /// transactions.
     pub client: Option<Arc<ClientPace>>,
 }
 
@@ -89,6 +91,6 @@ pub struct Trx {
     pub(crate) since_ns: u64,
 }
 
-/// A request that nothing can stop any more: room in the log is reserved, what was spilled is durable (I6). Dropping it gives
-/// the room back; it was not ordered.
+/// A request that nothing can stop any more: room in the log is reserved, what was spilled is durable (I6).
+/// Dropping it gives the room back; it was not ordered.
 pub type Prepared = stage::Prepared<Trx>;

@@ -1,4 +1,5 @@
-//! The seams of the pipeline: what the stages do ([`CommitEnv`]), and who is told when a transaction is through ([`Wake`]).
+//! The seams of the pipeline: what the stages do ([`CommitEnv`]), and who is told when a transaction is
+//! through ([`Wake`]).
 
 use std::sync::Arc;
 
@@ -19,16 +20,19 @@ pub trait CommitEnv: Send + Sync {
     /// Who was given a lock at the order stage; woken when it is dropped, with the order stage free again.
     type Wakeups;
 
-    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once; must not fail or block.
+    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once;
+    /// must not fail or block.
     fn order(&self, batch: &mut [Ordered<Self::Trx>]) -> Self::Wakeups;
 
-    /// Order stage is held, the transaction is hardened: engines take in what they have ready on the side, its locks go. Must not fail.
+    /// Order stage is held, the transaction is hardened: engines take in what they have ready on the side,
+    /// its locks go. Must not fail.
     fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) -> Self::Wakeups;
 
     /// Order stage is held and everything ordered is in the group that ends with `last`.
     fn boundary(&self, last: CommitSeq) -> Self::Boundary;
 
-    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail (room was reserved).
+    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail
+    /// (room was reserved).
     fn write(&self, group: &mut [Ordered<Self::Trx>]);
 
     /// The leader makes all that was written durable: one sync.
@@ -39,7 +43,8 @@ pub trait CommitEnv: Send + Sync {
         let _ = (group, boundary);
     }
 
-    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at [`Pipeline::gate_opened`].
+    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at
+    /// [`Pipeline::gate_opened`].
     fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
         let _ = (gate, boundary);
         false
@@ -87,7 +92,8 @@ pub trait CommitEnv: Send + Sync {
     }
 }
 
-/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the pipeline's waiting.
+/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the
+/// pipeline's waiting.
 pub trait Wake: Send + Sync {
     /// The transaction, and everything before it, is hardened, published, and held by no gate.
     fn acknowledged(self: Arc<Self>);

@@ -1,7 +1,9 @@
-//! The timekeeper: a thread that closes groups which were left open (`pace.rs`) and whose last members did not come in time.
+//! The timekeeper: a thread that closes groups which were left open (`pace.rs`) and whose last members did
+//! not come in time.
 //!
-//! It sleeps while no group is open, and never while one is out of time: [`Pace::wait_due`](crate::Pace) answers then, and it leads like anybody else.
-//! Without it (tests) a group that is out of time is closed by the next one who orders or waits.
+//! It sleeps while no group is open, and never while one is out of time: [`Pace::wait_due`](crate::Pace)
+//! answers then, and it leads like anybody else. Without it (tests) a group that is out of time is closed by
+//! the next one who orders or waits.
 
 use std::sync::Arc;
 

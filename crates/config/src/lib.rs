@@ -11,8 +11,8 @@
 //! | `manual` | manual page and sample file |
 //! | `status` | [`Status`]: counters of SHOW STATUS |
 //!
-//! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file and the
-//! manual page are all made from it.
+//! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file
+//! and the manual page are all made from it.
 
 mod manual;
 mod option_file;

@@ -7,8 +7,8 @@
 //! !include FILE        !includedir DIRECTORY   (its *.cnf, by name)
 //! ```
 //!
-//! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Without options of its own the server
-//! reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, those that exist.
+//! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Without options of its own the
+//! server reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, those that exist.
 
 use std::fmt;
 use std::fs;

@@ -14,7 +14,8 @@ use crate::value::{Misfit, Raw, VarValue};
 pub enum StartupRequest {
     /// To serve.
     Run(Box<Options>),
-    /// To print a text and end: --version, --help, --print-defaults, --print-configuration-docs, --print-sample-file.
+    /// To print a text and end: --version, --help, --print-defaults, --print-configuration-docs,
+    /// --print-sample-file.
     Print(String),
 }
 

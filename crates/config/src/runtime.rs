@@ -1,8 +1,8 @@
 //! The values in force.
 //!
-//! [`Globals`] belongs to the server; numbers are read with one atomic load. A session starts with the global values
-//! of that moment: it shares one block of them with all other sessions until it sets something itself, so a
-//! connection costs one reference count and its first SET one copy of about a KiB.
+//! [`Globals`] belongs to the server; numbers are read with one atomic load. A session starts with the global
+//! values of that moment: it shares one block of them with all other sessions until it sets something itself,
+//! so a connection costs one reference count and its first SET one copy of about a KiB.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -305,7 +305,8 @@ impl Globals {
         Ok(())
     }
 
-    /// A value the server itself found out or that the command line gave; ignores who may set it and the bounds.
+    /// A value the server itself found out or that the command line gave; ignores who may set it and the
+    /// bounds.
     pub fn put(&self, id: VarId, value: &VarValue) {
         let raw = match (id.setting().kind, value) {
             // A fact may lie outside of what SET accepts.
@@ -553,8 +554,8 @@ pub(crate) fn option_text(id: VarId, text: &str) -> Result<String, SetError> {
     charset_name(id, &VarValue::text(text)).map(|value| value.to_string())
 }
 
-/// A character set brings its default collation along, a collation its character set; of two names for one thing each sets the
-/// other.
+/// A character set brings its default collation along, a collation its character set; of two names for one
+/// thing each sets the other.
 pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     use VarId::*;
     let collation = |target| {

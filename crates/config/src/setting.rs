@@ -110,8 +110,8 @@ pub struct Setting {
     pub no_effect: Option<&'static str>,
     /// Another name of this setting: values are those of the other.
     pub alias_of: Option<VarId>,
-    /// The value comes from the session's or server's state at the moment it is read; what is stored is only the answer
-    /// when nobody computes it.
+    /// The value comes from the session's or server's state at the moment it is read; what is stored is only
+    /// the answer when nobody computes it.
     pub computed: bool,
     /// Not in SHOW VARIABLES: an option only.
     pub hidden: bool,

@@ -1,5 +1,5 @@
-//! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named in the
-//! text.
+//! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
+//! in the text.
 
 use crate::setting::{Kind, Setting};
 
@@ -134,7 +134,8 @@ const REPLICA: &str = "this server is not a replica yet";
 const LOG_FILES: &str = "statements are not logged to a file yet";
 
 settings! {
-    // --- The durable commit path ------------------------------------------------------------------------------
+    // --- The durable commit path
+    // ------------------------------------------------------------------------------
     SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32))
         .doc("1: a commit is answered after it is on disk. MariaDB's default is 0.").no_effect("every commit is answered after it is on disk, as with 1");
     FlushLogAtTrxCommit = Setting::global("flush_log_at_trx_commit", num(1, 0, 3))
@@ -156,7 +157,8 @@ settings! {
     BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX))
         .doc("The longest wait of binlog_commit_wait_count.").unit("microseconds");
 
-    // --- Binary log -------------------------------------------------------------------------------------------
+    // --- Binary log
+    // -------------------------------------------------------------------------------------------
     LogBin = Setting::fact("log_bin", flag(true)).doc("Whether there is a binary log. The options are --log-bin[=NAME] and --skip-log-bin; on by default, other than in MariaDB.")
         .may_lose_data("without it there is no point-in-time recovery: when the disk is lost, so is all that was changed since the last backup");
     LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
@@ -192,7 +194,8 @@ settings! {
     EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
     ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).doc("KiB per second a replica reads.");
 
-    // --- Replication identity and GTIDs -----------------------------------------------------------------------
+    // --- Replication identity and GTIDs
+    // -----------------------------------------------------------------------
     ServerId = Setting::both("server_id", num(1, 1, U32)).doc("Number of this server in replication; stands in every event.");
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
     GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
@@ -228,7 +231,8 @@ settings! {
     SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.");
     PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.").no_effect("the output of mariadb-binlog is taken from every session");
 
-    // --- Storage ----------------------------------------------------------------------------------------------
+    // --- Storage
+    // ----------------------------------------------------------------------------------------------
     DefaultStorageEngine = Setting::both("default_storage_engine", text("ROCKSDB")).doc("Engine of CREATE TABLE without ENGINE. MariaDB's default is InnoDB.");
     StorageEngine = Setting::both("storage_engine", text("ROCKSDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
@@ -298,7 +302,8 @@ settings! {
     TransactionPreallocSize = Setting::both("transaction_prealloc_size", num(4096, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory of a transaction.").unit("bytes");
     PerformanceSchema = Setting::inert("performance_schema", flag(false), "there is no performance schema").read_only().doc("Collect the performance schema.");
 
-    // --- SQL --------------------------------------------------------------------------------------------------
+    // --- SQL
+    // --------------------------------------------------------------------------------------------------
     SqlMode = Setting::both("sql_mode", set(SQL_MODE_DEFAULT, SQL_MODES)).doc("How strict and in which dialect statements are read.");
     OldMode = Setting::both("old_mode", set(8, &["NO_DUP_KEY_WARNINGS_WITH_IGNORE", "NO_PROGRESS_INFO", "ZERO_DATE_TIME_CAST", "UTF8_IS_UTF8MB3", "IGNORE_INDEX_ONLY_FOR_JOIN", "COMPAT_5_1_CHECKSUM"])).doc("Behaviour of older versions.").no_effect("as with the default");
     SqlNotes = Setting::both("sql_notes", flag(true)).no_option().doc("Notes count as warnings.");
@@ -397,7 +402,8 @@ settings! {
     LogWarnings = Setting::both("log_warnings", num(2, 0, U32)).doc("How much the error log holds.").no_effect("the error log is short");
     ProgressReportTime = Setting::both("progress_report_time", num(5, 0, U32)).no_effect("progress is in SHOW PROCESSLIST").doc("Seconds between progress reports to the client.").unit("seconds");
 
-    // --- Connections ------------------------------------------------------------------------------------------
+    // --- Connections
+    // ------------------------------------------------------------------------------------------
     Port = Setting::global("port", num(3306, 0, 65_535)).read_only().doc("TCP port.");
     BindAddress = Setting::global("bind_address", Kind::Text { default: None }).read_only().doc("Addresses to listen on, separated by commas; unset or * is all.");
     MetricsPort = Setting::global("metrics_port", num(0, 0, 65_535)).read_only()
@@ -455,7 +461,8 @@ settings! {
     ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");
     ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
 
-    // --- Files and process ------------------------------------------------------------------------------------
+    // --- Files and process
+    // ------------------------------------------------------------------------------------
     Datadir = Setting::global("datadir", path("/var/lib/cohort/")).read_only().doc("Data directory.");
     Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.").no_effect("nothing is read from there");
     Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files.").no_effect("nothing is written there");

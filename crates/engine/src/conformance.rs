@@ -1,7 +1,7 @@
 //! What every engine must do, as one suite. An engine's own tests call [`run`] with a way to make it.
 //!
-//! The suite plays the coordinator's part: it orders transactions one after the other, takes views at the order stage and
-//! checkpoints there.
+//! The suite plays the coordinator's part: it orders transactions one after the other, takes views at the
+//! order stage and checkpoints there.
 
 use std::sync::Arc;
 
@@ -188,7 +188,8 @@ fn checkpoint_and_replay(harness: &dyn Harness) {
     let engine = harness.open();
     assert_eq!(engine.durable_lsn(), Lsn(100));
     let reader = engine.begin();
-    // An orderly close may have written more than the checkpoint; replay from the durable LSN or earlier must mend both.
+    // An orderly close may have written more than the checkpoint; replay from the durable LSN or earlier must
+    // mend both.
     let found = scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0;
     assert!(["a=2 b=1", "a=3 b=1 c=3"].contains(&found.as_str()), "{found}");
     for redo in &log {

@@ -1,7 +1,7 @@
 //! Two engines that do everything twice and must agree: the reference engine beside the one under test.
 //!
-//! Redo holds both halves (`u32 length of the first | first | second`). A read that differs is a bug in one of the two and panics with what each
-//! answered.
+//! Redo holds both halves (`u32 length of the first | first | second`). A read that differs is a bug in one
+//! of the two and panics with what each answered.
 
 use std::any::Any;
 use std::sync::Arc;

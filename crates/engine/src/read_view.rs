@@ -12,8 +12,8 @@ pub trait EngineSnapshot: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// All transactions up to one published CommitSeq, over every engine (I5). Shared by all who start in the same
-/// interval between two flush groups.
+/// All transactions up to one published CommitSeq, over every engine (I5). Shared by all who start in the
+/// same interval between two flush groups.
 #[derive(Clone)]
 pub struct ReadView {
     seq: CommitSeq,

@@ -1,9 +1,9 @@
-//! The reference engine: every version of every key in one sorted map. It is the contract in its simplest form; the
-//! crash explorer and the mirror compare others with it.
+//! The reference engine: every version of every key in one sorted map. It is the contract in its simplest
+//! form; the crash explorer and the mirror compare others with it.
 //!
 //! # States
-//! A key's versions are kept oldest first with the CommitSeq that wrote them. A snapshot is a CommitSeq; versions that
-//! no live snapshot can see are dropped when their key is written again.
+//! A key's versions are kept oldest first with the CommitSeq that wrote them. A snapshot is a CommitSeq;
+//! versions that no live snapshot can see are dropped when their key is written again.
 //!
 //! # Durability
 //! A checkpoint writes all newest versions into `reference.checkpoint`:
@@ -16,12 +16,12 @@
 //! ..  4  CRC-32C of all before
 //! ```
 //!
-//! A bulk load is in no commit record: until the next checkpoint it lies in a file `load.NUMBER` (redo bytes, CRC-32C),
-//! durable before the load is finished. A file that does not pass its checksum was cut off by a crash: nobody refers to
-//! what it was to hold.
+//! A bulk load is in no commit record: until the next checkpoint it lies in a file `load.NUMBER` (redo bytes,
+//! CRC-32C), durable before the load is finished. A file that does not pass its checksum was cut off by a
+//! crash: nobody refers to what it was to hold.
 //!
-//! Redo, the same in commit records: per write `u32 length of full key | full key | u8 1 put, 0 delete | u32 length of
-//! value | value`.
+//! Redo, the same in commit records: per write `u32 length of full key | full key | u8 1 put, 0 delete | u32
+//! length of value | value`.
 //!
 //! # Lock order
 //! `store` before `live`. Neither is held across I/O.

@@ -32,7 +32,8 @@ use crate::read_view::{EngineSnapshot, ReadView};
 pub enum ReadAt<'a> {
     /// A published state: plain reads (I5).
     View(&'a ReadView),
-    /// The newest ordered state: locking reads and writes, under the row's lock, and unlocked searches for the rows to lock.
+    /// The newest ordered state: locking reads and writes, under the row's lock, and unlocked searches for
+    /// the rows to lock.
     Latest,
 }
 
@@ -121,7 +122,8 @@ pub struct Redo {
 /// What went wrong in an engine, by what the caller must do.
 #[derive(Debug)]
 pub enum EngineError {
-    /// A file could not be read or written: the statement fails with the text; retrying may help when space is back.
+    /// A file could not be read or written: the statement fails with the text; retrying may help when space
+    /// is back.
     Io(io::Error),
     /// A page, file or key does not decode: the statement fails and a person must look.
     Corrupt(String),
@@ -153,23 +155,27 @@ pub struct IndexStats {
     pub bytes: u64,
 }
 
-/// Who has redo in commit records: every engine, and the catalog. The commit coordinator knows participants only by this.
+/// Who has redo in commit records: every engine, and the catalog. The commit coordinator knows participants
+/// only by this.
 pub trait Participant: Send + Sync {
     /// As it stands in commit records.
     fn id(&self) -> ParticipantId;
 
-    /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the last one's
-    /// position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on aborts the process.
+    /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the
+    /// last one's position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on
+    /// aborts the process.
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]);
 
-    /// Makes redo that is too large for the order stage ready to be taken in by one step. None: it is applied like any other.
+    /// Makes redo that is too large for the order stage ready to be taken in by one step. None: it is applied
+    /// like any other.
     fn stage(&self, redo: &Redo) -> Result<Option<Box<dyn StagedRedo>>, EngineError> {
         let _ = redo;
         Ok(None)
     }
 
-    /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to `lsn` and holds nothing
-    /// beyond: so whatever is written now is hardened (I3). Must be quick; the work is in [`CheckpointTask::finish`].
+    /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to
+    /// `lsn` and holds nothing beyond: so whatever is written now is hardened (I3). Must be quick; the work
+    /// is in [`CheckpointTask::finish`].
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError>;
 
     /// The LSN given to the last checkpoint that is durable: replay starts here at the latest.
@@ -178,14 +184,15 @@ pub trait Participant: Send + Sync {
     /// Bytes of redo that are applied and not durable yet: when this grows too large the checkpointer acts.
     fn unflushed_bytes(&self) -> u64;
 
-    /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by one thread at a time.
+    /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by
+    /// one thread at a time.
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
 }
 
 /// Redo that waits beside the data to be taken in at once. Dropped without that, nothing of it stays.
 pub trait StagedRedo: Send {
-    /// Takes it in: what [`Participant::commit_ordered`] does, in time that does not grow with its size. The order stage is held, and all that
-    /// is ordered, this included, is hardened. It must not fail (I6).
+    /// Takes it in: what [`Participant::commit_ordered`] does, in time that does not grow with its size. The
+    /// order stage is held, and all that is ordered, this included, is hardened. It must not fail (I6).
     fn apply(self: Box<Self>);
 }
 
@@ -200,10 +207,12 @@ pub trait Engine: Participant {
     /// The state right now, which is the state after the last ordered transaction; the order stage is held.
     fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
 
-    /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any transaction.
+    /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any
+    /// transaction.
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;
 
-    /// Frees key spaces that no catalog entry names any more. A read view may still see them; nobody reads them.
+    /// Frees key spaces that no catalog entry names any more. A read view may still see them; nobody reads
+    /// them.
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError>;
 
     /// All key spaces that hold anything: at start those that the catalog does not know are dropped.
@@ -222,7 +231,8 @@ pub trait CheckpointTask: Send {
     fn finish(self: Box<Self>) -> Result<(), EngineError>;
 }
 
-/// Keys and values in ascending order for a key space of its own. Durable after `finish`; dropped without it, nothing stays.
+/// Keys and values in ascending order for a key space of its own. Durable after `finish`; dropped without it,
+/// nothing stays.
 pub trait BulkLoad: Send {
     /// Adds an entry; keys must ascend strictly.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
@@ -241,9 +251,9 @@ pub trait EngineTrx: Send {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError>;
 
-    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward). True if
-    /// the range may hold more: continue with a range cut at the last key returned. Two calls at `Latest` may see
-    /// different states.
+    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
+    /// True if the range may hold more: continue with a range cut at the last key returned. Two calls at
+    /// `Latest` may see different states.
     fn scan(
         &self,
         at: ReadAt<'_>,
@@ -269,6 +279,7 @@ pub trait EngineTrx: Send {
     /// Whether nothing has been written.
     fn is_read_only(&self) -> bool;
 
-    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may follow.
+    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
+    /// follow.
     fn prepare(&mut self) -> Result<Redo, EngineError>;
 }

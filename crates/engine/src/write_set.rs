@@ -1,12 +1,13 @@
-//! A transaction's private writes, in key order, merged into its reads. Engines that do not update in place share it.
+//! A transaction's private writes, in key order, merged into its reads. Engines that do not update in place
+//! share it.
 //!
-//! Keys of all key spaces lie in one map as *full keys*: the index id, big-endian, then the key. So the map's order is
-//! (index, key) and a full key is what a log-structured engine stores.
+//! Keys of all key spaces lie in one map as *full keys*: the index id, big-endian, then the key. So the map's
+//! order is (index, key) and a full key is what a log-structured engine stores.
 //!
 //! # Savepoints
-//! An undo entry (key and what the set held for it before) is recorded per write once a savepoint was taken in a
-//! non-empty set. A savepoint of the empty set needs none: rolling back to it empties the set. So the usual
-//! transaction of one statement records nothing.
+//! An undo entry (key and what the set held for it before) is recorded per write once a savepoint was taken
+//! in a non-empty set. A savepoint of the empty set needs none: rolling back to it empties the set. So the
+//! usual transaction of one statement records nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -125,8 +126,8 @@ impl WriteSet {
         }
     }
 
-    /// Appends up to `limit` entries of `range` to `batch`: what `base` yields, overlaid with this set. `base` yields
-    /// full keys of the range in the scan's direction. True if there may be more.
+    /// Appends up to `limit` entries of `range` to `batch`: what `base` yields, overlaid with this set.
+    /// `base` yields full keys of the range in the scan's direction. True if there may be more.
     pub fn merge_scan<'a>(
         &self,
         range: (&[u8], &[u8]),

@@ -1,12 +1,13 @@
 //! Errors of RocksDB's own threads: what becomes of a flush or a compaction that finds no space.
 //!
-//! Left alone, RocksDB answers such an error by refusing all writes, which an ordered transaction must never see (I6), and later recovers by
-//! flushing every memtable, hardened or not (I3). So a listener tells it that nothing happened: the sealed memtable
-//! stays sealed, the next checkpoint's flush takes it along, and a compaction is scheduled again by RocksDB itself. The log
-//! keeps everything until a checkpoint says otherwise, so nothing depends on the flush that failed.
+//! Left alone, RocksDB answers such an error by refusing all writes, which an ordered transaction must never
+//! see (I6), and later recovers by flushing every memtable, hardened or not (I3). So a listener tells it that
+//! nothing happened: the sealed memtable stays sealed, the next checkpoint's flush takes it along, and a
+//! compaction is scheduled again by RocksDB itself. The log keeps everything until a checkpoint says
+//! otherwise, so nothing depends on the flush that failed.
 //!
-//! An error while the MANIFEST is written is another matter: RocksDB then does not know which files it has. The process stops and recovery
-//! begins from the log.
+//! An error while the MANIFEST is written is another matter: RocksDB then does not know which files it has.
+//! The process stops and recovery begins from the log.
 //!
 //! The `rocksdb` crate has no listeners, so this file calls the C interface.
 
@@ -42,8 +43,9 @@ impl BackgroundErrors {
     /// Makes databases that are opened with these options report here.
     pub fn listen(self: &Arc<Self>, options: &Options) {
         let state = Arc::into_raw(Arc::clone(self)).cast_mut().cast::<c_void>();
-        // SAFETY: every callback is given and does nothing with its arguments but `on_error`; the state is an Arc's pointer which
-        // `forget` takes back when RocksDB destroys the listener; the options take the listener over.
+        // SAFETY: every callback is given and does nothing with its arguments but `on_error`; the state is an
+        // Arc's pointer which `forget` takes back when RocksDB destroys the listener; the options take the
+        // listener over.
         unsafe {
             let listener = ffi::rocksdb_eventlistener_create(
                 state,

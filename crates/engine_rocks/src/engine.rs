@@ -1,23 +1,24 @@
 //! The engine: applies redo to the memtable at the order stage, and flushes memtables only by checkpoint.
 //!
 //! # Why a flush is ours alone (I3)
-//! The memtable holds what is ordered, hardened or not. An SST file must hold hardened data only. So RocksDB is configured
-//! never to flush by itself (no size limit, no write-ahead log to bound), and [`Participant::begin_checkpoint`] runs with the order stage
-//! held and the log hardened: the memtable it seals is hardened to its last entry. That no other flush came in between is
-//! asserted there.
+//! The memtable holds what is ordered, hardened or not. An SST file must hold hardened data only. So RocksDB
+//! is configured never to flush by itself (no size limit, no write-ahead log to bound), and
+//! [`Participant::begin_checkpoint`] runs with the order stage held and the log hardened: the memtable it
+//! seals is hardened to its last entry. That no other flush came in between is asserted there.
 //!
 //! # Where recovery starts
-//! Before the memtable is sealed, the checkpoint's LSN is written into it under a key of its own. It becomes durable with the
-//! data it describes, so the two cannot disagree. Redo before it is in SST files; redo from it on is replayed. Replay
-//! of puts and deletes in log order may start earlier without harm.
+//! Before the memtable is sealed, the checkpoint's LSN is written into it under a key of its own. It becomes
+//! durable with the data it describes, so the two cannot disagree. Redo before it is in SST files; redo from
+//! it on is replayed. Replay of puts and deletes in log order may start earlier without harm.
 //!
 //! # Key layout
 //! `index id u32 big-endian | key`. Index 0 is the engine's own.
 //!
 //! # On failure
-//! A memtable write, or the taking in of staged files, that fails after the transaction was ordered would break I6: the process aborts, and recovery does the write
-//! again. A failed flush or compaction is an error of the checkpoint: the log keeps everything, and the memtable that was sealed goes
-//! with the next checkpoint's (`background`).
+//! A memtable write, or the taking in of staged files, that fails after the transaction was ordered would
+//! break I6: the process aborts, and recovery does the write again. A failed flush or compaction is an error
+//! of the checkpoint: the log keeps everything, and the memtable that was sealed goes with the next
+//! checkpoint's (`background`).
 //!
 //! # Missing
 //! One column family for all indexes; no per-index compression or compaction settings yet.
@@ -79,7 +80,8 @@ pub struct RocksEngine {
     loads: AtomicU64,
     durable: Arc<Mutex<Lsn>>,
     errors: Arc<BackgroundErrors>,
-    /// A checkpoint sealed a memtable and did not see it flushed: set when one begins, cleared when one is durable.
+    /// A checkpoint sealed a memtable and did not see it flushed: set when one begins, cleared when one is
+    /// durable.
     is_unfinished: Arc<AtomicBool>,
 }
 
@@ -119,7 +121,8 @@ fn options(sizes: RocksOptions) -> Options {
     // Never flush by size: only a checkpoint may (I3). Arena blocks stay small.
     o.set_write_buffer_size(1 << 40);
     o.set_arena_block_size(1 << 20);
-    // Sealed ones pile up only while the disk is full; at the limit a flush request would wait, in the order stage.
+    // Sealed ones pile up only while the disk is full; at the limit a flush request would wait, in the order
+    // stage.
     o.set_max_write_buffer_number(10_000);
     o.set_min_write_buffer_number_to_merge(1);
     // Never delay a write: the order stage must not wait (I6). Sessions are slowed before, at prepare.
@@ -191,7 +194,8 @@ impl Participant for RocksEngine {
     fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
         let applied = redo::join(redo).and_then(|batch| self.write(batch));
         if let Err(error) = applied {
-            // I6: the transaction is ordered and cannot be taken back. Recovery applies it again from the log, or not at all.
+            // I6: the transaction is ordered and cannot be taken back. Recovery applies it again from the
+            // log, or not at all.
             eprintln!("[ERROR] RocksDB refused an ordered transaction, stopping: {error}");
             std::process::abort();
         }
@@ -325,7 +329,8 @@ impl Engine for RocksEngine {
         if !iterator.valid() {
             return counted;
         }
-        // More than counted: files tell their bytes (compressed by about half), the memtable only its share of all keys.
+        // More than counted: files tell their bytes (compressed by about half), the memtable only its share
+        // of all keys.
         let file_bytes = self.db.get_approximate_sizes(&[rocksdb::Range::new(&start, &end)])[0];
         let entry_bytes = (counted.bytes / counted.entries).max(1);
         let memtable_bytes = self.property("rocksdb.cur-size-active-mem-table") / 2;

@@ -1,6 +1,7 @@
 //! The LSM engine over RocksDB; the only importer of `rocksdb`.
 //!
-//! RocksDB's own write-ahead log is off: its redo (a serialized write batch) is in the commit record of the one log.
+//! RocksDB's own write-ahead log is off: its redo (a serialized write batch) is in the commit record of the
+//! one log.
 //!
 //! | module | concept |
 //! |---|---|

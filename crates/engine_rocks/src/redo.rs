@@ -6,8 +6,8 @@
 //! 12  n  operations: 1, key, value (put) or 0, key (delete); keys and values after their length as a varint
 //! ```
 //!
-//! Batches are joined by adding the counts and appending the operations, so that the transactions that meet at the order
-//! stage cost one write.
+//! Batches are joined by adding the counts and appending the operations, so that the transactions that meet
+//! at the order stage cost one write.
 
 use cohort_engine::{EngineError, Redo};
 use rocksdb::WriteBatch;
@@ -37,8 +37,9 @@ pub fn join(redo: &[&Redo]) -> Result<WriteBatch, EngineError> {
     Ok(WriteBatch::from_data(&bytes))
 }
 
-/// The batch of several redos, sorted by key: for a replay, which nobody watches. Neighbours in a sorted batch are neighbours in the memtable, whose insert starts
-/// at the last place. Writes of one key stay in their order.
+/// The batch of several redos, sorted by key: for a replay, which nobody watches. Neighbours in a sorted
+/// batch are neighbours in the memtable, whose insert starts at the last place. Writes of one key stay in
+/// their order.
 pub fn join_sorted(redo: &[Redo]) -> Result<WriteBatch, EngineError> {
     let mut operations = Vec::new();
     let is_known = redo.iter().all(|redo| add_operations(&redo.bytes, &mut operations).is_some());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cohort_engine::EngineSnapshot;
 use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 
-/// The state of the database at one sequence number. Fields drop in this order: the snapshot before its database.
+/// The state of the database at one sequence number. Fields drop in this order: the snapshot before its
+/// database.
 pub struct RocksSnapshot {
     options: ReadOptions,
     inner: SnapshotWithThreadMode<'static, DB>,
@@ -16,8 +17,9 @@ pub struct RocksSnapshot {
 impl RocksSnapshot {
     /// Pins the present state.
     pub fn new(db: &Arc<DB>) -> RocksSnapshot {
-        // SAFETY: the snapshot borrows the DB inside the Arc, whose address does not change and which `_db` keeps alive
-        // until after `inner` is dropped (declaration order). The 'static lifetime never leaves this struct.
+        // SAFETY: the snapshot borrows the DB inside the Arc, whose address does not change and which `_db`
+        // keeps alive until after `inner` is dropped (declaration order). The 'static lifetime never leaves
+        // this struct.
         let inner = unsafe {
             std::mem::transmute::<SnapshotWithThreadMode<'_, DB>, SnapshotWithThreadMode<'static, DB>>(
                 db.snapshot(),

@@ -24,11 +24,13 @@ pub struct SstFiles {
     files: Vec<PathBuf>,
 }
 
-// SAFETY: the writer is a pointer to a C++ object without thread affinity; `SstFiles` is used by one thread at a time.
+// SAFETY: the writer is a pointer to a C++ object without thread affinity; `SstFiles` is used by one thread
+// at a time.
 unsafe impl Send for SstFiles {}
 
 impl SstFiles {
-    /// None yet; their names start with `prefix`. `options` are the database's own, so that tables have the same format.
+    /// None yet; their names start with `prefix`. `options` are the database's own, so that tables have the
+    /// same format.
     pub fn new(db: Arc<DB>, options: &'static Options, prefix: PathBuf) -> SstFiles {
         SstFiles { db, options, prefix, writer: None, files: Vec::new() }
     }

@@ -1,9 +1,10 @@
 //! Redo of a large transaction as SST files that the database takes in by one step.
 //!
-//! A memtable takes a gigabyte of writes in seconds, and the order stage would be held for all of them. So the writes are
-//! sorted into files beside the database while the transaction is prepared; taking them in moves the files and writes a line in
-//! the manifest. What the memtable holds in the same range is flushed first: little, because a checkpoint went before, and hardened,
-//! because the order stage is held and the log hardened (I3).
+//! A memtable takes a gigabyte of writes in seconds, and the order stage would be held for all of them. So
+//! the writes are sorted into files beside the database while the transaction is prepared; taking them in
+//! moves the files and writes a line in the manifest. What the memtable holds in the same range is flushed
+//! first: little, because a checkpoint went before, and hardened, because the order stage is held and the log
+//! hardened (I3).
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Large transactions are taken in as files: what is read afterwards is what a memtable write would have given.
+//! Large transactions are taken in as files: what is read afterwards is what a memtable write would have
+//! given.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The text that row events are annotated with: of a prepared statement, with the values in place of the question marks.
+//! The text that row events are annotated with: of a prepared statement, with the values in place of the
+//! question marks.
 //!
 //! ```text
 //! NULL                NULL
@@ -6,7 +7,8 @@
 //! DATE, TIME, ..      DATE'2024-01-01', TIME'10:11:12.500000', TIMESTAMP'2024-01-01 10:11:12'
 //! strings             '..', with backslashes before what needs them; under NO_BACKSLASH_ESCAPES only quotes, doubled
 //! ```
-//! A byte that is part of no character is escaped too, as MariaDB does, so that it swallows nothing behind it.
+//! A byte that is part of no character is escaped too, as MariaDB does, so that it swallows nothing behind
+//! it.
 
 use cohort_types::{DECIMALS_NOT_FIXED, SqlMode, Value};
 

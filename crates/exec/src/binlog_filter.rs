@@ -1,7 +1,7 @@
 //! `--binlog-do-db` and `--binlog-ignore-db`: which databases' changes are logged.
 //!
-//! Row changes go by the database of their table, statements by the database that stands in their event. With both options
-//! given, the first decides alone, as in MariaDB.
+//! Row changes go by the database of their table, statements by the database that stands in their event. With
+//! both options given, the first decides alone, as in MariaDB.
 
 use cohort_config::{Globals, VarId};
 

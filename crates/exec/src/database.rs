@@ -45,13 +45,15 @@ pub trait ServerFacts: Send + Sync {
         Vec::new()
     }
 
-    /// Whether a transaction's client is told nothing because replicas have not answered (semi-synchronous commits).
+    /// Whether a transaction's client is told nothing because replicas have not answered (semi-synchronous
+    /// commits).
     fn is_waiting_for_replicas(&self, seq: CommitSeq) -> bool {
         let _ = seq;
         false
     }
 
-    /// KILL was used on the client of a transaction: it is to wait for replicas no longer. `will_tell` is called before it is told while others wait on.
+    /// KILL was used on the client of a transaction: it is to wait for replicas no longer. `will_tell` is
+    /// called before it is told while others wait on.
     fn stop_waiting_for_replicas(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
         let _ = (seq, will_tell);
     }

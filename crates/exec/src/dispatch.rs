@@ -6,12 +6,14 @@
 //!             \-> parse -> query or data change -> plan (-> cache) --> run
 //!                      \-> anything else ----------------------------> its own code
 //! ```
-//! A plan is made and run inside of one statement of the transaction (subqueries run while the statement is planned).
-//! After its tables are locked it is checked against the catalog; when a DDL statement came between, it is made again.
+//! A plan is made and run inside of one statement of the transaction (subqueries run while the statement is
+//! planned). After its tables are locked it is checked against the catalog; when a DDL statement came
+//! between, it is made again.
 //!
 //! # Plan reuse
-//! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the same, the
-//! literals that the plan depends on (*pins*) have the same values, and the others are of the same kinds.
+//! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the
+//! same, the literals that the plan depends on (*pins*) have the same values, and the others are of the same
+//! kinds.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -246,7 +248,8 @@ impl Session {
         Err(always_changing())
     }
 
-    /// As `run_plannable`, for prepared statements: yields the plan when it may be used again, and the catalog's version.
+    /// As `run_plannable`, for prepared statements: yields the plan when it may be used again, and the
+    /// catalog's version.
     pub(crate) fn run_and_keep(
         &mut self,
         statement: &Statement,

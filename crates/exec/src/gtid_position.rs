@@ -15,7 +15,8 @@ use crate::session_state::SessionState;
 /// Between two looks at the position that is waited for.
 const STEP: Duration = Duration::from_millis(20);
 
-/// BINLOG_GTID_POS(): the state behind the events before `offset`; `None` if the file is unknown or no event starts there.
+/// BINLOG_GTID_POS(): the state behind the events before `offset`; `None` if the file is unknown or no event
+/// starts there.
 pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlResult<Option<String>> {
     let opened = db.commit.with_binlog_files(|files| {
         let number = match name {
@@ -42,7 +43,8 @@ pub(crate) fn gtid_position_at(db: &Database, name: &str, offset: u64) -> SqlRes
     Ok((reader.offset() == offset).then(|| state.position_text()))
 }
 
-/// MASTER_GTID_WAIT(): whether gtid_slave_pos reached the position in time. Without a timeout only KILL ends the wait.
+/// MASTER_GTID_WAIT(): whether gtid_slave_pos reached the position in time. Without a timeout only KILL ends
+/// the wait.
 pub(crate) fn wait_for_gtids(
     session: &SessionState,
     position: &str,

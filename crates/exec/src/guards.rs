@@ -1,4 +1,5 @@
-//! Settings that refuse statements: `read_only`, `sql_safe_updates`, what cannot be set inside of a transaction.
+//! Settings that refuse statements: `read_only`, `sql_safe_updates`, what cannot be set inside of a
+//! transaction.
 
 use cohort_config::VarId;
 use cohort_sql::ast::{self, Statement};
@@ -51,8 +52,8 @@ pub(crate) fn writes(statement: &Statement) -> bool {
     }
 }
 
-/// Error 1175 under `sql_safe_updates` for rows that are found without a key. `no_where`: DELETE is also refused without a WHERE
-/// that depends on the row, whatever its LIMIT.
+/// Error 1175 under `sql_safe_updates` for rows that are found without a key. `no_where`: DELETE is also
+/// refused without a WHERE that depends on the row, whatever its LIMIT.
 pub(crate) fn check_safe_update(
     session: &SessionState,
     target: &TargetPlan,

@@ -1,7 +1,8 @@
 //! `Handler_%` of SHOW STATUS: what statements asked of their tables, row by row.
 //!
-//! Each connection has counters of its own, which its session alone writes, without the processor's locked instructions. SHOW GLOBAL STATUS adds up
-//! those of all connections and what ended ones have left. What a read is called depends on how the row was found, as in MariaDB:
+//! Each connection has counters of its own, which its session alone writes, without the processor's locked
+//! instructions. SHOW GLOBAL STATUS adds up those of all connections and what ended ones have left. What a
+//! read is called depends on how the row was found, as in MariaDB:
 //!
 //! | access | first row | further rows, and the look beyond the last one |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | a whole index | `Read_first`, `Read_last` | `Read_next`, `Read_prev` |
 //! | the whole table | `Read_rnd_next` | `Read_rnd_next` |
 //!
-//! `Commit` counts the ends of statements and of transactions that used a table; MariaDB counts a write twice, for its engine and for its binary log,
-//! which are one here.
+//! `Commit` counts the ends of statements and of transactions that used a table; MariaDB counts a write
+//! twice, for its engine and for its binary log, which are one here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

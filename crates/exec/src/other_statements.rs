@@ -1,4 +1,5 @@
-//! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of conditions.
+//! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of
+//! conditions.
 
 use std::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! Prepared statements, of the binary protocol (by number) and of SQL (by name).
 //!
-//! A statement keeps its parsed form. Its plan is made at the first execution, for the kinds of the values bound to it, and
-//! again when those, the catalog or the session's settings have changed.
+//! A statement keeps its parsed form. Its plan is made at the first execution, for the kinds of the values
+//! bound to it, and again when those, the catalog or the session's settings have changed.
 
 use std::sync::Arc;
 

@@ -244,7 +244,8 @@ impl Process {
 #[derive(Default)]
 pub struct ProcessList {
     processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
-    /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes` locked, so that nothing is counted twice.
+    /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
+    /// locked, so that nothing is counted twice.
     handlers_ended: HandlerCounts,
 }
 

@@ -1,5 +1,6 @@
-//! One connection's state. Commands run to completion on the calling thread, one after the other; replies go into a
-//! [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published (I4, I5).
+//! One connection's state. Commands run to completion on the calling thread, one after the other; replies go
+//! into a [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published
+//! (I4, I5).
 
 use std::sync::Arc;
 

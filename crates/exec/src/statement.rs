@@ -1,4 +1,5 @@
-//! What the code of one running statement sees: the session taken apart into what is read and what is changed.
+//! What the code of one running statement sees: the session taken apart into what is read and what is
+//! changed.
 //!
 //! The life of a statement, driven by `dispatch`:
 //!
@@ -33,7 +34,8 @@ pub struct StatementContext<'s> {
     /// Where the question marks stand in the text of a prepared statement, and the values given for them.
     pub(crate) param_at: &'s [u32],
     pub(crate) params: &'s [Value],
-    /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says so.
+    /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says
+    /// so.
     pub(crate) uses_zone: Cell<bool>,
     pub(crate) uses_micros: Cell<bool>,
     /// Rows until the clock is looked at again.

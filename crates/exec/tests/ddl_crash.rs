@@ -1,5 +1,5 @@
-//! DDL is atomic (I2): a crash at every k-th operation of a script leaves catalog, binary log and data as they were
-//! after one of its statements, and none that was acknowledged is missing.
+//! DDL is atomic (I2): a crash at every k-th operation of a script leaves catalog, binary log and data as
+//! they were after one of its statements, and none that was acknowledged is missing.
 
 mod world;
 

@@ -12,7 +12,8 @@ fn handlers(client: &mut Client, scope: &str) -> String {
     counts.collect::<Vec<_>>().join(" ")
 }
 
-/// Recorded from MariaDB 10.11 with InnoDB, but for `commit` after writes, which it counts for its binary log too.
+/// Recorded from MariaDB 10.11 with InnoDB, but for `commit` after writes, which it counts for its binary log
+/// too.
 #[test]
 fn handler_counters_are_mariadbs() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");

@@ -1,4 +1,5 @@
-//! Sessions beside each other, and what the golden scripts cannot show: flags, the binary protocol's calls, KILL.
+//! Sessions beside each other, and what the golden scripts cannot show: flags, the binary protocol's calls,
+//! KILL.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! Statements nobody would write, from the text through parser, lowering and binding to the rows: each is answered or refused with an error that
-//! says why. None panics, and the same SELECT twice (planned, then from the plan cache) is answered twice the same.
+//! Statements nobody would write, from the text through parser, lowering and binding to the rows: each is
+//! answered or refused with an error that says why. None panics, and the same SELECT twice (planned, then
+//! from the plan cache) is answered twice the same.
 //!
 //! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts elsewhere.
 
@@ -158,7 +159,8 @@ fn tokens(sql: &str) -> Vec<&str> {
     found
 }
 
-/// One to three changes: tokens of other statements in place of its own, doubled, taken out; the end of another statement for its own.
+/// One to three changes: tokens of other statements in place of its own, doubled, taken out; the end of
+/// another statement for its own.
 fn mutated(grammar: &Grammar, sql: &str, others: &[&str]) -> String {
     let mut tokens = tokens(sql).into_iter().map(str::to_owned).collect::<Vec<_>>();
     for _ in 0..=grammar.below(3) {

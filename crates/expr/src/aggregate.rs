@@ -279,7 +279,8 @@ impl Aggregate {
         }
     }
 
-    /// The arguments as one key; `None` when one is NULL, which DISTINCT leaves out (but JSON_ARRAYAGG keeps).
+    /// The arguments as one key; `None` when one is NULL, which DISTINCT leaves out (but JSON_ARRAYAGG
+    /// keeps).
     fn distinct_key(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
         let mut key = Vec::new();
         for arg in &self.args {

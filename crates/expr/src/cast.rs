@@ -109,7 +109,8 @@ fn rounding(ctx: &EvalContext<'_>) -> SqlMode {
     ctx.env.sql_mode
 }
 
-/// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads it.
+/// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads
+/// it.
 fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
     if let Value::Double(v) = value {
         return Ok(Some(Value::Int(double_to_signed(*v, ctx)?)));

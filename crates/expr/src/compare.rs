@@ -180,8 +180,8 @@ fn compare_mixed(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for the
-/// same; for hash tables of grouping, DISTINCT and hash joins.
+/// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for
+/// the same; for hash tables of grouping, DISTINCT and hash joins.
 pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(0),

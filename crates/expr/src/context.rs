@@ -1,4 +1,5 @@
-//! What an evaluation may look at and change: the session's settings, hooks to what lives elsewhere, warnings.
+//! What an evaluation may look at and change: the session's settings, hooks to what lives elsewhere,
+//! warnings.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

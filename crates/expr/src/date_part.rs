@@ -95,7 +95,8 @@ fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
     Ok(real_moment(a, 0)?.map(|m| m.date))
 }
 
-/// Argument n as a datetime whose date has no zero parts. A text that has some warns, a column's value does not.
+/// Argument n as a datetime whose date has no zero parts. A text that has some warns, a column's value does
+/// not.
 pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
     let value = a.value(n)?;
     let Some(moment) = crate::convert::to_datetime(&value, a.ctx)? else { return Ok(None) };

@@ -22,9 +22,9 @@ fn truth<'a>(answer: Option<bool>) -> Cow<'a, Value> {
 }
 
 impl Expr {
-    /// The expression's value for a row. Columns, constants and parameters come back borrowed. A TIMESTAMP column
-    /// comes back as DATETIME in the session's time zone. A quotient may carry more digits than its type has: what
-    /// leaves the expression goes through [`Expr::eval_output`].
+    /// The expression's value for a row. Columns, constants and parameters come back borrowed. A TIMESTAMP
+    /// column comes back as DATETIME in the session's time zone. A quotient may carry more digits than its
+    /// type has: what leaves the expression goes through [`Expr::eval_output`].
     pub fn eval<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
         match self {
             Expr::Const(node) => Ok(Cow::Borrowed(&node.value)),
@@ -137,7 +137,8 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     Ok(compare(&left, &right, &node.how, ctx)?.map(|order| node.op.accepts(order)))
 }
 
-/// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is UNKNOWN.
+/// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is
+/// UNKNOWN.
 fn compare_row_exprs(
     op: CompareOp,
     left: &[Expr],

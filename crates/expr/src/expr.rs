@@ -1,4 +1,5 @@
-//! The expression tree. Predicates that planners look into are nodes of their own; everything else is a `Call`.
+//! The expression tree. Predicates that planners look into are nodes of their own; everything else is a
+//! `Call`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The static type of an expression: what MariaDB derives before any row is read, and shows as result metadata.
+//! The static type of an expression: what MariaDB derives before any row is read, and shows as result
+//! metadata.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Bound expressions over rows of values: MariaDB's operators, functions, coercions and aggregates.
 //!
 //! Nothing here knows tables, names or SQL text. The executor resolves names and builds trees with the
-//! functions of `build`; a tree is immutable, may be shared by sessions, and is evaluated against a row and an
-//! [`EvalContext`].
+//! functions of `build`; a tree is immutable, may be shared by sessions, and is evaluated against a row and
+//! an [`EvalContext`].
 //!
 //! | module | concept |
 //! |---|---|

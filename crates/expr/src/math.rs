@@ -410,7 +410,8 @@ fn pi(_: Args<'_>) -> SqlResult<Value> {
 /// The generator's modulus.
 const RAND_MAX: u32 = 0x3FFF_FFFF;
 
-/// MariaDB's generator: two linear congruences over 30 bits. A seed starts a sequence of its own per call site.
+/// MariaDB's generator: two linear congruences over 30 bits. A seed starts a sequence of its own per call
+/// site.
 fn rand(a: Args<'_>) -> SqlResult<Value> {
     let site = if a.count() == 0 { 0 } else { std::ptr::from_ref(a.call) as usize };
     let mut states = a.ctx.random.borrow_mut();

@@ -55,7 +55,8 @@ enum Folding {
     IgnoreCase,
 }
 
-/// Not inlined: a caller may go on on another thread after it has waited for a lock, and must not keep this one's address.
+/// Not inlined: a caller may go on on another thread after it has waited for a lock, and must not keep this
+/// one's address.
 #[inline(never)]
 fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Regex>> {
     let folding = if collation.is_bin() { Folding::Exact } else { Folding::IgnoreCase };

@@ -60,7 +60,8 @@ impl Expr {
         }
     }
 
-    /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten. Types are kept.
+    /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten. Types are
+    /// kept.
     pub fn transform(mut self, rewrite: &mut dyn FnMut(Expr) -> SqlResult<Expr>) -> SqlResult<Expr> {
         for child in self.children_mut() {
             let taken = std::mem::replace(child, Expr::Row(Vec::new()));
@@ -124,14 +125,14 @@ impl Expr {
         self.stability() == Some(Stability::Pure)
     }
 
-    /// Whether the value is the same for all rows of one execution: no columns, nothing volatile. Parameters and
-    /// NOW() qualify.
+    /// Whether the value is the same for all rows of one execution: no columns, nothing volatile. Parameters
+    /// and NOW() qualify.
     pub fn is_const_per_execution(&self) -> bool {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
-    /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their row
-    /// comes.
+    /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their
+    /// row comes.
     pub fn fold(self, ctx: &EvalContext<'_>) -> Expr {
         if matches!(self, Expr::Const(_) | Expr::Row(_)) && self.children().is_empty() {
             return self;

@@ -1,5 +1,5 @@
-//! What planners and executors do with trees: columns, folding, equality, strictness, keys, and that comparing
-//! integers allocates nothing.
+//! What planners and executors do with trees: columns, folding, equality, strictness, keys, and that
+//! comparing integers allocates nothing.
 
 mod support;
 

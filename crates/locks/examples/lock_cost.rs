@@ -1,4 +1,5 @@
-//! Prints what locks cost: time and bytes per row lock of a large transaction, a metadata lock, and a hand-over on a hot row.
+//! Prints what locks cost: time and bytes per row lock of a large transaction, a metadata lock, and a
+//! hand-over on a hot row.
 //!
 //! `cargo run --release -p cohort-locks --example lock_cost`
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// A set of modes, one bit each.
 pub(crate) type ModeSet = u8;
 
-/// What the queue needs to know of a mode. An owner that has a mode and wants an earlier one has it already; so of two
-/// modes that one owner uses together the later must conflict with all that the earlier does.
+/// What the queue needs to know of a mode. An owner that has a mode and wants an earlier one has it already;
+/// so of two modes that one owner uses together the later must conflict with all that the earlier does.
 pub(crate) trait Mode: Copy + Ord {
     /// All modes.
     const ALL: ModeSet;
@@ -57,8 +57,8 @@ pub enum MetadataMode {
     SharedWrite,
     /// A DDL statement that goes on to [`MetadataMode::Exclusive`]: others read and write, but no second one.
     SharedUpgradable,
-    /// Nobody writes; others read, and lock in the same way (`LOCK TABLES ... READ`, `FLUSH TABLES WITH READ LOCK`). Who has it writes
-    /// neither: it is no step on the way from [`MetadataMode::SharedWrite`].
+    /// Nobody writes; others read, and lock in the same way (`LOCK TABLES ... READ`, `FLUSH TABLES WITH READ
+    /// LOCK`). Who has it writes neither: it is no step on the way from [`MetadataMode::SharedWrite`].
     SharedNoWrite,
     /// Alone.
     Exclusive,

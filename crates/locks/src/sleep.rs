@@ -6,8 +6,8 @@ use std::time::Instant;
 
 /// Where one sleeps who waits for a lock: a thread, or whatever a server runs its sessions on.
 pub trait Sleeper: Send + Sync {
-    /// Sleeps until it is woken or the deadline has passed; may return early. Called by the sleeper itself. A call of `wake` before this
-    /// makes it return at once.
+    /// Sleeps until it is woken or the deadline has passed; may return early. Called by the sleeper itself. A
+    /// call of `wake` before this makes it return at once.
     fn sleep(&self, deadline: Option<Instant>);
 
     /// Wakes the sleeper; from any thread, holding no lock.

@@ -105,8 +105,8 @@ fn wake(owners: &[Arc<Owner>]) {
     }
 }
 
-/// Sleepers that were given their lock. They are woken when this is dropped: waking may cost a system call each, and who is woken may take the
-/// processor at once, so it is not done under a lock that it needs next.
+/// Sleepers that were given their lock. They are woken when this is dropped: waking may cost a system call
+/// each, and who is woken may take the processor at once, so it is not done under a lock that it needs next.
 #[derive(Default)]
 pub struct Wakeups(Vec<Arc<Owner>>);
 
@@ -123,8 +123,8 @@ impl Drop for Wakeups {
     }
 }
 
-/// Sleeps until there is an answer, the deadline has passed or KILL comes. Whoever makes one of these happen wakes the sleeper afterwards; a wake before
-/// the sleep counts.
+/// Sleeps until there is an answer, the deadline has passed or KILL comes. Whoever makes one of these happen
+/// wakes the sleeper afterwards; a wake before the sleep counts.
 fn sleep_until<T>(
     sleeper: Arc<dyn Sleeper>,
     deadline: Option<Instant>,
@@ -149,7 +149,8 @@ fn sleep_until<T>(
 }
 
 impl LockTable {
-    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller who must wait sleeps.
+    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller who must wait
+    /// sleeps.
     pub fn new(seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
         Arc::new(LockTable {
@@ -352,7 +353,8 @@ impl LockTable {
         owner.shared.waited_for.load(Ordering::SeqCst)
     }
 
-    /// Whether who asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for those who only want to know.
+    /// Whether who asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for those who
+    /// only want to know.
     pub fn is_global_guarded(&self) -> bool {
         self.names.is_global_guarded()
     }

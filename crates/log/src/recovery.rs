@@ -101,8 +101,8 @@ impl Recovery {
         self.opened
     }
 
-    /// A copy of what the control file holds that was found damaged, or torn by a crash: the file and where the copy starts. The other copy is
-    /// used, and [`Recovery::finish`] writes both.
+    /// A copy of what the control file holds that was found damaged, or torn by a crash: the file and where
+    /// the copy starts. The other copy is used, and [`Recovery::finish`] writes both.
     pub fn damaged_copy(&self) -> Option<(&Path, u64)> {
         Some((self.control.path(), self.control.damaged_at?))
     }
@@ -137,8 +137,8 @@ impl Recovery {
         Lsn(self.scanner.position())
     }
 
-    /// Reads again from the checkpoint, and ends the log at `end`, the start of a record that [`Recovery::next`] has shown: it and all that
-    /// follows are given up by [`Recovery::finish`].
+    /// Reads again from the checkpoint, and ends the log at `end`, the start of a record that
+    /// [`Recovery::next`] has shown: it and all that follows are given up by [`Recovery::finish`].
     pub fn cut_at(&mut self, end: Lsn) {
         let state = &self.control.state;
         let generations = Generations { current: state.generation, start: state.generation_start };

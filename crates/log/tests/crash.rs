@@ -1,4 +1,5 @@
-//! Crash at every operation that changes the disk, and damage at every byte. `CRASH_SEEDS=100` explores longer.
+//! Crash at every operation that changes the disk, and damage at every byte. `CRASH_SEEDS=100` explores
+//! longer.
 
 mod support;
 

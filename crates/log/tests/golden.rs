@@ -1,4 +1,5 @@
-//! Golden I/O traces: which file is written, synced and renamed in which order. A lost sync is a visible diff.
+//! Golden I/O traces: which file is written, synced and renamed in which order. A lost sync is a visible
+//! diff.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p cohort-log --test golden` rewrites `tests/golden/*.trace`.
 

@@ -1,8 +1,8 @@
 //! mysql_native_password.
 //!
 //! The server stores `S = SHA1(SHA1(password))` and sends 20 random bytes `R`. The client answers
-//! `SHA1(password) XOR SHA1(R . S)`. The server undoes the XOR and hashes once more: that must be `S`. No password is
-//! an empty answer.
+//! `SHA1(password) XOR SHA1(R . S)`. The server undoes the XOR and hashes once more: that must be `S`. No
+//! password is an empty answer.
 
 use std::fmt;
 

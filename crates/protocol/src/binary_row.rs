@@ -4,8 +4,8 @@
 //! 00 | null bitmap, (count + 7 + 2) / 8 bytes, the first column is bit 2 | values that are not NULL, by type
 //! ```
 //!
-//! Integers are little-endian in their type's width, dates and times as in `params`, all else is a string behind its
-//! length.
+//! Integers are little-endian in their type's width, dates and times as in `params`, all else is a string
+//! behind its length.
 
 use cohort_base::Write;
 use cohort_types::{Date, DateTime, NoWarnings, SqlMode, Time, Value};

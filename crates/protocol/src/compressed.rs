@@ -1,11 +1,12 @@
-//! The compressed protocol: frames around the stream of packets, once both sides have agreed on it and the client is logged in.
+//! The compressed protocol: frames around the stream of packets, once both sides have agreed on it and the
+//! client is logged in.
 //!
 //! ```text
 //! u24 length of the payload | u8 sequence | u24 length before compression; 0: it is not compressed | payload
 //! ```
 //!
-//! A frame may hold several packets or a part of one. Frames have numbers of their own; like those of packets they start at 0 with each command. Clients count packets
-//! in frames as they like.
+//! A frame may hold several packets or a part of one. Frames have numbers of their own; like those of packets
+//! they start at 0 with each command. Clients count packets in frames as they like.
 
 use std::io::{Read, Write};
 
@@ -65,7 +66,8 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Adds bytes from the peer, and to `input` what the frames hold that are complete, up to `bytes_max` waiting bytes. Answers the number of the last frame.
+    /// Adds bytes from the peer, and to `input` what the frames hold that are complete, up to `bytes_max`
+    /// waiting bytes. Answers the number of the last frame.
     pub fn unpack(
         &mut self,
         bytes: &[u8],

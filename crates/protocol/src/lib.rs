@@ -14,8 +14,8 @@
 //! | `text_row`, `binary_row` | the two row formats |
 //! | `params` | [`StatementParams`]: parameters of COM_STMT_EXECUTE |
 //!
-//! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a length that
-//! the peer merely claims.
+//! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a
+//! length that the peer merely claims.
 
 mod auth;
 mod binary_row;

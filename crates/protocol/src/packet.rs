@@ -4,8 +4,8 @@
 //! u24 length | u8 sequence | payload
 //! ```
 //!
-//! A payload of 0xffffff bytes or more goes on in the next packet; the last one is shorter (perhaps empty). The
-//! sequence starts at 0 with each command and counts packets of both sides.
+//! A payload of 0xffffff bytes or more goes on in the next packet; the last one is shorter (perhaps empty).
+//! The sequence starts at 0 with each command and counts packets of both sides.
 
 use std::ops::Range;
 

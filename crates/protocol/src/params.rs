@@ -51,7 +51,8 @@ impl StatementParams {
         self.count
     }
 
-    /// COM_STMT_SEND_LONG_DATA: adds a piece. One that does not fit is not taken, and [`StatementParams::take_refusal`] says so.
+    /// COM_STMT_SEND_LONG_DATA: adds a piece. One that does not fit is not taken, and
+    /// [`StatementParams::take_refusal`] says so.
     pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize) {
         let param = usize::from(param);
         if param >= self.count {
@@ -160,8 +161,9 @@ fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value,
     })
 }
 
-/// Text, or the bytes as they are: for binary types, and when they are no text in the client's character set. Drivers
-/// send byte strings as VAR_STRING too; a character column refuses them later, with its name in the error.
+/// Text, or the bytes as they are: for binary types, and when they are no text in the client's character set.
+/// Drivers send byte strings as VAR_STRING too; a character column refuses them later, with its name in the
+/// error.
 fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Value {
     use TypeCode::*;
     if matches!(code, TinyBlob | MediumBlob | LongBlob | Blob | Bit | Geometry) {

@@ -30,8 +30,8 @@ pub struct ResultEncoding {
 
 /// Takes a full output buffer to the client while a statement runs.
 pub trait Drain {
-    /// Sends all of `out` and clears it, but not before `hold` is published. Blocks; a client that is gone loses the
-    /// bytes.
+    /// Sends all of `out` and clears it, but not before `hold` is published. Blocks; a client that is gone
+    /// loses the bytes.
     fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq);
 
     /// Whether the client is gone or killed.

@@ -1,4 +1,5 @@
-//! Readers of the stream, quick and slow ones, over file changes and spilled bodies: each sees every byte once.
+//! Readers of the stream, quick and slow ones, over file changes and spilled bodies: each sees every byte
+//! once.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -15,8 +15,8 @@ pub struct Account {
 
 /// The accounts; the catalog implements it.
 pub trait Accounts: Send + Sync {
-    /// The account for a user name from a host, the most specific host first. `host` is `localhost` for the Unix
-    /// socket and loopback addresses.
+    /// The account for a user name from a host, the most specific host first. `host` is `localhost` for the
+    /// Unix socket and loopback addresses.
     fn find(&self, user: &str, host: &str) -> Option<Account>;
 }
 

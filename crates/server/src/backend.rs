@@ -1,9 +1,9 @@
 //! The seam between connections and whatever runs statements.
 //!
 //! A command runs to completion on a worker; its answer goes into the sink. Afterwards the connection asks
-//! [`Session::hold_until`]: if that position is not acknowledged, the answer stays in the buffer and no thread waits.
-//! The connection registers a [`Wake`] with the commit path, then lets it flush ([`Backend::lead`]); whoever publishes
-//! wakes the connection, which sends its answer on that thread.
+//! [`Session::hold_until`]: if that position is not acknowledged, the answer stays in the buffer and no
+//! thread waits. The connection registers a [`Wake`] with the commit path, then lets it flush
+//! ([`Backend::lead`]); whoever publishes wakes the connection, which sends its answer on that thread.
 
 use std::sync::Arc;
 
@@ -130,7 +130,8 @@ pub trait Session: Send {
         None
     }
 
-    /// Whether events that were logged under skip_replication are not to be sent: the session has set it itself.
+    /// Whether events that were logged under skip_replication are not to be sent: the session has set it
+    /// itself.
     fn skips_marked_events(&self) -> bool {
         false
     }
@@ -168,7 +169,8 @@ pub trait Backend: Send + Sync {
     /// Has `wake` told when `seq` may be acknowledged; false if it is already (then nothing is told).
     fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
 
-    /// Flushes what is ordered if nobody does. Called once after a registration, by a thread that holds nothing.
+    /// Flushes what is ordered if nobody does. Called once after a registration, by a thread that holds
+    /// nothing.
     fn lead(&self);
 
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).

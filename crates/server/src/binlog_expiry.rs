@@ -1,7 +1,8 @@
-//! Old binary log files go: by age (`binlog_expire_logs_seconds`) and by total size (`max_binlog_total_size`).
+//! Old binary log files go: by age (`binlog_expire_logs_seconds`) and by total size
+//! (`max_binlog_total_size`).
 //!
-//! A round looks when the log has changed its file, when a global variable was set, and otherwise every ten minutes. What
-//! is held back, and by whom, is told once per holder and file.
+//! A round looks when the log has changed its file, when a global variable was set, and otherwise every ten
+//! minutes. What is held back, and by whom, is told once per holder and file.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

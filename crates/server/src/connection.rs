@@ -1,8 +1,8 @@
 //! One connection: socket, buffers, session, and the rules of who works on it.
 //!
 //! # Concepts
-//! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it works; nobody
-//! waits for that lock for long, except for a statement that runs.
+//! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it
+//! works; nobody waits for that lock for long, except for a statement that runs.
 //!
 //! # A request's way
 //! ```text
@@ -13,10 +13,10 @@
 //! The answer is sent with the lock of `inner` held, so whoever gets the next event waits until it has left.
 //!
 //! # Invariants
-//! - Bytes in `out` leave only when everything they depend on is hardened and published (I4, I5): after a command that has to be
-//!   held nothing is sent and no further command starts until [`Wake::acknowledged`].
-//! - Edge-triggered events come once: an owner reads until a short read, and whoever is told of an event while the
-//!   connection is owned leaves a mark that `release` answers.
+//! - Bytes in `out` leave only when everything they depend on is hardened and published (I4, I5): after a
+//!   command that has to be held nothing is sent and no further command starts until [`Wake::acknowledged`].
+//! - Edge-triggered events come once: an owner reads until a short read, and whoever is told of an event
+//!   while the connection is owned leaves a mark that `release` answers.
 //!
 //! # On failure
 //! A broken socket or protocol error closes the connection: the session is dropped, which rolls back.
@@ -192,7 +192,8 @@ impl Connection {
         self.owner.take()
     }
 
-    /// No byte will come after those that have: set before [`Connection::take`], so that the owner reads to the end.
+    /// No byte will come after those that have: set before [`Connection::take`], so that the owner reads to
+    /// the end.
     pub fn note_end(&self) {
         self.has_ended.store(true, Ordering::Release);
     }
@@ -222,7 +223,8 @@ impl Connection {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its idleness.
+    /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its
+    /// idleness.
     pub fn sweep(&self, now_ms: u64) {
         let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);
         if due && self.owner.is_idle() {
@@ -277,7 +279,8 @@ impl Connection {
         wait_writable(self.fd(), timeout).unwrap_or(false)
     }
 
-    /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing, because statements may come with the login.
+    /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing,
+    /// because statements may come with the login.
     pub fn greet(self: &Arc<Self>) {
         let mut inner = self.inner.lock();
         // A new socket has room for it.
@@ -401,7 +404,8 @@ impl Connection {
         }
     }
 
-    /// Leaves the answer to whoever publishes `seq`. False: that has happened, the caller still owns the connection.
+    /// Leaves the answer to whoever publishes `seq`. False: that has happened, the caller still owns the
+    /// connection.
     fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
         let backend = &self.shared.backend;
         self.owner.park();
@@ -415,7 +419,8 @@ impl Connection {
         false
     }
 
-    /// Nothing to do: idle, with the deadline and the memory of an idle connection. False if an event came meanwhile.
+    /// Nothing to do: idle, with the deadline and the memory of an idle connection. False if an event came
+    /// meanwhile.
     fn rest(&self, inner: &mut Inner) -> bool {
         if inner.input.is_empty() {
             inner.input.shrink(INPUT_BYTES_KEPT);
@@ -480,7 +485,8 @@ impl Connection {
             Ok(n) => {
                 self.shared.status.add(Counter::BytesReceived, n as u64);
                 self.take_bytes(inner, &scratch[..n]);
-                // A short read took all there was; what comes later is a new event. But the end may have come with these bytes.
+                // A short read took all there was; what comes later is a new event. But the end may have come
+                // with these bytes.
                 inner.drained = n < scratch.len() && !self.has_ended.load(Ordering::Acquire);
                 Ok(true)
             }

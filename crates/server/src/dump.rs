@@ -1,13 +1,14 @@
-//! Connections that became replicas: a dump has its own two threads from COM_BINLOG_DUMP to the end of the connection.
+//! Connections that became replicas: a dump has its own two threads from COM_BINLOG_DUMP to the end of the
+//! connection.
 //!
 //! # Concepts
-//! The *dump thread* owns the connection like a worker would, and holds its lock; it sends. The *listener* reads what the
-//! replica says meanwhile (acknowledgements, a farewell, the end of the stream) and has the dump end when nobody listens any
-//! more. epoll no longer knows the socket.
+//! The *dump thread* owns the connection like a worker would, and holds its lock; it sends. The *listener*
+//! reads what the replica says meanwhile (acknowledgements, a farewell, the end of the stream) and has the
+//! dump end when nobody listens any more. epoll no longer knows the socket.
 //!
 //! # On failure
-//! A replica that takes nothing for net_write_timeout is cut. KILL and the server's stop shut the socket down: the
-//! listener sees it.
+//! A replica that takes nothing for net_write_timeout is cut. KILL and the server's stop shut the socket
+//! down: the listener sees it.
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};

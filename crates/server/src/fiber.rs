@@ -1,10 +1,11 @@
 //! Fibers: stacks that jobs run on, so that a job which must wait leaves its worker to others.
 //!
 //! # Concepts
-//! A *job* is what a worker does for one connection: requests, until there is none left. A *fiber* is a stack with the job on it. A job that waits for a lock
-//! leaves the stack as it is and the worker goes on with another; who gives it the lock puts the fiber into the [`Ready`] queue, and any worker goes
-//! on where it stopped. So a lock that passes from one session to the next costs no change of threads, and a thousand sessions that wait
-//! cost a thousand stacks, of which only the touched pages are there, and no thread.
+//! A *job* is what a worker does for one connection: requests, until there is none left. A *fiber* is a stack
+//! with the job on it. A job that waits for a lock leaves the stack as it is and the worker goes on with
+//! another; who gives it the lock puts the fiber into the [`Ready`] queue, and any worker goes on where it
+//! stopped. So a lock that passes from one session to the next costs no change of threads, and a thousand
+//! sessions that wait cost a thousand stacks, of which only the touched pages are there, and no thread.
 //!
 //! # States of a fiber, kept in its [`Bed`]
 //! ```text
@@ -15,18 +16,24 @@
 //!          done           +--------------------+    ready queue -> awake
 //!                               (too early)
 //! ```
-//! A wake that comes before the fiber lies asleep is kept (`called`): the worker that wants to lay it down runs it again.
+//! A wake that comes before the fiber lies asleep is kept (`called`): the worker that wants to lay it down
+//! runs it again.
 //!
 //! # Invariants
-//! - A fiber is owned by one place: a worker that runs it, the free ones, its own bed while asleep, or the ready queue.
-//! - A job that sleeps holds no lock that a worker may wait for, except that of its own connection, which nobody else takes while it is owned.
-//! - A fiber that sleeps is never dropped: its bed and it hold each other. Whoever stops the server first ends all waits.
+//! - A fiber is owned by one place: a worker that runs it, the free ones, its own bed while asleep, or the
+//!   ready queue.
+//! - A job that sleeps holds no lock that a worker may wait for, except that of its own connection, which
+//!   nobody else takes while it is owned.
+//! - A fiber that sleeps is never dropped: its bed and it hold each other. Whoever stops the server first
+//!   ends all waits.
 //! - Between `resume` and its return the thread's [`CURRENT`] is the fiber's bed.
 //!
 //! # Thread-local variables
-//! A job may begin on one thread and end on another. The compiler takes it for granted that a function stays on its thread, so a function that is on
-//! the stack while a job sleeps must not use a thread-local variable directly, only in functions that are not inlined and do not sleep. Ours are
-//! [`sleeper`] here, `on_post` in `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are used in functions that return before anybody sleeps.
+//! A job may begin on one thread and end on another. The compiler takes it for granted that a function stays
+//! on its thread, so a function that is on the stack while a job sleeps must not use a thread-local variable
+//! directly, only in functions that are not inlined and do not sleep. Ours are [`sleeper`] here, `on_post` in
+//! `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are used in
+//! functions that return before anybody sleeps.
 //!
 //! # On failure
 //! No memory for a stack: the job runs on the worker's own, and its waits keep the worker.
@@ -64,9 +71,10 @@ pub(crate) struct Fiber<J: Send + 'static> {
     bed: Arc<Bed<J>>,
 }
 
-// SAFETY: a fiber has one owner at a time, so nothing on its stack is used by two threads at once, and moving it between threads happens through mutexes. What
-// the stack holds is what jobs hold while they sleep: values that are Send, and the guard of their connection's mutex, which parking_lot's mutexes
-// allow to be released by another thread (feature send_guard). For thread-local variables see the head of this file.
+// SAFETY: a fiber has one owner at a time, so nothing on its stack is used by two threads at once, and moving
+// it between threads happens through mutexes. What the stack holds is what jobs hold while they sleep: values
+// that are Send, and the guard of their connection's mutex, which parking_lot's mutexes allow to be released
+// by another thread (feature send_guard). For thread-local variables see the head of this file.
 unsafe impl<J: Send> Send for Fiber<J> {}
 
 impl<J: Send> Fiber<J> {
@@ -132,7 +140,8 @@ impl<J: Send> Bed<J> {
 impl<J: Send> Sleeper for Bed<J> {
     fn sleep(&self, deadline: Option<Instant>) {
         let yielder = self.yielder.lock().as_ref().expect("the stack has started").0;
-        // SAFETY: the yielder lives at the stack's bottom as long as the stack runs jobs, and it is this stack that runs: `sleeper` gave this bed to it.
+        // SAFETY: the yielder lives at the stack's bottom as long as the stack runs jobs, and it is this
+        // stack that runs: `sleeper` gave this bed to it.
         unsafe { yielder.as_ref() }.suspend(Left::Asleep(deadline));
     }
 
@@ -146,7 +155,8 @@ impl<J: Send> Sleeper for Bed<J> {
         };
         match self.fibers.upgrade() {
             Some(fibers) => fibers.options.ready.push(Work::Continue(fiber)),
-            // The server is gone, with all workers: nobody will go on with it, and what lies on the stack must stay.
+            // The server is gone, with all workers: nobody will go on with it, and what lies on the stack
+            // must stay.
             None => std::mem::forget(fiber),
         }
     }

@@ -1,7 +1,8 @@
 //! Tells the error log when flushes of the log are slow, and when one does not end.
 //!
-//! The leader only counts and remembers (`cohort_commit::Metrics`); this thread looks twice a second and writes. So a flush that
-//! hangs is told while it hangs, and a disk that is slow for hours fills no error log: one line in ten seconds at most.
+//! The leader only counts and remembers (`cohort_commit::Metrics`); this thread looks twice a second and
+//! writes. So a flush that hangs is told while it hangs, and a disk that is slow for hours fills no error
+//! log: one line in ten seconds at most.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! The thread that looks after what nobody else does: timeouts, uptime, lock waits that last too long, workers that block for long.
+//! The thread that looks after what nobody else does: timeouts, uptime, lock waits that last too long,
+//! workers that block for long.
 
 use std::io;
 use std::sync::Arc;

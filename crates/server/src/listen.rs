@@ -33,7 +33,8 @@ impl Endpoints {
         Endpoints { sockets: Vec::new(), unix_path: None }
     }
 
-    /// Listens on a TCP port of an address or host name; port 0 lets the system choose. Addresses are returned.
+    /// Listens on a TCP port of an address or host name; port 0 lets the system choose. Addresses are
+    /// returned.
     pub fn bind_tcp(&mut self, host: &str, port: u16, backlog: i32) -> io::Result<Vec<SocketAddr>> {
         let mut bound = Vec::new();
         for address in (host, port).to_socket_addrs()? {

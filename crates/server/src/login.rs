@@ -79,8 +79,8 @@ fn begin(
     proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, scramble, sequence);
 }
 
-/// COM_CHANGE_USER. The client answers to the scramble of the connection's greeting, which nobody keeps: it is asked
-/// to answer a new one.
+/// COM_CHANGE_USER. The client answers to the scramble of the connection's greeting, which nobody keeps: it
+/// is asked to answer a new one.
 pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
     let candidate = Candidate {
         user: lossy(&change.user),

@@ -10,8 +10,8 @@
 //!                         Closed
 //! ```
 //!
-//! Running and Parked remember (`...More`) that an event came meanwhile: epoll is edge-triggered and tells it once. The
-//! owner is whoever made the move to Running; moves are compare-and-swap on one byte.
+//! Running and Parked remember (`...More`) that an event came meanwhile: epoll is edge-triggered and tells it
+//! once. The owner is whoever made the move to Running; moves are compare-and-swap on one byte.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

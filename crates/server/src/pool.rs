@@ -1,10 +1,11 @@
 //! Workers: the threads that serve connections.
 //!
 //! # Concepts
-//! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a result, or until a result may
-//! be seen; who waits for a lock leaves its worker, see `fiber.rs`), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being
-//! needed). As many are kept active as the machine can use: cores + 1, because one of them is usually the leader of a flush. Who is away
-//! still uses a processor, but somebody must be there to take KILL and a login.
+//! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a
+//! result, or until a result may be seen; who waits for a lock leaves its worker, see `fiber.rs`), *away*
+//! (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being needed). As
+//! many are kept active as the machine can use: cores + 1, because one of them is usually the leader of a
+//! flush. Who is away still uses a processor, but somebody must be there to take KILL and a login.
 //!
 //! # Moves
 //! | move | by |
@@ -85,7 +86,8 @@ thread_local! {
     static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with this worker's post; nothing on other threads. Not inlined: see `fiber.rs` on thread-local variables.
+/// Runs `work` with this worker's post; nothing on other threads. Not inlined: see `fiber.rs` on thread-local
+/// variables.
 #[inline(never)]
 fn on_post(work: impl FnOnce(&Post)) {
     POST.with_borrow(|post| {
@@ -127,7 +129,8 @@ impl Workers {
         let main = self.main.get().expect("started before anybody blocks");
         let main: &'static (dyn Fn() + Send + Sync) = {
             let main: &(dyn Fn() + Send + Sync) = &**main;
-            // SAFETY: `stop` joins every thread before this value, which owns `main`, can be dropped (`Drop` calls it).
+            // SAFETY: `stop` joins every thread before this value, which owns `main`, can be dropped (`Drop`
+            // calls it).
             unsafe { std::mem::transmute(main) }
         };
         let post = Arc::new(Post::default());
@@ -168,7 +171,8 @@ impl Workers {
         }
     }
 
-    /// Housekeeping: counts out who serves one request for longer than `limit_ms`, so that others take the place.
+    /// Housekeeping: counts out who serves one request for longer than `limit_ms`, so that others take the
+    /// place.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
         let mut stalled = 0;

@@ -1,7 +1,8 @@
 //! Work that waits for a worker, beside the events of epoll.
 //!
-//! A worker looks here before it waits for an event. Who puts work in wakes a worker only if one waits: the worker says so
-//! ([`Ready::rest`]), then looks here once more, so either it sees the work or the other sees that it waits.
+//! A worker looks here before it waits for an event. Who puts work in wakes a worker only if one waits: the
+//! worker says so ([`Ready::rest`]), then looks here once more, so either it sees the work or the other sees
+//! that it waits.
 
 use std::collections::VecDeque;
 use std::io;

@@ -251,9 +251,10 @@ impl Shared {
         connection.take().then_some(connection)
     }
 
-    /// Waits for an event. A worker that serves the same client again and again looks for a while before it sleeps: the
-    /// client often comes back sooner than a sleeping thread wakes. With many clients the processor has better to do. Between two looks it lets
-    /// others run, because the client may wait for this very processor; if those keep it for long, it is not there for looking.
+    /// Waits for an event. A worker that serves the same client again and again looks for a while before it
+    /// sleeps: the client often comes back sooner than a sleeping thread wakes. With many clients the
+    /// processor has better to do. Between two looks it lets others run, because the client may wait for this
+    /// very processor; if those keep it for long, it is not there for looking.
     fn next_event(&self, again: bool) -> io::Result<Option<Event>> {
         let spin_us = self.globals.uint(VarId::ThreadPoolSpinUs);
         if !again || spin_us == 0 {

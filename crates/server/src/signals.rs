@@ -17,7 +17,8 @@ const STOP: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT];
 /// Blocks the signals in this thread and those it starts; before any other thread runs.
 pub fn block() {
     let set = signal_set();
-    // SAFETY: the set is initialised; the old mask is not wanted. SIGPIPE would end the process when a client goes.
+    // SAFETY: the set is initialised; the old mask is not wanted. SIGPIPE would end the process when a client
+    // goes.
     unsafe {
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);

@@ -1,4 +1,5 @@
-//! Opens everything below the executor in the data directory: catalog, engine, locks, the commit path with recovery.
+//! Opens everything below the executor in the data directory: catalog, engine, locks, the commit path with
+//! recovery.
 
 use std::fmt;
 use std::path::Path;
@@ -62,7 +63,8 @@ pub struct Storage {
 pub struct StorageOptions {
     /// `--log-bin`: base name; `None` is off.
     pub log_bin: Option<String>,
-    /// `COHORT_FAILPOINT=before:harden:3`: abort when the stage is reached for the third time. For crash tests.
+    /// `COHORT_FAILPOINT=before:harden:3`: abort when the stage is reached for the third time. For crash
+    /// tests.
     pub failpoint: Option<(Point, u64)>,
 }
 

@@ -149,7 +149,8 @@ fn a_panic_and_vanishing_clients_end_only_themselves() {
     assert!(server.status.get(Counter::AbortedClients) >= 4);
 }
 
-/// Found by a test that hung: a client that was quicker than the greeting had its statements run by the accepting thread, which a panic ended.
+/// Found by a test that hung: a client that was quicker than the greeting had its statements run by the
+/// accepting thread, which a panic ended.
 #[test]
 fn clients_that_do_not_wait_for_the_greeting_do_not_keep_others_out() {
     let server = TestServer::start(Duration::ZERO);

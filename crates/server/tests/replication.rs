@@ -104,7 +104,8 @@ fn newest(cohort: &Cohort) -> u64 {
     position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Sysbench's writes with DDL among them, in one parallel mode of the replica, to the end at which both are equal.
+/// Sysbench's writes with DDL among them, in one parallel mode of the replica, to the end at which both are
+/// equal.
 fn follow_load(cohort: &Cohort, replica: &Maria, mode: &str, ddl: &mut Ddl) {
     replica.sql(&format!(
         "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; SET GLOBAL slave_parallel_mode = '{mode}'; START SLAVE"
@@ -134,7 +135,8 @@ fn follow_load(cohort: &Cohort, replica: &Maria, mode: &str, ddl: &mut Ddl) {
 #[test]
 fn a_replica_follows_through_load_ddl_and_kills_in_every_parallel_mode() {
     let mut cohort = Cohort::new(&[long_or("--max-binlog-size=100M", "--max-binlog-size=1M")]);
-    // A column that comes and goes a hundred times at no cost makes InnoDB's rows too large in the end (error 1118).
+    // A column that comes and goes a hundred times at no cost makes InnoDB's rows too large in the end (error
+    // 1118).
     let replica = Maria::new(&["--innodb-instant-alter-column-allowed=never"]);
     replica.follow(cohort.port);
     cohort.sql("CREATE DATABASE sb");

@@ -1,5 +1,5 @@
-//! Replication when something is wrong: full disks, replicas that stop, lie, vanish in the middle of an answer or share a number; and
-//! fifty of them at once.
+//! Replication when something is wrong: full disks, replicas that stop, lie, vanish in the middle of an
+//! answer or share a number; and fifty of them at once.
 
 #![cfg(feature = "rocksdb")]
 
@@ -151,7 +151,8 @@ fn fifty_dumps_under_load_get_the_bytes_of_the_files() {
             let one = |number| scope.spawn(move || read_all(number));
             numbers.map(one).collect()
         };
-        // Half of them are there from the start, and follow the end; the others begin at the start when there is something to read.
+        // Half of them are there from the start, and follow the end; the others begin at the start when there
+        // is something to read.
         let mut dumps = spawn(0..25);
         let writers: Vec<_> = (0..4).map(|writer| scope.spawn(move || write(writer))).collect();
         wait_until("the third file is not reached", || cohort.datadir.join("binlog.000003").exists());

@@ -1,5 +1,5 @@
-//! A source that is killed while no replica has answered, and comes back as a replica-to-be (`init_rpl_role=SLAVE`): what it had told
-//! nobody is cut from binary log and engine alike.
+//! A source that is killed while no replica has answered, and comes back as a replica-to-be
+//! (`init_rpl_role=SLAVE`): what it had told nobody is cut from binary log and engine alike.
 
 #![cfg(feature = "rocksdb")]
 

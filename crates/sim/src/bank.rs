@@ -1,9 +1,10 @@
-//! The workload: transfers between accounts that lie in two engines, each told by an event in the binlog; and the checks.
+//! The workload: transfers between accounts that lie in two engines, each told by an event in the binlog; and
+//! the checks.
 //!
-//! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both engines, and logs the text
-//! `n from to amount`. So after any crash: the money is conserved, the marks of both engines and the binlog tell the same
-//! transfers in the same order (I1, I2), every acknowledged transfer is among them (I4), and the balances are those that the binlog
-//! yields.
+//! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both
+//! engines, and logs the text `n from to amount`. So after any crash: the money is conserved, the marks of
+//! both engines and the binlog tell the same transfers in the same order (I1, I2), every acknowledged
+//! transfer is among them (I4), and the balances are those that the binlog yields.
 
 use std::sync::Arc;
 
@@ -80,7 +81,8 @@ impl Transfer {
 }
 
 impl Bank {
-    /// Runs the script until it ends or the machine stops: groups of one to four transfers, rotations, checkpoints.
+    /// Runs the script until it ends or the machine stops: groups of one to four transfers, rotations,
+    /// checkpoints.
     pub fn run(&mut self, world: &World, script: Script) {
         while self.next < script.transfers {
             let group = 1 + self.next % 4;
@@ -178,7 +180,8 @@ pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }
 
-/// Transfers in the order the binlog tells them; every checksum and position of every file is checked on the way.
+/// Transfers in the order the binlog tells them; every checksum and position of every file is checked on the
+/// way.
 fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation> {
     let broken = |e: &dyn std::fmt::Display| Violation(format!("the binlog does not read: {e}"));
     let mut told = Vec::new();

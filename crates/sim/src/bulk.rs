@@ -1,11 +1,14 @@
-//! Bulk statements on a real server that is killed: INSERTs of many rows, some so large that the engine takes them in as files, and CREATE INDEX on the
-//! table that they fill.
+//! Bulk statements on a real server that is killed: INSERTs of many rows, some so large that the engine takes
+//! them in as files, and CREATE INDEX on the table that they fill.
 //!
-//! Each writer inserts *batches*, one statement each, and knows what was said of every one of them. Meanwhile an index of the same table is made and
-//! dropped, again and again. Then the server is killed, or aborts itself at a failpoint, and is started again. Whatever the moment:
+//! Each writer inserts *batches*, one statement each, and knows what was said of every one of them. Meanwhile
+//! an index of the same table is made and dropped, again and again. Then the server is killed, or aborts
+//! itself at a failpoint, and is started again. Whatever the moment:
 //!
-//! - an acknowledged batch is there with all of its rows, a refused one with none, the one in flight with all or none;
-//! - the index is as its last acknowledged statement left it, or as the one in flight would have; it has an entry for every row;
+//! - an acknowledged batch is there with all of its rows, a refused one with none, the one in flight with all
+//!   or none;
+//! - the index is as its last acknowledged statement left it, or as the one in flight would have; it has an
+//!   entry for every row;
 //! - the binlog tells the same batches, with as many rows, and the same DDL statements (I2);
 //! - files that were being written beside the database are gone, and the server makes indexes as before.
 
@@ -23,7 +26,8 @@ use crate::bank::Violation;
 use crate::kill::{End, Target, violation, wait_for_end};
 
 const WRITERS: u64 = 2;
-/// Rows of a batch that the engine takes in as files: with their text, more redo than goes inline into the log.
+/// Rows of a batch that the engine takes in as files: with their text, more redo than goes inline into the
+/// log.
 const LARGE_ROWS: u64 = 1000;
 const LARGE_TEXT_BYTES: u64 = 17_500;
 const CREATE: &str = "CREATE INDEX by_v ON bulk.t (v)";

@@ -1,8 +1,8 @@
 //! Crashes at every k-th operation.
 //!
-//! An operation is whatever changes the disk: a write, a sync, a change of length, a rename, a removal. The machine stops at the k-th, for
-//! k = 0, 1, 2, ... until a run has no k-th. What is left is what was synced and a random part of the rest, torn at sectors; or everything,
-//! as after a kill of the process alone.
+//! An operation is whatever changes the disk: a write, a sync, a change of length, a rename, a removal. The
+//! machine stops at the k-th, for k = 0, 1, 2, ... until a run has no k-th. What is left is what was synced
+//! and a random part of the rest, torn at sectors; or everything, as after a kill of the process alone.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ fn run_until(script: Script, at: u64) -> (MemFs, Bank, bool) {
     if let Ok(world) = World::open(&disk) {
         bank.run(&world, script);
         if !faults.crashed() {
-            // The whole script and the clean stop fit before the k-th operation, or the stop is where it comes.
+            // The whole script and the clean stop fit before the k-th operation, or the stop is where it
+            // comes.
             let _ = world.coordinator.close();
         }
     }
@@ -75,8 +76,8 @@ pub fn explore(script: Script, first: u64, step: u64) -> Result<Explored, Violat
     Ok(explored)
 }
 
-/// Crashes the recovery itself at each of its operations, after a crash of the script at `at`; each recovery that is cut short is
-/// followed by one that is not.
+/// Crashes the recovery itself at each of its operations, after a crash of the script at `at`; each recovery
+/// that is cut short is followed by one that is not.
 pub fn explore_recovery(script: Script, at: u64) -> Result<Explored, Violation> {
     let mut explored = Explored::default();
     let (memory, bank, is_crashed) = run_until(script, at);

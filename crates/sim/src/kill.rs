@@ -1,11 +1,13 @@
 //! Kills a real server under load and checks what survives, from what the clients know.
 //!
-//! Clients move money between accounts and write each transfer into a journal, in one transaction. A client knows which of its transfers
-//! were acknowledged; readers note the newest journal rows they were shown, by plain and by locking reads. Then the server is killed, or aborts itself
-//! at a failpoint, and is started again. Whatever the moment:
+//! Clients move money between accounts and write each transfer into a journal, in one transaction. A client
+//! knows which of its transfers were acknowledged; readers note the newest journal rows they were shown, by
+//! plain and by locking reads. Then the server is killed, or aborts itself at a failpoint, and is started
+//! again. Whatever the moment:
 //!
 //! - the money is conserved, and the balances are those that the journal yields;
-//! - every acknowledged transfer is there, at most one more per client is (the one in flight), and none is missing in between;
+//! - every acknowledged transfer is there, at most one more per client is (the one in flight), and none is
+//!   missing in between;
 //! - every row that a reader was shown is there (I5);
 //! - the binlog tells the same transfers, each once (I2).
 

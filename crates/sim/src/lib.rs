@@ -1,5 +1,5 @@
-//! The deterministic world: the whole commit path (log, binlog, two engines) over a file system in memory that crashes on
-//! command, a bank as workload, and the checks that every crash must pass.
+//! The deterministic world: the whole commit path (log, binlog, two engines) over a file system in memory
+//! that crashes on command, a bank as workload, and the checks that every crash must pass.
 //!
 //! | module | concept |
 //! |---|---|

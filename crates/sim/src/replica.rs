@@ -1,4 +1,5 @@
-//! A replica as the gate of semi-synchronous replication sees it: it confirms what it was shown one group late.
+//! A replica as the gate of semi-synchronous replication sees it: it confirms what it was shown one group
+//! late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -67,7 +68,8 @@ impl ReplicaGate for Replica {
 }
 
 impl Bank {
-    /// Runs the script with a replica that confirms each group when the next one is hardened; the last one stays unconfirmed.
+    /// Runs the script with a replica that confirms each group when the next one is hardened; the last one
+    /// stays unconfirmed.
     pub fn run_with(&mut self, world: &World, script: Script, replica: &Replica) {
         let mut waiting: Vec<(u64, CommitSeq)> = Vec::new();
         while self.next < script.transfers {

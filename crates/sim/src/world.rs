@@ -1,4 +1,5 @@
-//! The commit path over a disk in memory: two reference engines, small segments and small binlog files, no threads.
+//! The commit path over a disk in memory: two reference engines, small segments and small binlog files, no
+//! threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

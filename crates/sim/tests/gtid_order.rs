@@ -1,4 +1,5 @@
-//! Two transactions that want the same sequence number, both prepared: the later one is rolled back, and nothing of it is left.
+//! Two transactions that want the same sequence number, both prepared: the later one is rolled back, and
+//! nothing of it is left.
 
 use std::sync::Arc;
 

@@ -14,7 +14,8 @@ fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
 }
 
-/// A server that ran the script and was killed: nothing was checkpointed, the last events are not in the binlog files.
+/// A server that ran the script and was killed: nothing was checkpointed, the last events are not in the
+/// binlog files.
 fn killed(script: Script) -> (MemFs, Bank) {
     let memory = MemFs::new();
     let world = World::open(&disk(&memory)).expect("opens");
@@ -77,7 +78,8 @@ fn complete_records_are_replayed() {
 #[test]
 fn what_an_engine_has_checkpointed_is_skipped() {
     assert_eq!(format!("{:?}", Row::Skip), "Skip");
-    // The crash between an engine's checkpoint and the log's lies at some operation of a run that checkpoints.
+    // The crash between an engine's checkpoint and the log's lies at some operation of a run that
+    // checkpoints.
     let script = Script { transfers: 10, ..SCRIPT };
     let mut skipped = 0;
     for at in 0.. {

@@ -1,5 +1,5 @@
-//! A source that crashes while a replica has not answered, and comes back as the replica of its replica: what was held back
-//! by the gate is cut from log, binlog and engines alike.
+//! A source that crashes while a replica has not answered, and comes back as the replica of its replica: what
+//! was held back by the gate is cut from log, binlog and engines alike.
 
 use std::sync::Arc;
 

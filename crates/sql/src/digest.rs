@@ -1,12 +1,12 @@
 //! A statement without its literals, as a number.
 //!
-//! The text between the literals is hashed as it stands, spaces and letter case included: a repeated statement
-//! comes from the same line of a program, and columns of a result are named by their text. In place of each
-//! literal its type is hashed (a plan for `k = 1` is not one for `k = 'a'`). Lists of different lengths give
-//! different digests.
+//! The text between the literals is hashed as it stands, spaces and letter case included: a repeated
+//! statement comes from the same line of a program, and columns of a result are named by their text. In place
+//! of each literal its type is hashed (a plan for `k = 1` is not one for `k = 'a'`). Lists of different
+//! lengths give different digests.
 //!
-//! The hash has 128 bits from two lanes of keyed folded multiplication (the step of wyhash), with keys drawn once
-//! per process, so that nobody can prepare two statements that share a plan.
+//! The hash has 128 bits from two lanes of keyed folded multiplication (the step of wyhash), with keys drawn
+//! once per process, so that nobody can prepare two statements that share a plan.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
@@ -25,9 +25,9 @@ const LENGTH_MAX: usize = 8 * 1024;
 pub struct Digest(pub u128);
 
 impl Digest {
-    /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order. What `literals` held is
-    /// overwritten; strings in it lend their buffers. None: other statements, texts over 8 KiB, texts with `?`,
-    /// version comments, lexical errors; they take the parser, and `literals` holds nothing of use.
+    /// Digest of a SELECT, INSERT, UPDATE, DELETE or REPLACE, and its literals in order. What `literals` held
+    /// is overwritten; strings in it lend their buffers. None: other statements, texts over 8 KiB, texts with
+    /// `?`, version comments, lexical errors; they take the parser, and `literals` holds nothing of use.
     pub fn of(sql: &[u8], options: &ParseOptions, literals: &mut Vec<Value>) -> Option<Digest> {
         if sql.len() > LENGTH_MAX || !matches!(sql.first()? | 0x20, b's' | b'i' | b'u' | b'd' | b'r') {
             return None;

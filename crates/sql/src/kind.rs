@@ -203,8 +203,8 @@ fn show_name(show: &Show) -> &'static str {
     }
 }
 
-/// Whether the statement ends the session's transaction before it runs, as MariaDB's manual lists them. SET of
-/// `autocommit` is not decided here, and whether the table of an ALTER or DROP is a temporary one neither.
+/// Whether the statement ends the session's transaction before it runs, as MariaDB's manual lists them. SET
+/// of `autocommit` is not decided here, and whether the table of an ALTER or DROP is a temporary one neither.
 pub fn commits_implicitly(statement: &Statement) -> bool {
     match statement {
         Statement::CreateTable(table) => !table.temporary,

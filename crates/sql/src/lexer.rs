@@ -3,12 +3,13 @@
 //! The one lexer serves the parser, the digest and the splitting of multi-statements, so that all three agree
 //! about what is a literal and where it stands. A token is a kind and a byte range; nothing is copied.
 //!
-//! Comments vanish here: `-- ` to the end of the line, `#`, `/* */`. The text inside `/*! */`, `/*!50000 */` and
-//! `/*M!100100 */` is read as if the comment marks were not there when its version is at most [`VERSION`]; as in
-//! MariaDB, `/*!` with a version from 50700 to 99999 is MySQL's own and skipped, `/*M!` is not.
+//! Comments vanish here: `-- ` to the end of the line, `#`, `/* */`. The text inside `/*! */`, `/*!50000 */`
+//! and `/*M!100100 */` is read as if the comment marks were not there when its version is at most
+//! [`VERSION`]; as in MariaDB, `/*!` with a version from 50700 to 99999 is MySQL's own and skipped, `/*M!` is
+//! not.
 //!
-//! What cannot be a token (a string without end, a strange byte) becomes [`Kind::Invalid`], on which every grammar
-//! rule stops.
+//! What cannot be a token (a string without end, a strange byte) becomes [`Kind::Invalid`], on which every
+//! grammar rule stops.
 
 use crate::ParseMode;
 
@@ -111,8 +112,8 @@ pub(crate) struct Lexer<'a> {
     in_version_comment: bool,
     /// A version comment was met (executed or not).
     pub saw_version_comment: bool,
-    /// The last token was a name that ended where the next one starts, or the dot after such a name: then a dot
-    /// is a separator and digits start a name.
+    /// The last token was a name that ended where the next one starts, or the dot after such a name: then a
+    /// dot is a separator and digits start a name.
     after_name: bool,
     after_name_dot: bool,
 }
@@ -248,7 +249,8 @@ impl<'a> Lexer<'a> {
         self.skip_to_comment_end(0).ok_or(start)
     }
 
-    /// Behind the `*/`, over at most `nested` levels of comments within (a version comment may hold comments).
+    /// Behind the `*/`, over at most `nested` levels of comments within (a version comment may hold
+    /// comments).
     fn skip_to_comment_end(&mut self, nested: u32) -> Option<()> {
         while self.at < self.sql.len() {
             match (self.sql[self.at], self.byte(1)) {

@@ -1,7 +1,8 @@
 //! The SQL language: text in, statement out.
 //!
-//! The text is bytes in UTF-8 (string literals may hold any bytes). [`next_statement`] cuts a multi-statement text,
-//! [`parse`] reads one statement, [`Digest::of`] finds a repeated statement's cached plan without parsing.
+//! The text is bytes in UTF-8 (string literals may hold any bytes). [`next_statement`] cuts a multi-statement
+//! text, [`parse`] reads one statement, [`Digest::of`] finds a repeated statement's cached plan without
+//! parsing.
 //!
 //! | module | concept |
 //! |---|---|

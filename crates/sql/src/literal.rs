@@ -87,8 +87,8 @@ fn bits(digits: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The content of a string token (with its quotes): doubled quotes and backslash escapes resolved. `\%` and `\_`
-/// stay as they are: they mean something to LIKE only.
+/// The content of a string token (with its quotes): doubled quotes and backslash escapes resolved. `\%` and
+/// `\_` stay as they are: they mean something to LIKE only.
 pub(crate) fn text(token: &[u8], mode: ParseMode) -> Vec<u8> {
     let mut out = Vec::with_capacity(token.len() - 2);
     append_text(token, mode, &mut out);

@@ -1,12 +1,13 @@
 //! Plans by digest.
 //!
-//! A bounded map in shards. A hit takes a shard's lock shared, compares a key and clones an `Arc`; it marks the
-//! slot as used with a relaxed store, and only when it is not marked yet, so that the hot slots of many threads
-//! stay in shared cache lines. A put takes the lock exclusively; when the shard is full, the clock hand goes round
-//! and takes the first slot that was not used since it last came by, or that is of an older schema.
+//! A bounded map in shards. A hit takes a shard's lock shared, compares a key and clones an `Arc`; it marks
+//! the slot as used with a relaxed store, and only when it is not marked yet, so that the hot slots of many
+//! threads stay in shared cache lines. A put takes the lock exclusively; when the shard is full, the clock
+//! hand goes round and takes the first slot that was not used since it last came by, or that is of an older
+//! schema.
 //!
-//! A plan of another schema version is not handed out and is replaced by the next put of its key. Nothing here is
-//! needed for correctness: every plan can be made again.
+//! A plan of another schema version is not handed out and is replaced by the next put of its key. Nothing
+//! here is needed for correctness: every plan can be made again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

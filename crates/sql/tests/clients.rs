@@ -23,8 +23,8 @@ fn every_statement_parses() {
     assert!(count > 150, "only {count} statements");
 }
 
-/// The statements of sysbench and mariadb-slap: a digest, and a cacheable tree whose literals have the digest's
-/// numbers.
+/// The statements of sysbench and mariadb-slap: a digest, and a cacheable tree whose literals have the
+/// digest's numbers.
 #[test]
 fn hot_statements_have_digests() {
     let c = "08566691963-88624912351-16662227201-46648573979-64646226163-77505759394-75470094713-41097360717-\

@@ -1,8 +1,9 @@
 //! Golden scripts: statements in, what the parser makes of them out.
 //!
-//! A file of `tests/golden` holds blocks: lines that start with `> ` are a statement, the lines behind them are
-//! the answer: the tree in debug form without empty fields, or the error. `*` in front says that the statement is
-//! cacheable. `REWRITE_GOLDEN=1 cargo test -p cohort-sql` writes the answers anew; review the diff.
+//! A file of `tests/golden` holds blocks: lines that start with `> ` are a statement, the lines behind them
+//! are the answer: the tree in debug form without empty fields, or the error. `*` in front says that the
+//! statement is cacheable. `REWRITE_GOLDEN=1 cargo test -p cohort-sql` writes the answers anew; review the
+//! diff.
 
 use std::fmt::Write;
 use std::path::Path;

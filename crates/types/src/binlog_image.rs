@@ -212,8 +212,8 @@ impl BinlogColumn {
         self.take(from).map(|_| ())
     }
 
-    /// Takes a value off a row image, as a value of `ty`. Wire and column may differ in the length of strings and the
-    /// width of integers, as far as the value fits; in nothing else.
+    /// Takes a value off a row image, as a value of `ty`. Wire and column may differ in the length of strings
+    /// and the width of integers, as far as the value fits; in nothing else.
     pub fn read(&self, ty: &ColumnType, from: &mut Reader<'_>) -> Result<Value, ImageError> {
         let bytes = self.take(from)?;
         let local = BinlogColumn::of(ty);

@@ -270,7 +270,8 @@ pub struct SqlError {
     pub message: String,
 }
 
-/// Where conversions leave their warnings. The session's keeps at most `max_error_count` of them and counts the rest.
+/// Where conversions leave their warnings. The session's keeps at most `max_error_count` of them and counts
+/// the rest.
 pub trait WarningSink {
     /// Adds one.
     fn warn(&mut self, warning: Warning);

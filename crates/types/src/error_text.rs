@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use crate::{ErrorCode, Level, SqlError, Warning};
 
-/// A value as an error text shows it: what is no text, and control characters, as `\xHH`; characters beyond the
-/// Basic Multilingual Plane as `?`.
+/// A value as an error text shows it: what is no text, and control characters, as `\xHH`; characters beyond
+/// the Basic Multilingual Plane as `?`.
 pub fn printable(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -119,7 +119,8 @@ texts! {
     unknown_table(tables: &str) = BadTable, "Unknown table '{}'", clip(tables, 100);
     /// "Unknown table 't' in field list".
     unknown_table_in(table: &str, place: &str) = UnknownTable, "Unknown table '{table}' in {place}";
-    /// `place`: `field list`, `where clause`, `order clause`, `group statement`, `on clause`, `having clause`.
+    /// `place`: `field list`, `where clause`, `order clause`, `group statement`, `on clause`, `having
+    /// clause`.
     unknown_column(column: &str, place: &str) = BadField, "Unknown column '{column}' in '{place}'";
     ambiguous_column(column: &str, place: &str) = NonUniq, "Column '{column}' in {place} is ambiguous";
     non_unique_table(name: &str) = NonUniqTable, "Not unique table/alias: '{name}'";

@@ -1,5 +1,5 @@
-//! Whether a text is JSON, as JSON_VALID decides it: no memory, no recursion, nesting up to 31 levels, and its
-//! leniencies: `1.` is a number, any character may be escaped.
+//! Whether a text is JSON, as JSON_VALID decides it: no memory, no recursion, nesting up to 31 levels, and
+//! its leniencies: `1.` is a number, any character may be escaped.
 
 /// Deepest nesting.
 const DEPTH_MAX: u32 = 31;

@@ -11,8 +11,8 @@
 //!                 then 00 00
 //! ```
 //!
-//! A value is read back from everything but text under a collation ([`KeyPart::is_reversible`]); such columns stay
-//! in the row. A key ends where its last part ends: no key of an index is a prefix of another.
+//! A value is read back from everything but text under a collation ([`KeyPart::is_reversible`]); such columns
+//! stay in the row. A key ends where its last part ends: no key of an index is a prefix of another.
 
 use crate::scalar::{self, year_byte, year_value};
 use crate::temporal as t;

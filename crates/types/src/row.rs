@@ -10,9 +10,10 @@
 //! ..     variable part: strings in UTF-8 whatever their character set (binary: bytes), CHAR without trailing spaces
 //! ```
 //!
-//! Little-endian. Columns are in *storage order*, in which they were added to the table; new ones come at the end
-//! only. So a row written before ADD COLUMN is a row of fewer columns: its parts are prefixes of today's, and the
-//! columns it lacks have the value that was their default when they were added. A dropped column keeps its place.
+//! Little-endian. Columns are in *storage order*, in which they were added to the table; new ones come at the
+//! end only. So a row written before ADD COLUMN is a row of fewer columns: its parts are prefixes of today's,
+//! and the columns it lacks have the value that was their default when they were added. A dropped column
+//! keeps its place.
 
 use crate::scalar;
 use crate::{ColumnType, Str, TypeKind, Value};
@@ -102,8 +103,8 @@ impl Parts<'_> {
 }
 
 impl RowLayout {
-    /// The layout of columns in storage order, each with the value it has in rows that were written before it was
-    /// added.
+    /// The layout of columns in storage order, each with the value it has in rows that were written before it
+    /// was added.
     pub fn new(columns: impl IntoIterator<Item = (ColumnType, Value)>) -> RowLayout {
         let mut layout = RowLayout { columns: Vec::new(), extents: vec![(0, 0)] };
         let (mut offset, mut index) = (0, 0);
@@ -240,7 +241,8 @@ impl RowLayout {
                 let start = if index == 0 { 0 } else { parts.end(index - 1) };
                 let bytes = parts.variable.get(start..parts.end(index)).ok_or(RowError::Corrupt)?;
                 let collation = column.ty.collation;
-                // SQL text is trusted to be UTF-8 by whoever prints it; a page that rotted must not get there.
+                // SQL text is trusted to be UTF-8 by whoever prints it; a page that rotted must not get
+                // there.
                 if collation != crate::Collation::BINARY && std::str::from_utf8(bytes).is_err() {
                     return Err(RowError::Corrupt);
                 }

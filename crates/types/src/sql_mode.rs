@@ -1,5 +1,5 @@
-//! `sql_mode`: the switches of the language. The bits are MariaDB's: they are in the status variables of binlog
-//! query events.
+//! `sql_mode`: the switches of the language. The bits are MariaDB's: they are in the status variables of
+//! binlog query events.
 
 /// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,8 +79,8 @@ impl SqlMode {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// The modes of a comma separated list, as `SET sql_mode` takes it, composite modes expanded; `Err` holds the
-    /// first unknown name.
+    /// The modes of a comma separated list, as `SET sql_mode` takes it, composite modes expanded; `Err` holds
+    /// the first unknown name.
     pub fn parse(list: &str) -> Result<SqlMode, String> {
         let mut bits = 0;
         for name in list.split(',').map(str::trim).filter(|n| !n.is_empty()) {

@@ -1,4 +1,5 @@
-//! What must hold for all types and values: round trips through rows, keys and row images, and the order of keys.
+//! What must hold for all types and values: round trips through rows, keys and row images, and the order of
+//! keys.
 
 use cohort_base::Reader;
 use cohort_types::{

@@ -1,5 +1,5 @@
-//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was synced and nothing
-//! that was not written, faults come where they were planned.
+//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was
+//! synced and nothing that was not written, faults come where they were planned.
 
 use std::io::ErrorKind;
 use std::path::Path;

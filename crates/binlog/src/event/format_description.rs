@@ -5,8 +5,9 @@
 //! post-header length of types 1..=171, u8 each | checksum algorithm u8
 //! ```
 //!
-//! It always carries a checksum behind it, whatever the algorithm says. `created` is the time of the server's start
-//! in the first file after a start (replicas then drop their temporary tables) and 0 in the files of a rotation.
+//! It always carries a checksum behind it, whatever the algorithm says. `created` is the time of the server's
+//! start in the first file after a start (replicas then drop their temporary tables) and 0 in the files of a
+//! rotation.
 
 use cohort_base::{Reader, Write};
 

@@ -1,4 +1,5 @@
-//! GTID (162): starts a transaction, or stands before a single statement (MariaDB has no BEGIN in its binlog).
+//! GTID (162): starts a transaction, or stands before a single statement (MariaDB has no BEGIN in its
+//! binlog).
 //!
 //! ```text
 //! seq_no u64 | domain u32 | flags2 u8 |
@@ -10,8 +11,8 @@
 //! zeros up to 19 bytes; none behind a commit id alone, which makes 21
 //! ```
 //!
-//! The server id is in the common header. Sixteen padding bytes are also what an old replica needs to see a dummy
-//! event in its place.
+//! The server id is in the common header. Sixteen padding bytes are also what an old replica needs to see a
+//! dummy event in its place.
 
 use cohort_base::{DomainId, Gtid, Reader, ServerId, Write};
 

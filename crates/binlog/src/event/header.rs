@@ -126,8 +126,8 @@ pub fn begin_event(
     start
 }
 
-/// Completes the event that starts at `start` and is to end up at `file_offset`: length, end position, checksum.
-/// Answers the offset behind it.
+/// Completes the event that starts at `start` and is to end up at `file_offset`: length, end position,
+/// checksum. Answers the offset behind it.
 pub fn finish_event(out: &mut Vec<u8>, start: usize, file_offset: u64, checksum: Checksum) -> u64 {
     let len = (out.len() - start + checksum.len()) as u32;
     let end = file_offset + u64::from(len);

@@ -185,8 +185,8 @@ fn collation_names(number: u32) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Decimal digits of the packed form: groups of nine digits in four bytes, big-endian, the leading and the trailing
-/// group shorter; the first bit is inverted and all bits are if the number is negative.
+/// Decimal digits of the packed form: groups of nine digits in four bytes, big-endian, the leading and the
+/// trailing group shorter; the first bit is inverted and all bits are if the number is negative.
 fn decimal_text(bytes: &[u8]) -> Result<String, DecodeError> {
     const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
     let [precision, scale, digits @ ..] = bytes else { return Err(DecodeError::Truncated) };

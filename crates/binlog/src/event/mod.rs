@@ -4,12 +4,12 @@
 //! timestamp u32 | type u8 | server_id u32 | event_len u32 | log_pos u32 | flags u16 | body | crc32 u32 (if on)
 //! ```
 //!
-//! Integers are little-endian. `event_len` counts header and checksum. `log_pos` is the position behind the event,
-//! modulo 2^32. The checksum (zlib's CRC-32) covers header and body; for a format description it is computed with
-//! the flag IN_USE cleared, because that flag changes in place when the file is closed.
+//! Integers are little-endian. `event_len` counts header and checksum. `log_pos` is the position behind the
+//! event, modulo 2^32. The checksum (zlib's CRC-32) covers header and body; for a format description it is
+//! computed with the flag IN_USE cleared, because that flag changes in place when the file is closed.
 //!
-//! Decoding then encoding gives the same bytes for every event that MariaDB 10.11 writes; kinds not known here are
-//! kept as [`Event::Unknown`].
+//! Decoding then encoding gives the same bytes for every event that MariaDB 10.11 writes; kinds not known
+//! here are kept as [`Event::Unknown`].
 
 mod compressed;
 mod format_description;

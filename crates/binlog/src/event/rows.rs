@@ -6,8 +6,9 @@
 //! rows to the end: { null bitmap over the present columns | values } once, or before and after of an update
 //! ```
 //!
-//! Bitmaps take (columns + 7) / 8 bytes, least significant bit first. In the compressed kinds the rows are packed as
-//! `compressed` draws it. How values look depends on the table map; see `cohort-types::binlog_image`.
+//! Bitmaps take (columns + 7) / 8 bytes, least significant bit first. In the compressed kinds the rows are
+//! packed as `compressed` draws it. How values look depends on the table map; see
+//! `cohort-types::binlog_image`.
 
 use std::borrow::Cow;
 

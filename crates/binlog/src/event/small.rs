@@ -148,8 +148,8 @@ impl Annotate {
     }
 }
 
-/// Crash recovery of a server with two-phase commit starts at this file. Ours recovers from its log; the event names
-/// the file it stands in, so that tools know that older ones may go.
+/// Crash recovery of a server with two-phase commit starts at this file. Ours recovers from its log; the
+/// event names the file it stands in, so that tools know that older ones may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinlogCheckpoint {
     /// File name without directory.

@@ -52,7 +52,8 @@ pub struct StatusVars {
     pub hrnow: Option<u32>,
     /// XID of a DDL.
     pub xid: Option<u64>,
-    /// `flags_extra` of the GTID of a two-phase ALTER, and the sequence number of its start if this is its end.
+    /// `flags_extra` of the GTID of a two-phase ALTER, and the sequence number of its start if this is its
+    /// end.
     pub gtid_flags3: Option<(u8, Option<u64>)>,
     /// Variables behind the first unknown one.
     pub rest: Vec<u8>,

@@ -5,9 +5,9 @@
 //! metadata lenenc string | null bitmap, (columns + 7) / 8 bytes | [optional metadata]
 //! ```
 //!
-//! Metadata takes 0, 1 or 2 bytes a column, as its type says. Optional metadata (`binlog_row_metadata` other than
-//! NO_LOG, MariaDB's default) is a row of `type u8 | length lenenc | value`; type 1 is the signedness of the numeric
-//! columns, most significant bit first, a set bit for UNSIGNED.
+//! Metadata takes 0, 1 or 2 bytes a column, as its type says. Optional metadata (`binlog_row_metadata` other
+//! than NO_LOG, MariaDB's default) is a row of `type u8 | length lenenc | value`; type 1 is the signedness of
+//! the numeric columns, most significant bit first, a set bit for UNSIGNED.
 
 use cohort_base::{Reader, Write};
 
@@ -135,8 +135,8 @@ impl TableMap {
     }
 }
 
-/// Whether a column of this type has a bit in the signedness field: TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG,
-/// INT24, YEAR, NEWDECIMAL.
+/// Whether a column of this type has a bit in the signedness field: TINY, SHORT, LONG, FLOAT, DOUBLE,
+/// LONGLONG, INT24, YEAR, NEWDECIMAL.
 fn is_numeric(column_type: u8) -> bool {
     matches!(column_type, 1..=5 | 8 | 9 | 13 | 246)
 }

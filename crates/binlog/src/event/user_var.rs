@@ -4,8 +4,8 @@
 //! name_len u32 | name | is_null u8 | [type u8 | charset u32 | value_len u32 | value | [flags u8]]
 //! ```
 //!
-//! Values: a string as it is; REAL f64; INT i64; DECIMAL precision u8, scale u8, then the packed digits. The flag
-//! says that an integer is unsigned; MariaDB writes it for every type.
+//! Values: a string as it is; REAL f64; INT i64; DECIMAL precision u8, scale u8, then the packed digits. The
+//! flag says that an integer is unsigned; MariaDB writes it for every type.
 
 use cohort_base::{Reader, Write};
 

@@ -82,8 +82,8 @@ pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,
     pub clause: Clause,
-    /// Collects the aggregates found; None where they are an error (1111). An aggregate becomes a column of slot
-    /// `AGGREGATE_SLOT + n`.
+    /// Collects the aggregates found; None where they are an error (1111). An aggregate becomes a column of
+    /// slot `AGGREGATE_SLOT + n`.
     pub aggregates: Option<&'b RefCell<Vec<Aggregate>>>,
     /// Select items that names may mean.
     pub aliases: Option<&'b dyn Aliases>,

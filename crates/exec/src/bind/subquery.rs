@@ -1,5 +1,5 @@
-//! Subqueries in expressions. Those that depend on nothing outside run while the statement is planned, and their result
-//! becomes a constant of a plan that is used once; those that do depend are refused.
+//! Subqueries in expressions. Those that depend on nothing outside run while the statement is planned, and
+//! their result becomes a constant of a plan that is used once; those that do depend are refused.
 
 use cohort_expr::{Expr, ExprType, build_binary, in_list, row};
 use cohort_sql::ast;

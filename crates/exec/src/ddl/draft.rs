@@ -1,5 +1,5 @@
-//! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their columns,
-//! so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
+//! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their
+//! columns, so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
 
 use cohort_base::TableId;
 use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};

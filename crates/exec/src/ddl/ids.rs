@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cohort_base::{IndexId, TableId};
 use cohort_catalog::{Catalog, CatalogChange};
 
-/// Hands out ids. What statements have committed is in the catalog; ids of statements that have not are known here
-/// only, and after a crash nothing refers to them.
+/// Hands out ids. What statements have committed is in the catalog; ids of statements that have not are known
+/// here only, and after a crash nothing refers to them.
 #[derive(Debug, Default)]
 pub struct Ids {
     table: AtomicU64,
@@ -26,8 +26,8 @@ impl Ids {
         IndexId(self.index.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A crash left something in this key space: it is not handed out again. The engine has freed it, but may refuse to load into it before its next
-    /// checkpoint.
+    /// A crash left something in this key space: it is not handed out again. The engine has freed it, but may
+    /// refuse to load into it before its next checkpoint.
     pub(crate) fn pass(&self, index: IndexId) {
         self.index.fetch_max(index.0 + 1, Ordering::Relaxed);
     }

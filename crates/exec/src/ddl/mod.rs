@@ -2,22 +2,22 @@
 //!
 //! # A DDL statement
 //! 1. The transaction before it is committed (`dispatch`).
-//! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that change are
-//!    locked exclusively: whoever used them before has published, nobody uses them now.
+//! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that
+//!    change are locked exclusively: whoever used them before has published, nobody uses them now.
 //! 3. The new description is made and checked against the catalog, which cannot change under the locks.
-//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that nothing
-//!    refers to yet.
-//! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all of it
-//!    happens, or none.
+//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that
+//!    nothing refers to yet.
+//! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all
+//!    of it happens, or none.
 //! 6. After publish the key spaces that nothing refers to any more are freed.
 //!
 //! # On failure
-//! Before 5 the locks go and loaded key spaces are dropped. A crash before 5 or between 5 and 6 leaves key spaces that
-//! no table names; [`drop_orphans`] frees them at the next start.
+//! Before 5 the locks go and loaded key spaces are dropped. A crash before 5 or between 5 and 6 leaves key
+//! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Foreign keys, CHECK, generated columns, partitions, temporary tables, online ALTER (others neither read nor write
-//! the table meanwhile).
+//! Foreign keys, CHECK, generated columns, partitions, temporary tables, online ALTER (others neither read
+//! nor write the table meanwhile).
 //!
 //! | module | concept |
 //! |---|---|
@@ -77,8 +77,8 @@ pub(crate) struct DdlOutcome {
     pub dropped_schema: Option<String>,
 }
 
-/// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever happens, no
-/// transaction is open afterwards.
+/// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever
+/// happens, no transaction is open afterwards.
 pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
     let outcome = match statement {
         Statement::CreateDatabase(create) => database::create(ctx, create),

@@ -10,8 +10,8 @@ use crate::database::Database;
 /// Ids below are the server's own.
 const FIRST_TABLE_INDEX: IndexId = IndexId(16);
 
-/// Frees key spaces that a crash left behind: loaded for a DDL statement that did not commit, or of a table that was
-/// dropped. Called once at the start of the server, before the first session. How many there were.
+/// Frees key spaces that a crash left behind: loaded for a DDL statement that did not commit, or of a table
+/// that was dropped. Called once at the start of the server, before the first session. How many there were.
 pub fn drop_orphans(db: &Database) -> Result<usize, EngineError> {
     let catalog = db.catalog();
     let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());

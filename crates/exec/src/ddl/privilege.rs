@@ -1,6 +1,7 @@
 //! May the session do that?
 //!
-//! Privileges are kept per account, for everything and per schema (whose name may be a pattern with `%` and `_`).
+//! Privileges are kept per account, for everything and per schema (whose name may be a pattern with `%` and
+//! `_`).
 
 use cohort_catalog::{Account, Catalog, Table, TableName};
 use cohort_sql::ast::{Show, Statement};
@@ -63,8 +64,8 @@ pub(crate) fn check_privilege(
     })
 }
 
-/// Checks what a query or data change does to a table: `SELECT`, `INSERT`, `UPDATE`, `DELETE`; error 1142. Every
-/// statement comes here: an account that may do all is remembered.
+/// Checks what a query or data change does to a table: `SELECT`, `INSERT`, `UPDATE`, `DELETE`; error 1142.
+/// Every statement comes here: an account that may do all is remembered.
 pub(crate) fn check_access(
     session: &SessionState,
     catalog: &Catalog,

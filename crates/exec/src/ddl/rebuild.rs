@@ -26,8 +26,8 @@ enum Extent {
     Rows,
 }
 
-/// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it loaded
-/// is dropped again on error.
+/// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it
+/// loaded is dropped again on error.
 pub(super) fn rebuild(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,

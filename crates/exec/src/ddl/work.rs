@@ -144,7 +144,8 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> (QueryEvent
         let (user, host) = &session.info.account;
         status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
     }
-    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be there.
+    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be
+    // there.
     status.xid = has_xid.then(|| ctx.trx.transaction_id());
     let thread = session.info.id.0 as u32;
     let written = ctx.text.trim_ascii();
@@ -211,7 +212,8 @@ pub(super) fn schema_of(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlRes
     name.db.as_deref().or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
 }
 
-/// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at it.
+/// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at
+/// it.
 pub(super) fn lock_schema(
     ctx: &mut StatementContext<'_>,
     schema: &str,
@@ -222,7 +224,8 @@ pub(super) fn lock_schema(
     Ok(ctx.db.catalog().schemas.get(schema).cloned())
 }
 
-/// Locks a schema for a change of something in it; error 1049 when it is not there, 1044 in information_schema.
+/// Locks a schema for a change of something in it; error 1049 when it is not there, 1044 in
+/// information_schema.
 pub(super) fn enter_schema(ctx: &mut StatementContext<'_>, schema: &str) -> SqlResult<Arc<Schema>> {
     refuse_virtual(ctx, schema)?;
     lock_schema(ctx, schema, MetadataMode::SharedRead)?.ok_or_else(|| SqlError::unknown_database(schema))

@@ -1,7 +1,8 @@
 //! Row events applied to tables: by the primary key when there is one, else by a full match.
 //!
 //! # Missing
-//! Tables of another shape than the source's: more columns than the table has are refused; fewer get their defaults.
+//! Tables of another shape than the source's: more columns than the table has are refused; fewer get their
+//! defaults.
 
 use std::sync::Arc;
 

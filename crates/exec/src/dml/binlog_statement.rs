@@ -1,4 +1,5 @@
-//! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a client.
+//! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
+//! client.
 
 use cohort_binlog::event::{DecodeError, Event, TableMap};
 use cohort_binlog::{StatementDecoder, StatementError};

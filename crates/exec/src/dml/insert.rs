@@ -1,8 +1,9 @@
 //! Runs INSERT and REPLACE.
 //!
-//! A row is built in the table's order: first the defaults of the columns that are not named, then the values from
-//! left to right, each of which may read the columns already there (`INSERT INTO t (a, b) VALUES (1, a + 1)`). Then its
-//! AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its way.
+//! A row is built in the table's order: first the defaults of the columns that are not named, then the values
+//! from left to right, each of which may read the columns already there (`INSERT INTO t (a, b) VALUES (1, a +
+//! 1)`). Then its AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its
+//! way.
 
 use cohort_expr::EvalContext;
 use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};

@@ -7,7 +7,8 @@ use cohort_types::Value;
 pub struct DmlOutcome {
     /// Rows changed; what ROW_COUNT() says.
     pub affected: u64,
-    /// The same for a client that asked for CLIENT_FOUND_ROWS: an UPDATE's matching rows count though not changed.
+    /// The same for a client that asked for CLIENT_FOUND_ROWS: an UPDATE's matching rows count though not
+    /// changed.
     pub found: u64,
     /// The insert id of the OK packet; 0 for none.
     pub insert_id: u64,

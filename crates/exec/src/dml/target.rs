@@ -1,8 +1,9 @@
-//! The rows that UPDATE and DELETE change: found under exclusive locks, in the order and number that ORDER BY and LIMIT say.
+//! The rows that UPDATE and DELETE change: found under exclusive locks, in the order and number that ORDER BY
+//! and LIMIT say.
 //!
-//! Rows are changed while the scan runs, unless the change could move a row within the scanned index or an ORDER BY
-//! must see all of them first: then their keys are collected, and each row is read again when its turn comes (its lock
-//! is held since it was found).
+//! Rows are changed while the scan runs, unless the change could move a row within the scanned index or an
+//! ORDER BY must see all of them first: then their keys are collected, and each row is read again when its
+//! turn comes (its lock is held since it was found).
 
 use std::sync::Arc;
 

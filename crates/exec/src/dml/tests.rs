@@ -178,7 +178,8 @@ fn transactions() {
     );
 }
 
-/// What `mariadb-binlog` would print as BINLOG statements: the format description, then each statement's events.
+/// What `mariadb-binlog` would print as BINLOG statements: the format description, then each statement's
+/// events.
 fn binlog_statements(db: &Database, disk: &SharedFs) -> Vec<String> {
     let read = db.commit.with_binlog_files(|files| {
         let (mut statements, mut text) = (Vec::new(), String::new());

@@ -1,8 +1,9 @@
 //! Access path choice: which index of a table to read, and which part of it.
 //!
 //! Costs are in rows read by a scan of the clustered index; a row found through another index costs
-//! [`LOOKUP_COST`], unless the index has all columns that are wanted. One row by a unique key is always best, however small the table: a statement
-//! that locks what it reads locks no other row then. Without histograms, selectivities are guesses in the field's usual sizes.
+//! [`LOOKUP_COST`], unless the index has all columns that are wanted. One row by a unique key is always best,
+//! however small the table: a statement that locks what it reads locks no other row then. Without histograms,
+//! selectivities are guesses in the field's usual sizes.
 
 use std::ops::Bound;
 
@@ -50,7 +51,8 @@ pub(super) struct Choice {
 pub(super) struct Candidates<'c> {
     pub table: &'c Table,
     pub first_slot: usize,
-    /// Entries of the clustered index, estimated; asked for only where it matters, because the engine has to look.
+    /// Entries of the clustered index, estimated; asked for only where it matters, because the engine has to
+    /// look.
     pub entries: &'c dyn Fn() -> u64,
     /// Indexes that hints allow, and whether one of them must be used.
     pub allowed: Vec<usize>,

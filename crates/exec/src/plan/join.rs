@@ -1,8 +1,9 @@
 //! Join order and the way each table is read.
 //!
-//! Inner tables are ordered greedily: next comes the table whose visit is cheapest given the tables before. Inner sides of
-//! outer joins come after them in the order written. (Their ON conditions read tables to their left only, and a WHERE
-//! condition on them is decided after them, so moving inner tables forward changes nothing.)
+//! Inner tables are ordered greedily: next comes the table whose visit is cheapest given the tables before.
+//! Inner sides of outer joins come after them in the order written. (Their ON conditions read tables to their
+//! left only, and a WHERE condition on them is decided after them, so moving inner tables forward changes
+//! nothing.)
 
 use std::sync::Arc;
 
@@ -273,7 +274,8 @@ impl JoinPlanner<'_> {
     }
 }
 
-/// The collation by which two expressions may be compared as bytes of their group keys: they must be of one type.
+/// The collation by which two expressions may be compared as bytes of their group keys: they must be of one
+/// type.
 fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<cohort_types::Collation> {
     use cohort_expr::TypeClass;
     use cohort_types::TypeKind;

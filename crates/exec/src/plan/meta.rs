@@ -65,7 +65,8 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     flags
 }
 
-/// The metadata of an expression of a type; `results`: collation of the character set in which strings are sent.
+/// The metadata of an expression of a type; `results`: collation of the character set in which strings are
+/// sent.
 pub(crate) fn expression_meta(name: String, ty: &ExprType, results: Collation) -> ColumnMeta {
     if ty.null_literal {
         return ColumnMeta {

@@ -1,9 +1,9 @@
 //! Plans of queries: immutable, shared by sessions, run with other parameters each time.
 //!
 //! # Rows
-//! The tables of a SELECT share one wide row: table n of FROM has the slots from `Source::first_slot` on, one per column.
-//! A join fills it table by table; columns that nobody reads stay NULL. Behind the last slot come, for a grouped
-//! SELECT, the results of its aggregates.
+//! The tables of a SELECT share one wide row: table n of FROM has the slots from `Source::first_slot` on, one
+//! per column. A join fills it table by table; columns that nobody reads stay NULL. Behind the last slot
+//! come, for a grouped SELECT, the results of its aggregates.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::virtual_table::VirtualTable;
 /// A query.
 pub struct QueryPlan {
     pub body: PlanBody,
-    /// ORDER BY of a set operation or of VALUES; a SELECT sorts itself. Expressions over the result's columns.
+    /// ORDER BY of a set operation or of VALUES; a SELECT sorts itself. Expressions over the result's
+    /// columns.
     pub sort: Vec<SortItem>,
     pub limit: LimitPlan,
     /// The result's columns.

@@ -1,8 +1,9 @@
 //! Conditions that an index can answer.
 //!
-//! A conjunct of WHERE or ON is *sargable* for a column when comparing is the same as looking for a place in an index
-//! on it: the operation compares in the column's own class and collation. The value's conversion to the column's type
-//! happens when the plan runs; a value that does not convert exactly widens the span, so the planner need not know it.
+//! A conjunct of WHERE or ON is *sargable* for a column when comparing is the same as looking for a place in
+//! an index on it: the operation compares in the column's own class and collation. The value's conversion to
+//! the column's type happens when the plan runs; a value that does not convert exactly widens the span, so
+//! the planner need not know it.
 
 use std::ops::Bound;
 

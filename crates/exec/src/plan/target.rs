@@ -17,7 +17,8 @@ use crate::plan::sargable::{Condition, conditions};
 use crate::plan::select::plan_limit;
 use crate::table::{Access, Columns};
 
-/// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the table.
+/// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
+/// table.
 pub struct TargetPlan {
     pub table: Arc<Table>,
     /// Resolves the names of the statement's other expressions (SET, RETURNING).
@@ -71,7 +72,8 @@ pub fn plan_target(
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
 }
 
-/// A key is taken rather than a scan, however small the table: each row that is read is locked. Under `sql_safe_updates` wherever there is one.
+/// A key is taken rather than a scan, however small the table: each row that is read is locked. Under
+/// `sql_safe_updates` wherever there is one.
 fn entries_for_change(ctx: &PlanContext<'_>, table: &Table) -> u64 {
     let entries = entries_of(ctx, table);
     if ctx.session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries.max(1 << 16) }

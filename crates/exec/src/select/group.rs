@@ -1,5 +1,5 @@
-//! GROUP BY and aggregates. A group is its first row, which answers for columns that are not aggregated (sql_mode without
-//! ONLY_FULL_GROUP_BY), and the state of each aggregate.
+//! GROUP BY and aggregates. A group is its first row, which answers for columns that are not aggregated
+//! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows};
 use cohort_types::{SqlResult, Value};

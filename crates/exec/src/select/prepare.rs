@@ -1,7 +1,7 @@
 //! Before a query reads: metadata locks on its tables, and whether they are still those of the plan.
 //!
-//! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed, and the scan
-//! would end early.
+//! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed,
+//! and the scan would end early.
 
 use std::sync::Arc;
 

@@ -179,7 +179,8 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
     Ok(())
 }
 
-/// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock without an end.
+/// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock
+/// without an end.
 fn goes_to_replicas(target: &FlushTarget) -> bool {
     match target {
         FlushTarget::Logs | FlushTarget::BinaryLogs | FlushTarget::RelayLogs => false,

@@ -1,7 +1,8 @@
 //! information_schema.COHORT_COMMIT_STAGES: how long each step of a commit takes.
 //!
-//! `TRX_SUM_US` counts the time of a group for each of its members, so its shares are those of a transaction's time from COMMIT to OK;
-//! `COUNT`, `SUM_US` and the percentiles are by group where a step is done once for a group.
+//! `TRX_SUM_US` counts the time of a group for each of its members, so its shares are those of a
+//! transaction's time from COMMIT to OK; `COUNT`, `SUM_US` and the percentiles are by group where a step is
+//! done once for a group.
 
 use cohort_commit::StepSnapshot;
 use cohort_types::{SqlResult, Value};

@@ -20,7 +20,8 @@ pub(super) fn default_text(column: &Column) -> Option<String> {
     })
 }
 
-/// The default as DESCRIBE shows it: without quotes, but for texts and blobs, whose defaults MariaDB keeps as expressions.
+/// The default as DESCRIBE shows it: without quotes, but for texts and blobs, whose defaults MariaDB keeps as
+/// expressions.
 pub(super) fn bare_default(column: &Column) -> Option<String> {
     match &column.default {
         DefaultValue::Value(Value::Null) => None,

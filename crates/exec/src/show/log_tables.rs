@@ -1,5 +1,5 @@
-//! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases among them. Statements are
-//! not logged to tables, so both are empty; they cannot be changed.
+//! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases
+//! among them. Statements are not logged to tables, so both are empty; they cannot be changed.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE.
 //!
 //! # CHECKSUM TABLE
-//! The sum over all rows of a CRC-32 of what MariaDB's record of the row is: the bits of its NULLs, then its columns,
-//! numbers and dates in their stored form, text in the column's character set, CHAR padded. So both servers answer the
-//! same for the same rows, in whatever order they lie.
+//! The sum over all rows of a CRC-32 of what MariaDB's record of the row is: the bits of its NULLs, then its
+//! columns, numbers and dates in their stored form, text in the column's character set, CHAR padded. So both
+//! servers answer the same for the same rows, in whatever order they lie.
 
 use std::sync::Arc;
 

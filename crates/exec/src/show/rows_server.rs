@@ -1,4 +1,5 @@
-//! Rows of information_schema about the server: engines, connections, character sets, counters, variables, accounts.
+//! Rows of information_schema about the server: engines, connections, character sets, counters, variables,
+//! accounts.
 
 use std::collections::BTreeMap;
 

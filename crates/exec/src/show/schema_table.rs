@@ -1,5 +1,5 @@
-//! Tables of information_schema: columns as recorded from MariaDB 10.11, behind them those of COHORT tables; rows are made when they
-//! are read.
+//! Tables of information_schema: columns as recorded from MariaDB 10.11, behind them those of COHORT tables;
+//! rows are made when they are read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,6 @@
-//! `mysql.user`: the accounts as MariaDB's view of that name shows them, for tools that ask who there is. It is made from the catalog and cannot be
-//! changed; lists of tables leave it out, so that a dump of all databases does not carry it to where it is something else.
+//! `mysql.user`: the accounts as MariaDB's view of that name shows them, for tools that ask who there is. It
+//! is made from the catalog and cannot be changed; lists of tables leave it out, so that a dump of all
+//! databases does not carry it to where it is something else.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! How a table's rows are found: the planner's choice ([`Access`]), and the same with its keys computed
 //! ([`KeySpans`]), which cursors follow.
 //!
-//! A span may hold more rows than the condition it was made from (a key that does not convert to the column's type
-//! widens it), never fewer: whoever reads must check the whole condition on every row.
+//! A span may hold more rows than the condition it was made from (a key that does not convert to the column's
+//! type widens it), never fewer: whoever reads must check the whole condition on every row.
 
 use std::ops::Bound;
 
@@ -28,8 +28,8 @@ pub enum Spans {
     List(Vec<Span>),
 }
 
-/// Keys that begin with `eq` and whose next part lies between the bounds. The expressions read parameters, and in a
-/// join columns of the tables before.
+/// Keys that begin with `eq` and whose next part lies between the bounds. The expressions read parameters,
+/// and in a join columns of the tables before.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// Values of the first key parts; NULL matches nothing.
@@ -51,7 +51,8 @@ pub struct KeySpans {
 /// A part of an index, as the engine orders keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySpan {
-    /// All columns of the clustered or a unique index: at most one row. The encoded key columns, none of them NULL.
+    /// All columns of the clustered or a unique index: at most one row. The encoded key columns, none of them
+    /// NULL.
     Point(Vec<u8>),
     Range(KeyRange),
 }

@@ -1,16 +1,16 @@
 //! Generated values: AUTO_INCREMENT columns and hidden row ids.
 //!
-//! The counter lives in memory and is shared by all sessions; a value once given out is not given again, also when its
-//! transaction is rolled back. After a restart it continues behind the largest of
+//! The counter lives in memory and is shared by all sessions; a value once given out is not given again, also
+//! when its transaction is rolled back. After a restart it continues behind the largest of
 //! - the last key in the column's index,
 //! - AUTO_INCREMENT=n of the table,
 //! - the value stored in the key space [`AUTO_INCREMENT_SPACE`].
 //!
-//! The stored value is needed only where the index does not tell: when rows at its end were removed. So inserts do not
-//! write it (that would be one more entry in every commit); whoever removes a row at or above the stored value
-//! writes the counter in the same transaction ([`AutoIncrement::must_persist`]). A queue that is filled at one end and
-//! emptied at the other thus writes it once per filling. Values that only rolled-back transactions have used, and that lie
-//! behind the last row, may be given again after a restart.
+//! The stored value is needed only where the index does not tell: when rows at its end were removed. So
+//! inserts do not write it (that would be one more entry in every commit); whoever removes a row at or above
+//! the stored value writes the counter in the same transaction ([`AutoIncrement::must_persist`]). A queue
+//! that is filled at one end and emptied at the other thus writes it once per filling. Values that only
+//! rolled-back transactions have used, and that lie behind the last row, may be given again after a restart.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The first value of the series at or above `from`; None beyond u64. An offset above the increment is ignored.
+    /// The first value of the series at or above `from`; None beyond u64. An offset above the increment is
+    /// ignored.
     pub(crate) fn at_or_above(self, from: u64) -> Option<u64> {
         let increment = self.increment.max(1);
         let offset = if self.offset > increment { 0 } else { self.offset.max(1) };

@@ -1,8 +1,9 @@
 //! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
 //!
-//! Both read the newest committed rows; the caller keeps writers out by a metadata lock, and has waited until the last
-//! of them is published. Entries are sorted in memory in runs of bounded size, each given to the engine's bulk load; rows
-//! that come in the order of the new key need no sorting and are one run whatever their number.
+//! Both read the newest committed rows; the caller keeps writers out by a metadata lock, and has waited until
+//! the last of them is published. Entries are sorted in memory in runs of bounded size, each given to the
+//! engine's bulk load; rows that come in the order of the new key need no sorting and are one run whatever
+//! their number.
 //!
 //! # On failure
 //! Runs loaded so far stay in a key space that no table names: the caller has the engine drop it.
@@ -26,8 +27,8 @@ const SCAN_ENTRIES: usize = 1024;
 const RUN_BYTES: usize = 128 << 20;
 const PROGRESS_ROWS: u64 = 10_000;
 
-/// Fills index `index` of `table` (a version that has it) from the rows of the clustered index. Error 1062 if it is
-/// unique and two rows collide.
+/// Fills index `index` of `table` (a version that has it) from the rows of the clustered index. Error 1062 if
+/// it is unique and two rows collide.
 pub fn build_index(
     trx: &mut SessionTrx,
     table: &Arc<Table>,
@@ -53,8 +54,8 @@ pub fn build_index(
     runs.finish(trx)
 }
 
-/// Copies all rows of `from` into `to`, a table whose key spaces are empty, with all its indexes. Error 1062 if two new rows
-/// collide.
+/// Copies all rows of `from` into `to`, a table whose key spaces are empty, with all its indexes. Error 1062
+/// if two new rows collide.
 pub fn copy_rows(
     trx: &mut SessionTrx,
     from: &Arc<Table>,

@@ -1,18 +1,18 @@
 //! [`TableCursor`]: the rows of one table, one after the other.
 //!
 //! # Snapshot reads
-//! Entries come in batches from the engine's snapshot. An entry of a secondary index leads to the clustered row in the
-//! same snapshot, which is there by construction.
+//! Entries come in batches from the engine's snapshot. An entry of a secondary index leads to the clustered
+//! row in the same snapshot, which is there by construction.
 //!
 //! # Locking reads
-//! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again under the
-//! lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the scanned index is
-//! passed over (if it moved forward the scan meets it there, and must not change it twice). Then the caller's filter
-//! decides; a row that does not match is unlocked again under READ COMMITTED (and stays locked otherwise, which stands in
-//! for InnoDB's record locks).
+//! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
+//! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
+//! scanned index is passed over (if it moved forward the scan meets it there, and must not change it twice).
+//! Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
+//! stays locked otherwise, which stands in for InnoDB's record locks).
 //!
-//! A point access by the whole clustered key locks first and reads once. The key stays locked when there is no row:
-//! nobody inserts it before this transaction ends.
+//! A point access by the whole clustered key locks first and reads once. The key stays locked when there is
+//! no row: nobody inserts it before this transaction ends.
 //!
 //! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
 //! ([`Covering`]).
@@ -395,7 +395,8 @@ impl TableCursor {
 }
 
 impl OpenTable {
-    /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`], the NULLs of the others, which it has from the row before.
+    /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`],
+    /// the NULLs of the others, which it has from the row before.
     pub(crate) fn decode(&self, bytes: &[u8], columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {
         let decoded = match columns {
             Columns::All => {

@@ -45,8 +45,8 @@ pub(crate) enum Change<'r> {
 }
 
 impl OpenTable {
-    /// Adds the change to the transaction's binlog events, if it logs. `buffer` is scratch memory; without `presence` the images are
-    /// full.
+    /// Adds the change to the transaction's binlog events, if it logs. `buffer` is scratch memory; without
+    /// `presence` the images are full.
     pub(crate) fn log(
         &self,
         trx: &mut SessionTrx,
@@ -137,7 +137,8 @@ impl OpenTable {
         Ok(())
     }
 
-    /// A full image: null bitmap, in which unused bits are set as MariaDB does, and the values that are not NULL.
+    /// A full image: null bitmap, in which unused bits are set as MariaDB does, and the values that are not
+    /// NULL.
     fn append_image(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
         let nulls = out.len();
         out.resize(nulls + row.len().div_ceil(8), 0xff);

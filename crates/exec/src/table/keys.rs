@@ -72,8 +72,8 @@ impl OpenTable {
         self.indexes[index].parts.iter().any(|(column, _)| columns.contains(column))
     }
 
-    /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has not been
-    /// looked at.
+    /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has
+    /// not been looked at.
     pub(crate) fn is_last_unique(&self, index: usize) -> bool {
         self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
     }

@@ -10,8 +10,8 @@
 //!           5 members of SETs, 6 members of ENUMs: per column their number, then strings
 //!           8 columns of the primary key, or 9 with the characters of each that it uses (0: all)
 //! ```
-//! Character sets are collation numbers: one for all and pairs (place among these columns, number) for those that differ (2, 10), or
-//! one per column (3, 11), whichever is shorter.
+//! Character sets are collation numbers: one for all and pairs (place among these columns, number) for those
+//! that differ (2, 10), or one per column (3, 11), whichever is shorter.
 
 use std::collections::BTreeMap;
 

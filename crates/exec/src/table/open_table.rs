@@ -59,8 +59,8 @@ pub struct TableRegistry {
 }
 
 impl TableRegistry {
-    /// The table, opened now if this version is new. The auto-increment counter passes from version to version as long
-    /// as the clustered index is the same.
+    /// The table, opened now if this version is new. The auto-increment counter passes from version to
+    /// version as long as the clustered index is the same.
     pub fn open(&self, engines: &[Arc<dyn Engine>], table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
         if let Some(open) = self.open.read().get(&table.id)
             && Arc::ptr_eq(&open.table, table)

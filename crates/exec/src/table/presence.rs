@@ -6,8 +6,8 @@
 //! NOBLOB   all but BLOBs               all but BLOBs that the statement does not write
 //! MINIMAL  the primary key             the columns that the statement writes
 //! ```
-//! The primary key is the declared one, or the first unique key without NULLs; a table that has neither logs full images.
-//! What REPLACE resets in an existing row counts as written: otherwise a replica would keep it.
+//! The primary key is the declared one, or the first unique key without NULLs; a table that has neither logs
+//! full images. What REPLACE resets in an existing row counts as written: otherwise a replica would keep it.
 
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_types::Value;

@@ -1,8 +1,8 @@
 //! An [`Access`] with its keys computed.
 //!
-//! A key value is converted to the column's type only where nothing is lost and the order of the index is the order of
-//! the comparison; otherwise the span is widened at that place, down to the whole index. The caller's condition, which
-//! is checked on every row, then decides.
+//! A key value is converted to the column's type only where nothing is lost and the order of the index is the
+//! order of the comparison; otherwise the span is widened at that place, down to the whole index. The
+//! caller's condition, which is checked on every row, then decides.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -38,8 +38,8 @@ impl Access {
         self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
     }
 
-    /// The same, and whether the spans hold no row that the conditions they were made from would not let pass: all values were integers
-    /// (or NULL) for integer columns.
+    /// The same, and whether the spans hold no row that the conditions they were made from would not let
+    /// pass: all values were integers (or NULL) for integer columns.
     pub fn resolve_exactly(
         &self,
         table: &OpenTable,

@@ -1,4 +1,5 @@
-//! A server without SQL for the tests of `table` and `trx`: reference engine, real locks and commit path, in memory.
+//! A server without SQL for the tests of `table` and `trx`: reference engine, real locks and commit path, in
+//! memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,8 +157,8 @@ fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<T
     })
 }
 
-/// `CREATE TABLE people (name VARCHAR(10) PRIMARY KEY, age TINYINT NOT NULL, note VARCHAR(5) DEFAULT 'x', seen TIMESTAMP NULL
-/// ON UPDATE CURRENT_TIMESTAMP, kind ENUM('a','b') NOT NULL)`.
+/// `CREATE TABLE people (name VARCHAR(10) PRIMARY KEY, age TINYINT NOT NULL, note VARCHAR(5) DEFAULT 'x',
+/// seen TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, kind ENUM('a','b') NOT NULL)`.
 fn people() -> Arc<Table> {
     let text = |length| ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB4_GENERAL_CI);
     let members = vec!["a".to_owned(), "b".to_owned()];

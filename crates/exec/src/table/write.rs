@@ -1,13 +1,14 @@
 //! [`TableWriter`]: changes of single rows, with their locks, unique checks, index entries and row images.
 //!
 //! # Locks
-//! A change holds the exclusive lock of the row's clustered key. Whoever adds or removes an entry of a unique index also
-//! holds the exclusive lock of that entry's key: so a duplicate check under that lock sees either no entry or one
-//! that is not about to change, and a second insert of the same key waits for the first to end.
+//! A change holds the exclusive lock of the row's clustered key. Whoever adds or removes an entry of a unique
+//! index also holds the exclusive lock of that entry's key: so a duplicate check under that lock sees either
+//! no entry or one that is not about to change, and a second insert of the same key waits for the first to
+//! end.
 //!
 //! # Order of steps
-//! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and IGNORE,
-//! REPLACE and ON DUPLICATE KEY UPDATE go on from there.
+//! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
+//! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE go on from there.
 
 use std::sync::Arc;
 
@@ -66,7 +67,8 @@ impl TableWriter {
         &self.table
     }
 
-    /// Has row images hold only what `binlog_row_image` asks for. `written` are the columns that the statement gives values.
+    /// Has row images hold only what `binlog_row_image` asks for. `written` are the columns that the
+    /// statement gives values.
     pub(crate) fn narrow_images(&mut self, trx: &SessionTrx, written: impl Iterator<Item = usize>) {
         let image = trx.settings.binlog.row_image;
         self.buffers.presence = Presence::of(image, self.table.table(), written);
@@ -77,8 +79,8 @@ impl TableWriter {
         self.buffers.insert(&self.table, trx, row)
     }
 
-    /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows that do not
-    /// differ are not to be given here.
+    /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows
+    /// that do not differ are not to be given here.
     pub(crate) fn update(
         &mut self,
         trx: &mut SessionTrx,
@@ -94,7 +96,8 @@ impl TableWriter {
         self.buffers.delete(&self.table, trx, key, row)
     }
 
-    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is gone.
+    /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is
+    /// gone.
     pub(crate) fn fetch(
         &mut self,
         trx: &mut SessionTrx,
@@ -270,7 +273,8 @@ impl Buffers {
         Ok(taken.then(|| Duplicate { index, key: self.found.clone() }))
     }
 
-    /// Locks the old and the new entry of an updated row in a unique index and looks whether the new one is taken.
+    /// Locks the old and the new entry of an updated row in a unique index and looks whether the new one is
+    /// taken.
     fn exchange_claims(
         &mut self,
         table: &OpenTable,

@@ -1,5 +1,5 @@
-//! What the running transaction will write to the binlog: a thin layer over [`TrxCache`] that starts a statement's
-//! events with its first changed row, and goes back when the statement is undone.
+//! What the running transaction will write to the binlog: a thin layer over [`TrxCache`] that starts a
+//! statement's events with its first changed row, and goes back when the statement is undone.
 
 use std::sync::Arc;
 
@@ -108,12 +108,14 @@ impl SessionTrx {
         self.logs_rows(schema)
     }
 
-    /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be built.
+    /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be
+    /// built.
     pub(crate) fn logs_rows(&self, schema: &str) -> bool {
         self.settings.binlog.on && self.db.binlog_filter.lets_pass(schema)
     }
 
-    /// Where the text goes that the running statement's row events are annotated with, empty; None if they are not.
+    /// Where the text goes that the running statement's row events are annotated with, empty; None if they
+    /// are not.
     pub fn annotation(&mut self) -> Option<&mut Vec<u8>> {
         self.annotation.clear();
         (self.settings.binlog.on && self.settings.binlog.annotate).then_some(&mut self.annotation)

@@ -31,8 +31,8 @@ pub struct DdlCommit {
 }
 
 impl SessionTrx {
-    /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held until
-    /// [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
+    /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
+    /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
     pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
         if self.active.is_none() {
             return Ok(None);
@@ -58,14 +58,16 @@ impl SessionTrx {
         Ok(Some(seq))
     }
 
-    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the statement
-    /// itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become durable as one (I2).
+    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the
+    /// statement itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become
+    /// durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
         self.commit_ddl_if(allowed, ddl, GroupKind::Ddl)
     }
 
-    /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH READ LOCK.
+    /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH
+    /// READ LOCK.
     pub fn commit_logged(
         &mut self,
         event: QueryEvent,
@@ -157,7 +159,8 @@ impl SessionTrx {
             // A DDL statement goes on with what it has changed.
             self.db.commit.await_ordered(seq);
         }
-        // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to tell.
+        // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to
+        // tell.
         self.hold_until = self.hold_until.max(seq);
         Ok(seq)
     }
@@ -192,9 +195,9 @@ impl SessionTrx {
         }))
     }
 
-    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of all
-    /// and is held from here to the order stage only, so whoever has it waits for nobody; and it keeps an older value
-    /// from being ordered behind a newer one.
+    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of
+    /// all and is held from here to the order stage only, so whoever has it waits for nobody; and it keeps an
+    /// older value from being ordered behind a newer one.
     fn persist_counters(&mut self) -> SqlResult<Vec<(Arc<OpenTable>, u64)>> {
         let tables = std::mem::take(&mut self.active_mut().counters);
         let mut written = Vec::with_capacity(tables.len());

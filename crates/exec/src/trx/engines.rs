@@ -30,7 +30,8 @@ impl SessionTrx {
         if let Some(view) = &self.active_mut().view {
             return Ok(view.clone());
         }
-        // A client that sends its next statement before it has the reply to its commit must still find what it wrote.
+        // A client that sends its next statement before it has the reply to its commit must still find what
+        // it wrote.
         self.await_own()?;
         let (view, binlog_end) = self.db.commit.read_view_and_binlog_end();
         let active = self.active_mut();
@@ -51,8 +52,8 @@ impl SessionTrx {
         active.isolation == Isolation::Serializable && active.ends == Ends::Explicitly
     }
 
-    /// Refuses writes of a read-only transaction, and all that could not be committed for want of space; every statement that changes
-    /// rows calls it first.
+    /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
+    /// every statement that changes rows calls it first.
     pub fn check_writable(&mut self) -> SqlResult<()> {
         if let Some(why) = self.db.commit.refusal() {
             return Err(commit_error(CommitError::DiskFull(why)));

@@ -47,7 +47,8 @@ impl LockWait {
     }
 }
 
-/// In a deadlock a transaction is rolled back rather than a DDL statement, whatever it has done: as in MariaDB.
+/// In a deadlock a transaction is rolled back rather than a DDL statement, whatever it has done: as in
+/// MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
 impl SessionTrx {
@@ -101,7 +102,8 @@ impl SessionTrx {
             return Ok(());
         }
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
-            // The transaction that this statement has committed holds its names until it is published, and nobody else may see to that.
+            // The transaction that this statement has committed holds its names until it is published, and
+            // nobody else may see to that.
             self.await_own()?;
         }
         let wait = self.wait(self.settings.metadata_lock_wait);
@@ -126,7 +128,8 @@ impl SessionTrx {
         }
     }
 
-    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's name.
+    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's
+    /// name.
     pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
         let open = self.open_table(table)?;
         if mode != MetadataMode::SharedRead {

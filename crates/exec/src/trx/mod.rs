@@ -1,12 +1,14 @@
 //! A session's transaction.
 //!
 //! # Concepts
-//! - A session has at most one *active* transaction. It begins with BEGIN, or by itself with the first statement that
-//!   needs one; then it ends with that statement under autocommit, else with COMMIT or ROLLBACK.
-//! - It spans all engines: an [`EngineTrx`] per engine, begun at the first touch, one [`LockOwner`] for rows and names,
-//!   one [`TrxCache`] of binlog events, and one read view over all engines.
-//! - A *statement* within it can be undone alone: [`SessionTrx::statement_begin`] notes the place in every write set
-//!   and in the binlog cache, [`SessionTrx::statement_end`] goes back there after an error. Locks stay.
+//! - A session has at most one *active* transaction. It begins with BEGIN, or by itself with the first
+//!   statement that needs one; then it ends with that statement under autocommit, else with COMMIT or
+//!   ROLLBACK.
+//! - It spans all engines: an [`EngineTrx`] per engine, begun at the first touch, one [`LockOwner`] for rows
+//!   and names, one [`TrxCache`] of binlog events, and one read view over all engines.
+//! - A *statement* within it can be undone alone: [`SessionTrx::statement_begin`] notes the place in every
+//!   write set and in the binlog cache, [`SessionTrx::statement_end`] goes back there after an error. Locks
+//!   stay.
 //!
 //! # States
 //! ```text
@@ -16,16 +18,17 @@
 //!
 //! # When a reply must wait
 //! [`SessionTrx::hold_until`] is the position that must be published before replies leave: the session's own
-//! transactions (I4), and whatever the client has been shown of rows that were ordered but not hardened when a lock
-//! on them was granted (I5). A write alone does not show rows, so a hot row is not slowed by this; but an error that
-//! tells of a row (1062), and the end of a transaction that wrote nothing, do.
+//! transactions (I4), and whatever the client has been shown of rows that were ordered but not hardened when
+//! a lock on them was granted (I5). A write alone does not show rows, so a hot row is not slowed by this; but
+//! an error that tells of a row (1062), and the end of a transaction that wrote nothing, do.
 //!
 //! # Lock order
-//! Metadata locks before row locks; row locks as rows come; the auto-increment lock of a table ([`commit`]) last of all.
+//! Metadata locks before row locks; row locks as rows come; the auto-increment lock of a table ([`commit`])
+//! last of all.
 //!
 //! # On failure
-//! A deadlock, and a commit that could not be prepared, roll the whole transaction back. A lock wait timeout and any
-//! other error roll back the statement.
+//! A deadlock, and a commit that could not be prepared, roll the whole transaction back. A lock wait timeout
+//! and any other error roll back the statement.
 //!
 //! # Missing
 //! XA transactions; gap locks (REPEATABLE READ does not stop inserts into a locked range).

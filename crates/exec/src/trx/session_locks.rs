@@ -1,4 +1,5 @@
-//! LOCK TABLES and FLUSH TABLES WITH READ LOCK: locks that belong to the session, beside those of its transactions.
+//! LOCK TABLES and FLUSH TABLES WITH READ LOCK: locks that belong to the session, beside those of its
+//! transactions.
 //!
 //! # Modes
 //! | statement | on the table's name | on the server |
@@ -7,15 +8,18 @@
 //! | LOCK TABLES .. WRITE | `Exclusive` | `SharedWrite` |
 //! | FLUSH TABLES WITH READ LOCK | | `SharedNoWrite` |
 //!
-//! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL statement; a statement that
-//! writes only passes that lock before it begins. So under FLUSH TABLES WITH READ LOCK nothing commits and no write begins, while open
-//! transactions stay open; and whoever waits for that lock waits for commits alone, which wait for no row.
+//! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL
+//! statement; a statement that writes only passes that lock before it begins. So under FLUSH TABLES WITH READ
+//! LOCK nothing commits and no write begins, while open transactions stay open; and whoever waits for that
+//! lock waits for commits alone, which wait for no row.
 //!
 //! # A session that has locked tables
-//! Its transactions do not lock names that the session holds (they would wait behind those who wait for the session); other tables are refused to it. Before its locks go, or a DDL
-//! statement uses them, its own last transaction is published: whoever gets a name exclusively relies on that.
+//! Its transactions do not lock names that the session holds (they would wait behind those who wait for the
+//! session); other tables are refused to it. Before its locks go, or a DDL statement uses them, its own last
+//! transaction is published: whoever gets a name exclusively relies on that.
 //!
-//! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of its name is the strongest of its aliases'.
+//! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of
+//! its name is the strongest of its aliases'.
 //!
 //! # Missing
 //! A statement may use one alias twice, for which MariaDB wants two locks (`INSERT INTO t SELECT * FROM t`).
@@ -82,8 +86,8 @@ pub(super) enum Holder {
 }
 
 impl SessionTrx {
-    /// Who is to hold a lock that a statement needs. Errors 1099 and 1100 for tables that LOCK TABLES did not lock, or not for that;
-    /// 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
+    /// Who is to hold a lock that a statement needs. Errors 1099 and 1100 for tables that LOCK TABLES did not
+    /// lock, or not for that; 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
     pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
         let alias = if let NameKey::Table(_, table) = name { &**table } else { "" };
         self.holder_under_alias(name, alias, mode)
@@ -99,7 +103,8 @@ impl SessionTrx {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
             NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
-            // What the session has, its transaction must not ask for: it would wait behind those who wait for the session.
+            // What the session has, its transaction must not ask for: it would wait behind those who wait for
+            // the session.
             NameKey::Global if locks.writes() => Ok(Holder::Session),
             NameKey::Schema(schema) if mode == MetadataMode::SharedRead && locks.uses(schema) => {
                 Ok(Holder::Session)
@@ -156,8 +161,8 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Takes all, or none. A deadlock with transactions that go through the same tables in another order is nobody's fault: the
-    /// session gives back what it has so far and begins again.
+    /// Takes all, or none. A deadlock with transactions that go through the same tables in another order is
+    /// nobody's fault: the session gives back what it has so far and begins again.
     fn lock_all_for_session(&mut self, names: &[(NameKey, MetadataMode)]) -> SqlResult<()> {
         for attempt in 1.. {
             let taken = names.iter().try_for_each(|(name, mode)| self.lock_for_session(name, *mode));
@@ -227,7 +232,8 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for it.
+    /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for
+    /// it.
     pub(crate) fn pass_global_lock(&mut self) -> SqlResult<()> {
         if self.session_locks.is_none() && !self.db.locks.is_global_guarded() {
             return Ok(());

@@ -51,7 +51,8 @@ pub struct SessionTrx {
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
     pub(super) hold_until: CommitSeq,
-    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by whoever kills, when it is published.
+    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by whoever kills, when
+    /// it is published.
     told_early: Arc<AtomicU64>,
     /// The session's own newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
@@ -175,8 +176,8 @@ impl SessionTrx {
         self.commit().map(|_| ())
     }
 
-    /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction itself, if there
-    /// is none, starts when the statement first needs it.
+    /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction
+    /// itself, if there is none, starts when the statement first needs it.
     pub fn statement_begin(&mut self, timestamp: u32) {
         self.kill.clear_query();
         self.statement_timestamp = timestamp;
@@ -189,7 +190,8 @@ impl SessionTrx {
         }
     }
 
-    /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction after a deadlock.
+    /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction
+    /// after a deadlock.
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
         let Some(active) = &mut self.active else { return outcome };
         match outcome {
@@ -229,15 +231,17 @@ impl SessionTrx {
         }
     }
 
-    /// What the client learns now may come from rows that were not hardened when they were locked: the reply waits for
-    /// them (I5). Called by locking reads, by errors, and when a transaction ends without writes of its own.
+    /// What the client learns now may come from rows that were not hardened when they were locked: the reply
+    /// waits for them (I5). Called by locking reads, by errors, and when a transaction ends without writes of
+    /// its own.
     pub(crate) fn reveal(&mut self) {
         if let Some(active) = &self.active {
             self.hold_until = self.hold_until.max(active.has_seen());
         }
     }
 
-    /// The newest rows were searched without locks: which rows there are depends on transactions up to now (I5).
+    /// The newest rows were searched without locks: which rows there are depends on transactions up to now
+    /// (I5).
     pub(crate) fn note_search(&mut self) {
         let (db, active, _) = self.parts();
         active.searched = active.searched.max(db.commit.placed());
@@ -279,8 +283,8 @@ impl SessionTrx {
         self.parts().1
     }
 
-    /// The server, the running transaction (started if there is none) and the kill flag, apart: counting references to what
-    /// all sessions share would cost more than the work between.
+    /// The server, the running transaction (started if there is none) and the kill flag, apart: counting
+    /// references to what all sessions share would cost more than the work between.
     pub(super) fn parts(&mut self) -> (&Database, &mut Active, &KillFlag) {
         if self.active.is_none() {
             let ends = if self.settings.autocommit { Ends::WithStatement } else { Ends::Explicitly };
@@ -290,7 +294,8 @@ impl SessionTrx {
     }
 
     fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
-        // The session's own last transaction comes before this one, also where its client has not been told yet.
+        // The session's own last transaction comes before this one, also where its client has not been told
+        // yet.
         self.db.commit.await_ordered(self.last_ordered);
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
         let next_mode = self.settings.next_access_mode.take();

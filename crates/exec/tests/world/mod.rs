@@ -1,5 +1,5 @@
-//! A server in memory for tests: reference engine, catalog and commit path over one disk, no threads; and golden SQL
-//! scripts run on it.
+//! A server in memory for tests: reference engine, catalog and commit path over one disk, no threads; and
+//! golden SQL scripts run on it.
 //!
 //! # A script
 //! ```text
@@ -10,8 +10,9 @@
 //! b> BEGIN;
 //! OK
 //! ```
-//! A line `name> statement` runs a statement in the session of that name (`> ` is the first one); what follows up to
-//! the next such line, comment or empty line is its answer. With `UPDATE_GOLDEN=1` answers are rewritten.
+//! A line `name> statement` runs a statement in the session of that name (`> ` is the first one); what
+//! follows up to the next such line, comment or empty line is its answer. With `UPDATE_GOLDEN=1` answers are
+//! rewritten.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::collections::BTreeMap;

@@ -10,7 +10,8 @@
 //!
 //! - The file being read, and all behind it, are kept from purge (I7).
 //! - What is sent comes from [`Feed`], so it is hardened (I3).
-//! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own dump.
+//! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own
+//!   dump.
 //!
 //! # On failure
 //!
@@ -317,8 +318,8 @@ impl<'a> Dump<'a> {
         Header::SemiSync
     }
 
-    /// Nothing is left to send. A replica that has shown by its start, or by its answers, that it has everything counts as one
-    /// that has acknowledged.
+    /// Nothing is left to send. A replica that has shown by its start, or by its answers, that it has
+    /// everything counts as one that has acknowledged.
     fn note_caught_up(&self) {
         let acknowledges = self.request.semi_sync == SemiSyncWish::Acknowledges;
         if acknowledges && !self.is_unconfirmed && !self.handle.is_asked() {
@@ -378,7 +379,8 @@ impl<'a> Dump<'a> {
         outcome
     }
 
-    /// The end of the last group in a run, if the replica is to acknowledge it: once for many groups that come together.
+    /// The end of the last group in a run, if the replica is to acknowledge it: once for many groups that
+    /// come together.
     fn last_group_end(&self, run: &[u8], at: BinlogPos) -> Option<u64> {
         if self.request.semi_sync == SemiSyncWish::Asynchronous {
             return None;

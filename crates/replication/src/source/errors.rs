@@ -1,5 +1,5 @@
-//! Errors that end a dump. Replicas stop for good at 1236 and try again after most others; the texts are MariaDB's, because
-//! tools look for them.
+//! Errors that end a dump. Replicas stop for good at 1236 and try again after most others; the texts are
+//! MariaDB's, because tools look for them.
 
 use cohort_base::Gtid;
 use cohort_binlog::BinlogError;

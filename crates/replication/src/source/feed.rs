@@ -1,16 +1,17 @@
-//! The hardened stream from a place on: whole events, run after run, from memory while the reader keeps up and from the files
-//! when it does not.
+//! The hardened stream from a place on: whole events, run after run, from memory while the reader keeps up
+//! and from the files when it does not.
 //!
 //! # States
 //!
-//! A feed stands between two events. [`Feed::next`] moves it over one run, or to the start of the next file; the run's bytes
-//! stay readable until the next move.
+//! A feed stands between two events. [`Feed::next`] moves it over one run, or to the start of the next file;
+//! the run's bytes stay readable until the next move.
 //!
 //! # Invariants
 //!
-//! - Runs follow each other without a hole and without repetition, whichever side they come from: the place alone says what
-//!   comes next.
-//! - From a file only what the writer behind the log has put there is read, so nothing is seen before it is hardened (I3).
+//! - Runs follow each other without a hole and without repetition, whichever side they come from: the place
+//!   alone says what comes next.
+//! - From a file only what the writer behind the log has put there is read, so nothing is seen before it is
+//!   hardened (I3).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,11 +2,12 @@
 //!
 //! # Concepts
 //!
-//! - A *group* is a GTID event and what belongs to it: the one event behind it (standalone), or all up to XID, XA PREPARE, COMMIT
-//!   or ROLLBACK.
-//! - Per domain the replica named the newest GTID it has. The dump starts in a file at or before it, so groups up to and including
-//!   it are skipped; then the domain is forgotten and everything is sent.
-//! - UNTIL names the last GTID wanted per domain; when all domains have come to it, the dump ends behind that group.
+//! - A *group* is a GTID event and what belongs to it: the one event behind it (standalone), or all up to
+//!   XID, XA PREPARE, COMMIT or ROLLBACK.
+//! - Per domain the replica named the newest GTID it has. The dump starts in a file at or before it, so
+//!   groups up to and including it are skipped; then the domain is forgotten and everything is sent.
+//! - UNTIL names the last GTID wanted per domain; when all domains have come to it, the dump ends behind that
+//!   group.
 
 use std::collections::BTreeMap;
 

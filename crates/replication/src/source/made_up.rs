@@ -55,8 +55,8 @@ pub(crate) fn fake_gtid_list(
     build(EventType::GTID_LIST, server, offset as u32, flags::ARTIFICIAL, &body, sum)
 }
 
-/// A format description for this replica: never in use; without the parts that would make a replica which goes on inside a
-/// file forget its position or its temporary tables.
+/// A format description for this replica: never in use; without the parts that would make a replica which
+/// goes on inside a file forget its position or its temporary tables.
 pub(crate) fn format_description(event: &[u8], clear_position: bool, clear_created: bool) -> Vec<u8> {
     let mut event = event.to_vec();
     if event.len() < CREATED_AT + 4 + 4 {
@@ -103,8 +103,8 @@ fn query(status: &[u8], sql: &[u8]) -> Vec<u8> {
     body
 }
 
-/// An event of the same length that does nothing, for a replica that does not know this kind and counts bytes: a comment as a
-/// statement, or a variable if that is too long.
+/// An event of the same length that does nothing, for a replica that does not know this kind and counts
+/// bytes: a comment as a statement, or a variable if that is too long.
 pub(crate) fn dummy(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     let room = event.len().checked_sub(HEADER_LEN + sum.len())?;
     if let Some(sql_len) = room.checked_sub(QUERY_FIXED)
@@ -123,8 +123,8 @@ pub(crate) fn dummy(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     Some(replaced(event, EventType::USER_VAR, sum, &body))
 }
 
-/// BEGIN of the same length as a GTID event, for a replica that does not know GTIDs. Status variables that say nothing fill the
-/// room.
+/// BEGIN of the same length as a GTID event, for a replica that does not know GTIDs. Status variables that
+/// say nothing fill the room.
 pub(crate) fn begin(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     const TIME_ZONE_EMPTY: [u8; 2] = [5, 0];
     const LC_TIME_NAMES_DEFAULT: [u8; 3] = [7, 0, 0];

@@ -4,8 +4,8 @@
 //! u24 length | u8 sequence | 00 | [ef flag] | event      flag 1: acknowledge this one
 //! ```
 //!
-//! A payload of 2^24-1 bytes or more goes on in further packets without the leading bytes. After a packet that asks for an
-//! acknowledgement both sides count from 1 again: the replica's answer has sequence 0.
+//! A payload of 2^24-1 bytes or more goes on in further packets without the leading bytes. After a packet
+//! that asks for an acknowledgement both sides count from 1 again: the replica's answer has sequence 0.
 
 /// The connection is broken, or the replica did not read for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

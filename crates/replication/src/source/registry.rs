@@ -70,7 +70,8 @@ impl DumpHandle {
         !self.asked.lock().is_empty()
     }
 
-    /// The end that an acknowledgement stands for. Replicas know positions modulo 2^32. `None` if nobody asked for it.
+    /// The end that an acknowledgement stands for. Replicas know positions modulo 2^32. `None` if nobody
+    /// asked for it.
     fn answered(&self, file: u32, offset: u64) -> Option<BinlogPos> {
         let mut asked = self.asked.lock();
         let is_it = |end: &BinlogPos| end.file == file && end.offset as u32 == offset as u32;
@@ -106,7 +107,8 @@ impl Source {
         &self.semi_sync
     }
 
-    /// What a semi-synchronous replica says: `ef | position u64 | file name`. False if it is no acknowledgement.
+    /// What a semi-synchronous replica says: `ef | position u64 | file name`. False if it is no
+    /// acknowledgement.
     pub fn take_acknowledgement(&self, handle: &DumpHandle, payload: &[u8]) -> bool {
         let Some((&ACKNOWLEDGEMENT, rest)) = payload.split_first() else { return false };
         let Some((offset, name)) = rest.split_first_chunk::<8>() else { return false };

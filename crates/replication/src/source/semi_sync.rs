@@ -2,13 +2,16 @@
 //!
 //! # Concepts
 //!
-//! - The commit path asks at two gates ([`Gate`]): before publishing (AFTER_SYNC) or before telling the clients (AFTER_COMMIT).
-//!   `rpl_semi_sync_master_wait_point` says which of them is used. A held group blocks no later one from being hardened.
+//! - The commit path asks at two gates ([`Gate`]): before publishing (AFTER_SYNC) or before telling the
+//!   clients (AFTER_COMMIT). `rpl_semi_sync_master_wait_point` says which of them is used. A held group
+//!   blocks no later one from being hardened.
 //! - One acknowledgement is enough, and it stands for everything before its position.
-//! - KILL of a client that waits ends its wait ([`SemiSync::give_up`]). At the second gate it alone is told; at the first one its group, and what is
-//!   before it, must be published for that, and so is let out as a whole.
-//! - When a group waits for longer than the timeout, the source becomes asynchronous (*off*): all that waits is let out. It is
-//!   semi-synchronous again (*on*) when a replica has acknowledged, or shown when it connected, that it has everything.
+//! - KILL of a client that waits ends its wait ([`SemiSync::give_up`]). At the second gate it alone is told;
+//!   at the first one its group, and what is before it, must be published for that, and so is let out as a
+//!   whole.
+//! - When a group waits for longer than the timeout, the source becomes asynchronous (*off*): all that waits
+//!   is let out. It is semi-synchronous again (*on*) when a replica has acknowledged, or shown when it
+//!   connected, that it has everything.
 //!
 //! # States and the function that makes each move
 //!
@@ -19,20 +22,22 @@
 //!
 //! # Invariants
 //!
-//! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`] stays false once it
-//!   was (the commit path relies on it).
+//! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`]
+//!   stays false once it was (the commit path relies on it).
 //! - A group is let out for one of the five reasons above, and each tells the commit path.
-//! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log says first that what
-//!   is let out without an answer must not be cut when this server comes back as a replica.
+//! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log
+//!   says first that what is let out without an answer must not be cut when this server comes back as a
+//!   replica.
 //!
 //! # Lock order
 //!
-//! `changing`, then the locks of the commit path, then `state`, a leaf. The commit path is told with `state` released.
+//! `changing`, then the locks of the commit path, then `state`, a leaf. The commit path is told with `state`
+//! released.
 //!
 //! # On failure
 //!
-//! A replica that stops, hangs or lies about positions costs one timeout. Without replicas groups wait for it only if
-//! `rpl_semi_sync_master_wait_no_slave` is on.
+//! A replica that stops, hangs or lies about positions costs one timeout. Without replicas groups wait for it
+//! only if `rpl_semi_sync_master_wait_no_slave` is on.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -178,7 +183,8 @@ impl SemiSync {
         })
     }
 
-    /// Takes settings; at any time. An error leaves them as they were: nothing can be let out while the log takes nothing.
+    /// Takes settings; at any time. An error leaves them as they were: nothing can be let out while the log
+    /// takes nothing.
     pub fn configure(self: &Arc<Self>, options: SemiSyncOptions) -> Result<(), CommitError> {
         self.change(|switches| {
             if options.is_enabled != switches.options.is_enabled {
@@ -281,8 +287,8 @@ impl SemiSync {
         }
     }
 
-    /// KILL was used on the client of a transaction: if it waits for replicas, it goes on without them. `will_tell` is called before it is told that
-    /// way while others wait on.
+    /// KILL was used on the client of a transaction: if it waits for replicas, it goes on without them.
+    /// `will_tell` is called before it is told that way while others wait on.
     pub fn give_up(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
         let Some(commit) = self.commit.upgrade() else { return };
         let _changing = self.changing.lock();

@@ -91,7 +91,8 @@ fn by_gtid(files: &Materialiser, logged: &GtidState, request: &GtidRequest) -> R
     Err(errors::purged())
 }
 
-/// Checks one GTID of the replica's position against what is here. `None` never: a domain unknown here is remembered.
+/// Checks one GTID of the replica's position against what is here. `None` never: a domain unknown here is
+/// remembered.
 fn wanted(
     filter: &mut Filter,
     gtid: Gtid,

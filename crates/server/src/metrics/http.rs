@@ -1,4 +1,5 @@
-//! Answers GET requests over HTTP/1.1: as much of it as a scraper and a browser need to fetch a page, and nothing more.
+//! Answers GET requests over HTTP/1.1: as much of it as a scraper and a browser need to fetch a page, and
+//! nothing more.
 //!
 //! One thread serves all connections through `poll`. A connection carries one request and is closed.
 //!
@@ -15,7 +16,8 @@
 //! ```text
 //! Reading --whole request, or a bad one--> Writing --all sent--> Draining --end of input--> closed
 //! ```
-//! Draining takes what the client still sends: closing with unread input would make the kernel take the answer back.
+//! Draining takes what the client still sends: closing with unread input would make the kernel take the
+//! answer back.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! The HTTP endpoint of `--metrics-port`: `/metrics` for Prometheus, and a page that shows the same figures live.
+//! The HTTP endpoint of `--metrics-port`: `/metrics` for Prometheus, and a page that shows the same figures
+//! live.
 //!
 //! | file | concept |
 //! |---|---|

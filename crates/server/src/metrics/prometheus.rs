@@ -1,7 +1,8 @@
 //! The counters of a server in Prometheus' text format, version 0.0.4.
 //!
-//! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. Times are in seconds, sizes in bytes, as its naming rules want. Histograms
-//! are cut at powers of two, where the server's finer buckets can be cut exactly: an upper end `le` is inclusive, so it is one below the power.
+//! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. Times are in seconds, sizes in
+//! bytes, as its naming rules want. Histograms are cut at powers of two, where the server's finer buckets can
+//! be cut exactly: an upper end `le` is inclusive, so it is one below the power.
 
 use std::fmt::Write;
 use std::sync::Arc;

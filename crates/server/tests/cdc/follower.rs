@@ -27,7 +27,8 @@ pub struct Position {
 /// How to start a client at a position.
 pub struct Client {
     command: Box<dyn Fn(u16, &Position) -> Command>,
-    /// It gets each change once and in order. Others may get those after the position that they had stored once more.
+    /// It gets each change once and in order. Others may get those after the position that they had stored
+    /// once more.
     is_exact: bool,
 }
 
@@ -217,7 +218,8 @@ impl Follower {
         self.start_again();
     }
 
-    /// Takes what it still got from the server that was killed: nothing of a transaction that the server does not have now.
+    /// Takes what it still got from the server that was killed: nothing of a transaction that the server does
+    /// not have now.
     pub fn assert_nothing_ahead_of(&mut self, cohort: &Cohort) {
         let has = cohort.sql("SELECT @@gtid_binlog_pos");
         while let Ok(line) = self.process.lines.recv_timeout(PATIENCE) {
@@ -257,7 +259,8 @@ impl Follower {
         );
     }
 
-    /// Every position that it kept is the end of an event in a file that is there, and the GTID with it is the one of that place.
+    /// Every position that it kept is the end of an event in a file that is there, and the GTID with it is
+    /// the one of that place.
     pub fn assert_positions_exist(&self, cohort: &Cohort) {
         let mut ends: HashMap<&str, BTreeSet<u64>> = HashMap::new();
         for Position { file, offset, .. } in &self.positions {

@@ -102,7 +102,8 @@ fn change(dice: &mut Dice) -> String {
     format!("{verb} INTO cdc.{table} VALUES {}", rows.join(", "))
 }
 
-/// A transaction of some changes, which may be rolled back. Errors are those of a server that is gone, and of deadlocks.
+/// A transaction of some changes, which may be rolled back. Errors are those of a server that is gone, and of
+/// deadlocks.
 fn transact(client: &mut Conn, dice: &mut Dice) -> mysql::Result<()> {
     client.query_drop("BEGIN")?;
     for _ in 0..=dice.below(4) {

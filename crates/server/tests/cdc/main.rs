@@ -1,9 +1,12 @@
-//! Change-data-capture clients that people use, attached to a server that rotates its binary log and is killed under load: python
-//! `mysql-replication`, Go `go-mysql` canal, and Debezium's embedded engine with its MariaDB connector.
+//! Change-data-capture clients that people use, attached to a server that rotates its binary log and is
+//! killed under load: python `mysql-replication`, Go `go-mysql` canal, and Debezium's embedded engine with
+//! its MariaDB connector.
 //!
-//! They need packages from a network, so `./x test` leaves them out: `./x cdc` gets the packages and runs them.
+//! They need packages from a network, so `./x test` leaves them out: `./x cdc` gets the packages and runs
+//! them.
 //!
-//! A client is a process that reads from a position on and prints what it got, a line for each word, fields apart by tabs:
+//! A client is a process that reads from a position on and prints what it got, a line for each word, fields
+//! apart by tabs:
 //!
 //! | line | meaning |
 //! |---|---|
@@ -11,8 +14,9 @@
 //! | `insert TABLE ROW`, `update TABLE ROW ROW`, `delete TABLE ROW` | a row, with what it was before |
 //! | `commit FILE OFFSET GTID` | the transaction is complete, and ends there |
 //!
-//! A row is its values in hexadecimal digits of their text, NULL as `-`, the empty text as `=`. A client that loses its connection ends. This test
-//! keeps the position of its last complete transaction, and starts it again from there.
+//! A row is its values in hexadecimal digits of their text, NULL as `-`, the empty text as `=`. A client that
+//! loses its connection ends. This test keeps the position of its last complete transaction, and starts it
+//! again from there.
 
 #![cfg(feature = "rocksdb")]
 
@@ -61,7 +65,8 @@ fn by_gtid(mut command: Command, port: u16, position: &Position) -> Command {
     command
 }
 
-/// Runs a client from the first event on, through rotations, two SIGKILLs of the server and one of the client.
+/// Runs a client from the first event on, through rotations, two SIGKILLs of the server and one of the
+/// client.
 fn follow(client: Client) {
     let mut cohort = Cohort::new(&["--binlog-row-metadata=FULL", "--default-time-zone=+00:00"]);
     let load = Load::start(&cohort);

@@ -31,8 +31,8 @@ fn common(datadir: &Path) -> Vec<String> {
     ]
 }
 
-/// A program of MariaDB's server package. A mariadbd that starts removes the temporary tables of every other one in the same directory,
-/// so each has one of its own.
+/// A program of MariaDB's server package. A mariadbd that starts removes the temporary tables of every other
+/// one in the same directory, so each has one of its own.
 fn program(name: &str, folder: &Path) -> Command {
     let places = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(Path::new);
     let found = places.iter().map(|place| place.join(name)).find(|path| path.exists());

@@ -1,4 +1,5 @@
-//! A file system that is soon full, without being root: in memory, in a mount namespace that belongs to this user.
+//! A file system that is soon full, without being root: in memory, in a mount namespace that belongs to this
+//! user.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,14 +10,16 @@ use mysql::prelude::Queryable;
 /// The error of a write for which there is no space.
 pub const DISK_FULL: u16 = 1021;
 
-/// The name space, and the file system in it, live as long as the process that holds them. It ends with its standard input.
+/// The name space, and the file system in it, live as long as the process that holds them. It ends with its
+/// standard input.
 pub struct SmallDisk {
     holder: Child,
     mount: PathBuf,
 }
 
 impl SmallDisk {
-    /// An empty one, mounted on an empty folder. `None`, with a word to the terminal, where users may not have name spaces.
+    /// An empty one, mounted on an empty folder. `None`, with a word to the terminal, where users may not
+    /// have name spaces.
     pub fn new(mount: &Path, mebibytes: u32) -> Option<SmallDisk> {
         std::fs::create_dir(mount).expect("a mount point");
         let script = format!(

@@ -1,4 +1,5 @@
-//! Clients that send rubbish, vanish or ask for too much: an error for them, nothing for the others, and no memory left behind.
+//! Clients that send rubbish, vanish or ask for too much: an error for them, nothing for the others, and no
+//! memory left behind.
 
 use std::time::{Duration, Instant};
 

@@ -38,8 +38,8 @@ fn content(client: &mut Conn) -> String {
     out
 }
 
-/// The files of a binary log, in their order, as long as the server says they are: ours are written a little behind the commits, and
-/// whoever asks for them makes the server catch up.
+/// The files of a binary log, in their order, as long as the server says they are: ours are written a little
+/// behind the commits, and whoever asks for them makes the server catch up.
 fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
     let listed: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
     for (name, bytes) in &listed {

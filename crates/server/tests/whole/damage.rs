@@ -1,4 +1,5 @@
-//! Damaged files and foreign data directories: refused at start with file, offset and cure; nothing is touched, nothing skipped in silence.
+//! Damaged files and foreign data directories: refused at start with file, offset and cure; nothing is
+//! touched, nothing skipped in silence.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -66,7 +67,8 @@ fn used(file: &Path) -> u64 {
     bytes.iter().rposition(|byte| *byte != 0).expect("something") as u64
 }
 
-/// Flips a bit in a copy and expects a refusal that names the file, where it is damaged and what to do, and touches nothing.
+/// Flips a bit in a copy and expects a refusal that names the file, where it is damaged and what to do, and
+/// touches nothing.
 fn assert_refused(folder: &Path, file: &str, offset: u64) {
     let dir = copy_of(folder, "flipped");
     flip(&dir.join(file), offset);

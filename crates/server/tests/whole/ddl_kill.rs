@@ -1,4 +1,5 @@
-//! DDL on filled tables, killed at random moments: after the next start it has happened, with its binary log event, or not at all.
+//! DDL on filled tables, killed at random moments: after the next start it has happened, with its binary log
+//! event, or not at all.
 
 use std::time::{Duration, Instant};
 

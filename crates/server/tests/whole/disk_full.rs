@@ -1,6 +1,8 @@
-//! A full disk: writes are refused with 1021, reads go on, nothing is lost, and service resumes by itself when there is space.
+//! A full disk: writes are refused with 1021, reads go on, nothing is lost, and service resumes by itself
+//! when there is space.
 //!
-//! The data directory is on a file system of its own in memory; where there can be none, these tests say so and pass.
+//! The data directory is on a file system of its own in memory; where there can be none, these tests say so
+//! and pass.
 
 use std::time::{Duration, Instant};
 

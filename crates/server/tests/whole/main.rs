@@ -1,6 +1,7 @@
 //! The whole server with RocksDB, as processes: what its users, its operators and its neighbours see.
 //!
-//! Cohort is compared to a real MariaDB where that says what is right. `COHORT_LONG_TESTS=1` makes the bounded shares long.
+//! Cohort is compared to a real MariaDB where that says what is right. `COHORT_LONG_TESTS=1` makes the
+//! bounded shares long.
 
 #![cfg(feature = "rocksdb")]
 

@@ -3,7 +3,8 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-/// The statements of a script: one a line, ended by a semicolon; lines that begin with `--` are for the reader.
+/// The statements of a script: one a line, ended by a semicolon; lines that begin with `--` are for the
+/// reader.
 pub fn statements(script: &str) -> impl Iterator<Item = &str> {
     let lines = script.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("--"));
     lines.map(|line| line.trim_end().strip_suffix(';').expect("a line is a statement and ends with ;"))

@@ -1,7 +1,9 @@
-//! The same statements on Cohort and on MariaDB, by text and as prepared statements: the answers are the same.
+//! The same statements on Cohort and on MariaDB, by text and as prepared statements: the answers are the
+//! same.
 //!
-//! What is compared: names, rows, counts, errors, warnings. Not the types that metadata tell, which still differ for some expressions.
-//! A line `-- differs: why` before a statement of a script says that its answer is known to be another one.
+//! What is compared: names, rows, counts, errors, warnings. Not the types that metadata tell, which still
+//! differ for some expressions. A line `-- differs: why` before a statement of a script says that its answer
+//! is known to be another one.
 
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, QueryResult, Row};
@@ -33,7 +35,8 @@ fn answer_of<P: Protocol>(result: mysql::Result<QueryResult<'_, '_, '_, P>>) -> 
                 for row in rows {
                     lines.push(match row {
                         Ok(row) => row.unwrap().iter().map(cell).collect::<Vec<_>>().join("\t"),
-                        // MariaDB has sent columns and rows before it met the error; ours come after the last row is known.
+                        // MariaDB has sent columns and rows before it met the error; ours come after the last
+                        // row is known.
                         Err(mysql::Error::MySqlError(error)) => return error_answer(&error),
                         Err(other) => format!("the connection failed: {other}"),
                     });

@@ -1,7 +1,7 @@
 //! The long run of the crash tests: `./x crash --minutes N`.
 //!
-//! Takes turns: the explorer over the in-memory world with a new seed, then rounds of a real server that is killed under load. Ends with status 1 and
-//! the seed at the first violation.
+//! Takes turns: the explorer over the in-memory world with a new seed, then rounds of a real server that is
+//! killed under load. Ends with status 1 and the seed at the first violation.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -20,7 +20,8 @@ pub enum Authentication {
     Password(String),
     /// IDENTIFIED BY PASSWORD 'hash'.
     PasswordHash(String),
-    /// IDENTIFIED VIA | WITH plugin [USING | AS 'text' | USING PASSWORD('text')] [OR ...]: alternatives in order.
+    /// IDENTIFIED VIA | WITH plugin [USING | AS 'text' | USING PASSWORD('text')] [OR ...]: alternatives in
+    /// order.
     Plugins(Vec<AuthPlugin>),
 }
 

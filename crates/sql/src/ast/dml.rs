@@ -23,7 +23,8 @@ pub struct Insert {
 /// Where the rows come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
-    /// VALUES (..), (..), or SET a = 1. An empty row `()` is all defaults; a value may be `Expr::Default(None)`.
+    /// VALUES (..), (..), or SET a = 1. An empty row `()` is all defaults; a value may be
+    /// `Expr::Default(None)`.
     Values(Vec<Vec<Expr>>),
     Query(Box<Query>),
 }

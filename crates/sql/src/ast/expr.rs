@@ -13,8 +13,8 @@ pub struct Literal {
     pub value: Value,
     /// What the notation says beyond the value.
     pub kind: LiteralKind,
-    /// The n-th literal token of the statement, as [`crate::Digest`] numbers them: a plan for the digest takes the
-    /// value from there. None: the value is part of the plan.
+    /// The n-th literal token of the statement, as [`crate::Digest`] numbers them: a plan for the digest
+    /// takes the value from there. None: the value is part of the plan.
     pub ordinal: Option<u32>,
 }
 
@@ -278,10 +278,10 @@ pub enum Expr {
         charset: Option<String>,
     },
     /// Any other call. Special syntax is lowered to plain arguments: SUBSTRING(a FROM b FOR c) is
-    /// substring(a, b, c); POSITION(a IN b) is locate(a, b); CURRENT_TIMESTAMP, LOCALTIME and NOW are now([n]);
-    /// CURRENT_DATE is curdate(); CURRENT_TIME is curtime([n]); CURRENT_USER is current_user(); `a || b` under
-    /// PIPES_AS_CONCAT is concat(a, b); GET_FORMAT(DATE, x) has the word as a text literal.
-    /// No check of name or number of arguments was made.
+    /// substring(a, b, c); POSITION(a IN b) is locate(a, b); CURRENT_TIMESTAMP, LOCALTIME and NOW are
+    /// now([n]); CURRENT_DATE is curdate(); CURRENT_TIME is curtime([n]); CURRENT_USER is current_user(); `a
+    /// || b` under PIPES_AS_CONCAT is concat(a, b); GET_FORMAT(DATE, x) has the word as a text literal. No
+    /// check of name or number of arguments was made.
     Function {
         name: String,
         args: Vec<Expr>,

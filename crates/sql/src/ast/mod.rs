@@ -12,8 +12,8 @@
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
 //!
-//! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables are
-//! lower case.
+//! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables
+//! are lower case.
 
 mod account;
 mod admin;

@@ -56,7 +56,8 @@ pub enum Show {
     CreateTable(ObjectName),
     CreateView(ObjectName),
     CreateUser(Option<Account>),
-    /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name; kind upper case.
+    /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name; kind upper
+    /// case.
     CreateOther {
         kind: String,
         name: ObjectName,

@@ -209,7 +209,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `a AND b AND c ...` or the same with OR, balanced: the order of evaluation stays, the height does not grow.
+    /// `a AND b AND c ...` or the same with OR, balanced: the order of evaluation stays, the height does not
+    /// grow.
     fn chain(&mut self, left: Expr, op: BinaryOp, power: u8) -> SqlResult<Expr> {
         let mut operands = vec![left];
         while self.infix() == Some(Infix::Binary(op, power)) {

@@ -1,17 +1,17 @@
 //! The grammar: recursive descent over the token list of one statement.
 //!
 //! Concepts. A [`Parser`] is a cursor over tokens; each grammar rule is a method that either consumes what it
-//! describes or fails at the token where MariaDB's parser would fail, since clients see the text near it. No rule
-//! backtracks over an expression.
+//! describes or fails at the token where MariaDB's parser would fail, since clients see the text near it. No
+//! rule backtracks over an expression.
 //!
-//! Bounds. Recursion is counted ([`Parser::enter`], at most [`DEPTH_MAX`]); the height of an expression tree is
-//! counted too ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but dropped and evaluated
-//! by recursion. AND and OR chains are built balanced and may be as long as they like.
+//! Bounds. Recursion is counted ([`Parser::enter`], at most [`DEPTH_MAX`]); the height of an expression tree
+//! is counted too ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but dropped and
+//! evaluated by recursion. AND and OR chains are built balanced and may be as long as they like.
 //!
-//! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that becomes
-//! an `Expr::Literal` whose value may change counts as a parameter; when all literals of the statement do, and
-//! nothing set `fixed`, the statement is cacheable. So a rule that consumes a literal in any other way needs no
-//! thought: it makes the statement uncacheable by itself.
+//! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that
+//! becomes an `Expr::Literal` whose value may change counts as a parameter; when all literals of the
+//! statement do, and nothing set `fixed`, the statement is cacheable. So a rule that consumes a literal in
+//! any other way needs no thought: it makes the statement uncacheable by itself.
 //!
 //! | file | rules |
 //! |---|---|
@@ -65,8 +65,8 @@ pub struct Parsed {
     /// Where in the text each of them stands.
     pub param_at: Vec<u32>,
     /// Whether a plan made of it may serve every statement with the same digest: all literals are
-    /// `Expr::Literal` with an ordinal and none decides more than a value. The planner clears it for itself when
-    /// it looked at a literal's value.
+    /// `Expr::Literal` with an ordinal and none decides more than a value. The planner clears it for itself
+    /// when it looked at a literal's value.
     pub cacheable: bool,
 }
 
@@ -91,8 +91,8 @@ pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     })
 }
 
-/// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts. None
-/// when only spaces, comments and `;` are left.
+/// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts.
+/// None when only spaces, comments and `;` are left.
 pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
     let mut from = 0;
     loop {
@@ -411,7 +411,8 @@ impl<'a> Parser<'a> {
         u64::from_str_radix(text.trim_end_matches('\'').get(2..)?, 16).ok()
     }
 
-    /// The text between two tokens' positions, as typed: from the token at index `from` to the last consumed one.
+    /// The text between two tokens' positions, as typed: from the token at index `from` to the last consumed
+    /// one.
     fn source_text(&self, from: usize) -> String {
         let start = self.tokens[from].start;
         let end = self.tokens[self.at.max(1) - 1].end;

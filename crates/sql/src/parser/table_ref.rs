@@ -2,8 +2,8 @@
 //!
 //! A join without condition takes its place when the whole FROM is known: in `a JOIN b LEFT JOIN c ON x` the
 //! second join binds to `(a JOIN b)`, in `a JOIN b JOIN c ON x ON y` the ON y belongs to the first join. So
-//! operands and joins wait on a stack until an ON or USING closes the last open one; what stays open at the end is
-//! hung on the leftmost leaf of what stands right of it.
+//! operands and joins wait on a stack until an ON or USING closes the last open one; what stays open at the
+//! end is hung on the leftmost leaf of what stands right of it.
 
 use cohort_types::SqlResult;
 

@@ -4,7 +4,8 @@ use super::Charset;
 use super::fold::{decode, encode, latin1_of, of_latin1};
 
 impl Charset {
-    /// Appends UTF-8 text in this character set; characters that it lacks become `?`. Their number is returned.
+    /// Appends UTF-8 text in this character set; characters that it lacks become `?`. Their number is
+    /// returned.
     pub fn encode(self, text: &[u8], out: &mut Vec<u8>) -> usize {
         if self == Charset::Utf8mb4 || self == Charset::Binary || text.is_ascii() {
             out.extend_from_slice(text);
@@ -53,8 +54,8 @@ impl Charset {
         Ok(())
     }
 
-    /// Appends bytes of this character set as UTF-8 (binary: as they are). `Err(n)`: byte n starts no character;
-    /// what stands before it was appended.
+    /// Appends bytes of this character set as UTF-8 (binary: as they are). `Err(n)`: byte n starts no
+    /// character; what stands before it was appended.
     pub fn decode(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
         let good = match self {
             Charset::Binary => bytes.len(),

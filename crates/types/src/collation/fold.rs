@@ -3,8 +3,8 @@
 use super::folds::{self, Run};
 use super::{Collation, Weighing};
 
-/// A map of the Basic Multilingual Plane in which most characters stand for themselves: pages of 256 for those that
-/// hold another.
+/// A map of the Basic Multilingual Plane in which most characters stand for themselves: pages of 256 for
+/// those that hold another.
 struct Fold<const PAGES: usize> {
     /// Number of the page; [`ITSELF`]: none.
     index: [u8; 256],
@@ -57,8 +57,8 @@ static LOWER: Fold<{ folds::LOWER_PAGES }> = Fold::new(&folds::LOWER);
 /// What general_ci gives to all characters beyond the Basic Multilingual Plane.
 const BEYOND: u16 = 0xfffd;
 
-/// The first character and its length. A byte that starts none counts as the replacement character: text in memory
-/// is UTF-8, this only keeps a broken invariant from doing harm.
+/// The first character and its length. A byte that starts none counts as the replacement character: text in
+/// memory is UTF-8, this only keeps a broken invariant from doing harm.
 pub(super) fn decode(text: &[u8]) -> (u32, usize) {
     const BAD: (u32, usize) = (0xfffd, 1);
     let next = |n: usize| text.get(n).map_or(0, |b| u32::from(b & 0x3f));

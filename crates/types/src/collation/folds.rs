@@ -1,8 +1,8 @@
 //! Weights and cases of the Basic Multilingual Plane, recorded from a MariaDB 10.11.19.
 //!
-//! Generated: for every code point `c` but the surrogates the server was asked for
-//! `HEX(WEIGHT_STRING(c COLLATE utf8mb4_general_ci))`, and `UPPER(c)` and `LOWER(c)` as UCS-2 (the same for all utf8
-//! collations); for the bytes 0 to 255 of latin1 likewise. Code points that stand for themselves were left out and
+//! Generated: for every code point `c` but the surrogates the server was asked for `HEX(WEIGHT_STRING(c
+//! COLLATE utf8mb4_general_ci))`, and `UPPER(c)` and `LOWER(c)` as UCS-2 (the same for all utf8 collations);
+//! for the bytes 0 to 255 of latin1 likewise. Code points that stand for themselves were left out and
 //! neighbours joined into runs: `(first, image, count, step, image step)`.
 
 /// A run of code points with their images.

@@ -15,8 +15,8 @@ enum Element {
 }
 
 impl Collation {
-    /// `text LIKE pattern ESCAPE escape`; no escape character when `None`. Characters match when their weights are
-    /// equal; nothing is padded.
+    /// `text LIKE pattern ESCAPE escape`; no escape character when `None`. Characters match when their
+    /// weights are equal; nothing is padded.
     pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
         let escape = escape.map(u32::from);
         let (mut t, mut p) = (0, 0);
@@ -83,8 +83,8 @@ impl Collation {
     }
 }
 
-/// The part of a pattern before its first wildcard, escapes undone: what every match starts with. The flag: there
-/// are no wildcards at all.
+/// The part of a pattern before its first wildcard, escapes undone: what every match starts with. The flag:
+/// there are no wildcards at all.
 pub fn like_prefix(pattern: &[u8], escape: Option<char>, collation: Collation) -> (Vec<u8>, bool) {
     let escape = escape.map(u32::from);
     let mut prefix = Vec::new();

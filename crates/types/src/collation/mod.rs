@@ -1,7 +1,8 @@
 //! Character sets and collations. The numbers are MariaDB's: they are on the wire and in the binlog.
 //!
-//! Text in memory is UTF-8 whatever its character set ([`crate::Value`]), so collations of latin1 and ascii weigh
-//! characters, and only binary weighs bytes. All collations but binary ignore trailing spaces (PAD SPACE).
+//! Text in memory is UTF-8 whatever its character set ([`crate::Value`]), so collations of latin1 and ascii
+//! weigh characters, and only binary weighs bytes. All collations but binary ignore trailing spaces (PAD
+//! SPACE).
 //!
 //! | file | what |
 //! |---|---|

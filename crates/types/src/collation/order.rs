@@ -2,9 +2,10 @@
 //!
 //! # Sort keys
 //!
-//! PAD SPACE compares a string that has ended as if spaces followed for ever, so the end of a string has its place
-//! in the order exactly at the space: below it come characters that weigh less, above it those that weigh more. A
-//! run of spaces inside a string is decided by what ends the run. Hence every weight becomes one symbol:
+//! PAD SPACE compares a string that has ended as if spaces followed for ever, so the end of a string has its
+//! place in the order exactly at the space: below it come characters that weigh less, above it those that
+//! weigh more. A run of spaces inside a string is decided by what ends the run. Hence every weight becomes
+//! one symbol:
 //!
 //! ```text
 //! w < space      w
@@ -14,9 +15,9 @@
 //! w > space      w + 2
 //! ```
 //!
-//! Symbols are written as UTF-8 writes code points, which keeps their order: one byte for ASCII. Of the utf8 `_bin`
-//! collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol closes every key, so no
-//! key is a prefix of another.
+//! Symbols are written as UTF-8 writes code points, which keeps their order: one byte for ASCII. Of the utf8
+//! `_bin` collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol closes every
+//! key, so no key is a prefix of another.
 //!
 //! binary has no padding: byte 0 becomes `00 ff` and the end is `00 00`.
 
@@ -102,7 +103,8 @@ impl Collation {
         compare_weights(self.weights(a), self.weights(b), SPACE)
     }
 
-    /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of another).
+    /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of
+    /// another).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         self.sort_key_open(text, out);
         self.put_end(out);
@@ -116,8 +118,8 @@ impl Collation {
         }
     }
 
-    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in the order of these. Reads no more of
-    /// the text than it needs.
+    /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in
+    /// the order of these. Reads no more of the text than it needs.
     pub fn sort_key_front(self, text: &[u8]) -> u64 {
         let mut key = Vec::with_capacity(16);
         self.put_key(text, 8, &mut key);
@@ -126,8 +128,8 @@ impl Collation {
         u64::from_be_bytes(*key.first_chunk().expect("made so long"))
     }
 
-    /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text` aside): the
-    /// key without its end. For the range of a LIKE pattern.
+    /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text`
+    /// aside): the key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
         self.put_key(text, usize::MAX, out);
     }
@@ -168,8 +170,8 @@ impl Collation {
 
     /// Length of the sort key at the front of `key`; not of binary.
     pub(crate) fn sort_key_len(self, key: &[u8]) -> Option<usize> {
-        // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and its
-        // successor.
+        // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and
+        // its successor.
         let mut end = Vec::with_capacity(2);
         put_symbol(if self.weighing() == Weighing::Unicode { uca::SPACE } else { SPACE } + 1, &mut end);
         let found = key.windows(end.len()).position(|bytes| bytes == end);
@@ -204,8 +206,8 @@ fn compare_weights(
     }
 }
 
-/// Appends the symbols of the printable ASCII characters, without space, that a text begins with, the first `enough` of them: the whole of most texts. Answers
-/// the rest.
+/// Appends the symbols of the printable ASCII characters, without space, that a text begins with, the first
+/// `enough` of them: the whole of most texts. Answers the rest.
 fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) -> &'a [u8] {
     // The last one's symbol would take two bytes.
     let is_plain = |b: &&u8| (b'!'..b'~').contains(*b);

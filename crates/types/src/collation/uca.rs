@@ -1,9 +1,9 @@
-//! Weights of the unicode_ci collations: Unicode Collation Algorithm 4.0.0, first level, one to eight weights a
-//! character, none for what is ignored.
+//! Weights of the unicode_ci collations: Unicode Collation Algorithm 4.0.0, first level, one to eight weights
+//! a character, none for what is ignored.
 //!
-//! `uca400.bin` was recorded from a MariaDB 10.11.19: for every code point `c` of the Basic Multilingual Plane but the
-//! surrogates `HEX(WEIGHT_STRING(c COLLATE utf8mb4_unicode_ci))`. Code points whose answer is the algorithm's implicit
-//! weight are left out. An entry:
+//! `uca400.bin` was recorded from a MariaDB 10.11.19: for every code point `c` of the Basic Multilingual
+//! Plane but the surrogates `HEX(WEIGHT_STRING(c COLLATE utf8mb4_unicode_ci))`. Code points whose answer is
+//! the algorithm's implicit weight are left out. An entry:
 //!
 //! ```text
 //! gap     code points skipped since the entry before: 1 byte below 0x80, else 2 bytes big-endian + 0x8000
@@ -24,8 +24,8 @@ const BEYOND: u16 = 0xfffd;
 /// Most weights of a character.
 const COUNT_MAX: usize = 8;
 
-/// Where the weights of a code point stand in the recording: offset of its count, 0 when it is not there (an entry
-/// starts with its gap, so no count is at 0).
+/// Where the weights of a code point stand in the recording: offset of its count, 0 when it is not there (an
+/// entry starts with its gap, so no count is at 0).
 static OFFSETS: LazyLock<Vec<u16>> = LazyLock::new(|| {
     let mut offsets = vec![0; 0x1_0000];
     let (mut at, mut next) = (0, 0);

@@ -247,7 +247,8 @@ impl ColumnType {
         u64::from(self.length) * u64::from(self.collation.charset().mbmaxlen())
     }
 
-    /// What a NOT NULL column without DEFAULT gets where MariaDB allows it: 0, '', zero date, first ENUM member.
+    /// What a NOT NULL column without DEFAULT gets where MariaDB allows it: 0, '', zero date, first ENUM
+    /// member.
     pub fn implicit_default(&self) -> Value {
         match self.kind {
             TypeKind::Decimal => {
@@ -332,7 +333,8 @@ mod tests {
             )
         };
         use TypeKind as K;
-        // SHOW CREATE TABLE, then type code, flags, length and decimals under SET NAMES utf8mb4, of a real server.
+        // SHOW CREATE TABLE, then type code, flags, length and decimals under SET NAMES utf8mb4, of a real
+        // server.
         for (ty, sql, code, flags, length, decimals) in [
             (ColumnType::int(K::TinyInt, None, false), "tinyint(4)", 1, 0, 4, 0),
             (ColumnType::int(K::SmallInt, None, true), "smallint(5) unsigned", 2, UNSIGNED, 5, 0),

@@ -54,11 +54,12 @@ pub enum TypeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
     pub kind: TypeKind,
-    /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY, TEXT and BLOB types, digits of DECIMAL and of
-    /// FLOAT(m,d), bits of BIT, display width of integers (MariaDB's default width when none was given) and YEAR.
+    /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY, TEXT and BLOB types, digits of DECIMAL and
+    /// of FLOAT(m,d), bits of BIT, display width of integers (MariaDB's default width when none was given)
+    /// and YEAR.
     pub length: u32,
-    /// Digits after the point of DECIMAL and of FLOAT(m,d) ([`DECIMALS_NOT_FIXED`] without (m,d)), fraction digits of
-    /// TIME, DATETIME, TIMESTAMP.
+    /// Digits after the point of DECIMAL and of FLOAT(m,d) ([`DECIMALS_NOT_FIXED`] without (m,d)), fraction
+    /// digits of TIME, DATETIME, TIMESTAMP.
     pub decimals: u8,
     pub unsigned: bool,
     pub zerofill: bool,
@@ -92,8 +93,8 @@ pub struct StoreContext<'a> {
 pub struct ColumnMeta {
     /// MYSQL_TYPE_*.
     pub type_code: u8,
-    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16; key and NOT NULL flags are the caller's,
-    /// NUM is the client's.
+    /// UNSIGNED 32, ZEROFILL 64, BINARY 128, ENUM 256, SET 2048, BLOB 16; key and NOT NULL flags are the
+    /// caller's, NUM is the client's.
     pub flags: u16,
     /// Display length; bytes in the result's character set for strings.
     pub length: u32,
@@ -145,8 +146,8 @@ impl ColumnType {
         ColumnType::plain(TypeKind::Bit, width.into(), 0)
     }
 
-    /// CHAR, VARCHAR (length in characters), BINARY, VARBINARY (bytes), TEXT and BLOB types (length ignored), JSON.
-    /// The collation of binary types is binary, that of JSON utf8mb4_bin.
+    /// CHAR, VARCHAR (length in characters), BINARY, VARBINARY (bytes), TEXT and BLOB types (length ignored),
+    /// JSON. The collation of binary types is binary, that of JSON utf8mb4_bin.
     pub fn string(kind: TypeKind, length: u32, collation: Collation) -> ColumnType {
         let length = match kind {
             TypeKind::TinyText | TypeKind::TinyBlob => 0xff,
@@ -163,8 +164,8 @@ impl ColumnType {
         ColumnType { collation, ..ColumnType::plain(kind, length, 0) }
     }
 
-    /// The TEXT (or BLOB, when the collation is binary) type that TEXT(length) stands for: the smallest that holds as
-    /// many characters.
+    /// The TEXT (or BLOB, when the collation is binary) type that TEXT(length) stands for: the smallest that
+    /// holds as many characters.
     pub fn text_of_length(length: u32, collation: Collation) -> ColumnType {
         use TypeKind as K;
         let bytes = u64::from(length) * u64::from(collation.charset().mbmaxlen());

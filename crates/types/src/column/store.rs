@@ -1,8 +1,9 @@
 //! Assignment: the one way a value gets into a column.
 //!
-//! Every bad value has a condition. It is an error in strict mode; otherwise the value is adjusted (clamped, cut,
-//! zeroed) and the condition is a warning. Harmless losses, such as digits after the point of a DECIMAL, are notes in
-//! either mode. Which condition a value gets was recorded from a MariaDB 10.11 (tests/golden/store.tsv).
+//! Every bad value has a condition. It is an error in strict mode; otherwise the value is adjusted (clamped,
+//! cut, zeroed) and the condition is a warning. Harmless losses, such as digits after the point of a DECIMAL,
+//! are notes in either mode. Which condition a value gets was recorded from a MariaDB 10.11
+//! (tests/golden/store.tsv).
 
 use crate::{ColumnType, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning, WarningSink};
 
@@ -14,8 +15,8 @@ pub(super) struct Store<'a> {
 }
 
 impl ColumnType {
-    /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a bad
-    /// value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
+    /// Assigns a value to a column of this type: the stored value, or in strict mode the error. Otherwise a
+    /// bad value is adjusted and `sink` gets the warning. NULL stays NULL: nullability is the caller's.
     pub fn store(
         &self,
         value: Value,

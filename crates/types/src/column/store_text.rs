@@ -72,8 +72,8 @@ impl Store<'_> {
         end
     }
 
-    /// Text as the column's character set can hold it, still in UTF-8, and whether that took replacements, which were
-    /// reported.
+    /// Text as the column's character set can hold it, still in UTF-8, and whether that took replacements,
+    /// which were reported.
     fn convert(&mut self, text: Str) -> SqlResult<(Vec<u8>, bool)> {
         let to = self.ty.collation.charset();
         if to == Charset::Binary {

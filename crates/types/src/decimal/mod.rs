@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 
 use wide::Wide;
 
-/// An exact decimal number: a magnitude below 10^65, a sign, and how many of its digits stand after the point.
-/// `1.50` and `1.5` compare equal and print differently.
+/// An exact decimal number: a magnitude below 10^65, a sign, and how many of its digits stand after the
+/// point. `1.50` and `1.5` compare equal and print differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal {
     /// The digits as one number, least significant first.
@@ -110,8 +110,8 @@ impl Decimal {
         Decimal { limbs: mantissa.to_limbs(), negative: negative && !mantissa.is_zero(), scale }
     }
 
-    /// Brings a mantissa of any scale under the limits: too many digits after the point are rounded at 38, and cut
-    /// where the whole would have more than 65.
+    /// Brings a mantissa of any scale under the limits: too many digits after the point are rounded at 38,
+    /// and cut where the whole would have more than 65.
     fn fit(mantissa: Wide, negative: bool, scale: usize) -> Result<Decimal, Overflow> {
         let max_scale = usize::from(Decimal::MAX_SCALE);
         let (mut mantissa, mut scale) = (mantissa, scale);
@@ -249,9 +249,9 @@ impl Decimal {
         Decimal::fit(self.wide().mul(&other.wide()), negative, scale)
     }
 
-    /// Quotient, `None` when `other` is 0. It carries at least `increment` (div_precision_increment) more digits
-    /// after the point than `self`, in whole groups of nine as MariaDB computes it, cut, not rounded: the caller
-    /// rounds to [`Decimal::div_scale`] where a result leaves the expression.
+    /// Quotient, `None` when `other` is 0. It carries at least `increment` (div_precision_increment) more
+    /// digits after the point than `self`, in whole groups of nine as MariaDB computes it, cut, not rounded:
+    /// the caller rounds to [`Decimal::div_scale`] where a result leaves the expression.
     pub fn div(&self, other: &Decimal, increment: u8) -> Option<Result<Decimal, Overflow>> {
         if other.is_zero() {
             return None;

@@ -1,7 +1,7 @@
 //! Decimals as row events and rows hold them.
 //!
-//! DECIMAL(p,s) is `p-s` digits before the point and `s` after it, in big-endian groups of nine digits counted from
-//! the point; the outermost group on either side may be shorter:
+//! DECIMAL(p,s) is `p-s` digits before the point and `s` after it, in big-endian groups of nine digits
+//! counted from the point; the outermost group on either side may be shorter:
 //!
 //! ```text
 //! | leading digits | 9 digits | .. || 9 digits | .. | trailing digits |
@@ -32,8 +32,8 @@ impl Decimal {
         groups(precision, scale).map(|n| GROUP_BYTES[n]).sum()
     }
 
-    /// Appends the packed form. Digits after the point that DECIMAL(precision, scale) lacks are cut; a number too
-    /// large for it becomes its limit.
+    /// Appends the packed form. Digits after the point that DECIMAL(precision, scale) lacks are cut; a number
+    /// too large for it becomes its limit.
     pub fn write_packed(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
         let limit = || Decimal { negative: self.negative, ..Decimal::max_of(precision, scale) };
         let mut number = self.rescaled(scale.into(), Rounding::Cut).unwrap_or_else(|_| limit());

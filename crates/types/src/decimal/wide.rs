@@ -149,7 +149,8 @@ impl Wide {
         rest as u32
     }
 
-    /// Quotient and remainder (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D); `divisor` is not 0.
+    /// Quotient and remainder (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D); `divisor` is
+    /// not 0.
     pub(super) fn div_rem(&self, divisor: &Wide) -> (Wide, Wide) {
         let n = divisor.len();
         if self < divisor {
@@ -195,7 +196,8 @@ impl Wide {
     }
 }
 
-/// One digit of algorithm D: subtracts the largest multiple of `d` from the window `u`, which is one limb longer.
+/// One digit of algorithm D: subtracts the largest multiple of `d` from the window `u`, which is one limb
+/// longer.
 fn subtract_multiple(u: &mut [u32], d: &[u32]) -> u32 {
     let n = d.len();
     let top = u64::from(u[n]) << 32 | u64::from(u[n - 1]);

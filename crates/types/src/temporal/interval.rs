@@ -121,8 +121,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of a text such as `1 02:03` under a unit; `None` when it has too many fields or is beyond all
-    /// range.
+    /// The interval of a text such as `1 02:03` under a unit; `None` when it has too many fields or is beyond
+    /// all range.
     pub fn parse(text: &[u8], unit: IntervalUnit) -> Option<Interval> {
         let fields = unit.fields();
         if fields.is_empty() {
@@ -164,7 +164,8 @@ impl Interval {
         one.times(v)
     }
 
-    /// The interval of a number: seconds keep their fraction, other units round; for a compound unit, of its text.
+    /// The interval of a number: seconds keep their fraction, other units round; for a compound unit, of its
+    /// text.
     pub fn from_decimal(v: &Decimal, unit: IntervalUnit) -> Option<Interval> {
         if unit == U::Second {
             let micros = v.truncate(6).mul(&Decimal::from_i64(SECOND)).ok()?.to_i64();

@@ -66,8 +66,8 @@ impl Issues {
     pub const ZERO_IN_DATE: Issues = Issues(8);
     /// Digits beyond the sixth were cut, or the fraction of a number that is a date: a note in MariaDB.
     pub const NOTE: Issues = Issues(16);
-    /// A part that the target type lacks was cut: the time of day for DATE, the date for TIME. CAST is silent about
-    /// it, an assignment to a column leaves note 1265.
+    /// A part that the target type lacks was cut: the time of day for DATE, the date for TIME. CAST is silent
+    /// about it, an assignment to a column leaves note 1265.
     pub const CUT: Issues = Issues(32);
 
     /// Whether any of `other` holds.
@@ -87,8 +87,8 @@ impl std::ops::BitOrAssign for Issues {
     }
 }
 
-/// A parsed temporal. `value` is `None` when nothing usable was found (MariaDB then yields NULL in expressions and
-/// the zero value in columns).
+/// A parsed temporal. `value` is `None` when nothing usable was found (MariaDB then yields NULL in
+/// expressions and the zero value in columns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
     /// The value, fractions cut to microseconds (rounded under TIME_ROUND_FRACTIONAL).
@@ -118,8 +118,8 @@ impl<T> Parsed<T> {
         }
     }
 
-    /// What an expression warns about `input`: "Incorrect datetime value: 'x'" (the type asked for) when there is no
-    /// value, else "Truncated incorrect date value: 'x'" (the type found).
+    /// What an expression warns about `input`: "Incorrect datetime value: 'x'" (the type asked for) when
+    /// there is no value, else "Truncated incorrect date value: 'x'" (the type found).
     pub fn warning(&self, asked_for: &str, input: &[u8]) -> Option<Warning> {
         if self.value.is_none() {
             return Some(Warning::new(SqlError::incorrect_value(asked_for, input)));

@@ -4,7 +4,8 @@ use super::parse::check_date;
 use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::{Decimal, SqlMode};
 
-/// Completes a number to yyyymmddhhmmss, two-digit years below 70 as 20xx; the flag tells whether it had a time. `None`: no such form.
+/// Completes a number to yyyymmddhhmmss, two-digit years below 70 as 20xx; the flag tells whether it had a
+/// time. `None`: no such form.
 fn widen(v: i64) -> Option<(i64, bool)> {
     const DATE: i64 = 1_000_000;
     Some(match v {

@@ -1,7 +1,7 @@
 //! Lenient text: what MariaDB's str_to_datetime and str_to_time accept.
 //!
-//! A datetime is either all digits (`20260102030405`, the year four digits long when there are 4, 8 or at least
-//! 14) or numbers with any single punctuation between them. Less than year, month and day is nothing.
+//! A datetime is either all digits (`20260102030405`, the year four digits long when there are 4, 8 or at
+//! least 14) or numbers with any single punctuation between them. Less than year, month and day is nothing.
 
 use super::{Date, DateTime, Issues, Parsed, Time};
 use crate::SqlMode;
@@ -123,8 +123,8 @@ fn fields(s: &mut Scanner<'_>, separator: Separator, mode: SqlMode) -> Option<Fi
     Some(f)
 }
 
-/// Number of digits, and whether a `T` stood among them, when the text is one number, with perhaps a `T` and a
-/// fraction inside, and no second number is set off from it.
+/// Number of digits, and whether a `T` stood among them, when the text is one number, with perhaps a `T` and
+/// a fraction inside, and no second number is set off from it.
 fn compact_digits(text: &[u8]) -> Option<(usize, bool)> {
     let mut s = Scanner { rest: text };
     let mut digits = s.digits();

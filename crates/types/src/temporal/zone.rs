@@ -17,7 +17,8 @@ pub enum LocalToUtc {
 pub trait TimeZone {
     /// Local fields of a real date to UTC.
     fn to_utc(&self, local: &DateTime) -> LocalToUtc;
-    /// The session's current date, which a TIME gets when it becomes a DATETIME; `None`: such a TIME is refused.
+    /// The session's current date, which a TIME gets when it becomes a DATETIME; `None`: such a TIME is
+    /// refused.
     fn today(&self) -> Option<Date> {
         None
     }

@@ -20,9 +20,10 @@ impl Value {
         }
     }
 
-    /// Order under comparison operators of two values of one class, NULL first; strings (and ENUM and SET, by their
-    /// text) by the collation of `self`. Values of different classes are ordered by class, which no statement
-    /// shows: coerce them first. A TIMESTAMP among dates counts as UTC; convert it to the session's zone first.
+    /// Order under comparison operators of two values of one class, NULL first; strings (and ENUM and SET, by
+    /// their text) by the collation of `self`. Values of different classes are ordered by class, which no
+    /// statement shows: coerce them first. A TIMESTAMP among dates counts as UTC; convert it to the session's
+    /// zone first.
     pub fn compare(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => a.cmp(b),

@@ -5,9 +5,10 @@ use super::{DECIMALS_NOT_FIXED, IntValue, Str, Value};
 use crate::{Decimal, FixedOffset, Lost, SqlError, TimeZone, Warning, WarningSink};
 
 impl Value {
-    /// Appends the text of the value as the text protocol sends it, in UTF-8; NULL appends nothing. `decimals`:
-    /// fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled columns print
-    /// through [`crate::ColumnType::write_text`]. A TIMESTAMP prints in UTC: convert it to the session's zone first.
+    /// Appends the text of the value as the text protocol sends it, in UTF-8; NULL appends nothing.
+    /// `decimals`: fraction digits of temporals and of DOUBLE(m,d), or [`DECIMALS_NOT_FIXED`]. Zero-filled
+    /// columns print through [`crate::ColumnType::write_text`]. A TIMESTAMP prints in UTC: convert it to the
+    /// session's zone first.
     pub fn write_text(&self, decimals: u8, out: &mut Vec<u8>) {
         match self {
             Value::Null => {}
@@ -95,9 +96,9 @@ impl Value {
         })
     }
 
-    /// As an integer; `None` for NULL. Fractions are rounded (doubles half to even), those of text and temporals cut.
-    /// [`IntValue`] tells the sign that both 64 bit types together need; numbers beyond both are clamped.
-    /// Bad text warns 1292 "Truncated incorrect INTEGER value: 'abc'".
+    /// As an integer; `None` for NULL. Fractions are rounded (doubles half to even), those of text and
+    /// temporals cut. [`IntValue`] tells the sign that both 64 bit types together need; numbers beyond both
+    /// are clamped. Bad text warns 1292 "Truncated incorrect INTEGER value: 'abc'".
     pub fn to_int(&self, sink: &mut dyn WarningSink) -> Option<IntValue> {
         Some(match self {
             Value::Null => return None,

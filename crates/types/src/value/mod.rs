@@ -1,7 +1,7 @@
 //! What an expression yields and a row holds.
 //!
-//! Text is UTF-8 in memory and in rows, whatever its column's character set; results and row events convert at
-//! the edge. A string of the `binary` collation is any bytes.
+//! Text is UTF-8 in memory and in rows, whatever its column's character set; results and row events convert
+//! at the edge. A string of the `binary` collation is any bytes.
 
 mod compare;
 mod convert;
@@ -94,8 +94,8 @@ impl Value {
     }
 }
 
-/// Fraction digits of doubles that print with as many digits as they need, and of temporals that print a fraction
-/// only when they have one (MariaDB's number for "not fixed").
+/// Fraction digits of doubles that print with as many digits as they need, and of temporals that print a
+/// fraction only when they have one (MariaDB's number for "not fixed").
 pub const DECIMALS_NOT_FIXED: u8 = 31;
 
 /// Values of one class are compared without conversion.

@@ -64,13 +64,14 @@ pub(crate) fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(format_args!("{:.*e}", FLOAT_DIGITS - 1, f64::from(v)), out);
 }
 
-/// Rewrites `-1.25e-3`: point notation where the point stands within 15 digits left or right of the first digit,
-/// else exponent notation, as my_gcvt chooses.
+/// Rewrites `-1.25e-3`: point notation where the point stands within 15 digits left or right of the first
+/// digit, else exponent notation, as my_gcvt chooses.
 fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
     let mut buffer = Buffer { bytes: [0; 40], len: 0 };
     std::fmt::write(&mut buffer, text).expect("a double in exponent notation takes at most 25 bytes");
     let mut rest = &buffer.bytes[..buffer.len];
-    // Infinities and NaN have no exponent. No expression yields them, but row events of others may hold them; my_gcvt writes 0 too.
+    // Infinities and NaN have no exponent. No expression yields them, but row events of others may hold them;
+    // my_gcvt writes 0 too.
     let Some(e) = rest.iter().position(|&b| b == b'e') else { return out.push(b'0') };
     let exponent = std::str::from_utf8(&rest[e + 1..]).ok().and_then(|t| t.parse::<i32>().ok());
     // Point position relative to the first digit: 0.1e-14 has -14.
