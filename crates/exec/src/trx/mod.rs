@@ -12,7 +12,7 @@
 //!
 //! # States
 //! ```text
-//! none --begin, statement_begin--> active --commit--> prepared -> ordered (settled by the coordinator) -> none
+//! none --begin, statement_begin--> active --commit--> prepared -> ordered -> none
 //!                                         \--rollback, deadlock, failed commit------------------------> none
 //! ```
 //!
