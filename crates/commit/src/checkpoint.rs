@@ -27,8 +27,9 @@ use cohort_binlog::MaterialiseStatus;
 use cohort_engine::CheckpointTask;
 use parking_lot::{Condvar, Mutex};
 
-use crate::coordinator::{CheckpointError, Coordinator};
-use crate::env::ROTATION_BYTES;
+use crate::binlog::ROTATION_BYTES;
+use crate::coordinator::Coordinator;
+use crate::error::CheckpointError;
 use crate::record::Checkpoint;
 
 /// How long the order stage is held for replicas to answer.

@@ -17,13 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
-use cohort_binlog::{Batch, Chunk, Content, GtidHead, GtidState, Materialiser, Stream, StreamOut, event};
+use cohort_binlog::{Batch, GtidHead, GtidState, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
-use cohort_log::{Log, LogError, Room};
+use cohort_log::{Log, LogError};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
+use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
 use crate::metrics::{Metrics, Step};
 use crate::pace::ClientPace;
 use crate::record;
@@ -31,35 +32,10 @@ use crate::request::{GroupKind, Trx};
 use crate::seam::CommitEnv;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of
-/// domains still fits.
-pub const ROTATION_BYTES: u64 = 64 << 10;
-
 /// Called when the log has failed: writes a message and ends the process. Tests record the call.
 pub type StopHook = Arc<dyn Fn(&LogError) + Send + Sync>;
 /// Called at every failpoint.
 pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
-
-/// The binlog's half, absent with `skip-log-bin`.
-pub struct Binlog {
-    pub stream: Mutex<Stream>,
-    pub files: Arc<Materialiser>,
-    /// Kept full by whoever is not a leader, so that a rotation never waits.
-    pub rotation_room: Mutex<Option<Room>>,
-    /// Set by FLUSH BINARY LOGS: the next group ends with a rotation.
-    pub rotation_wanted: AtomicBool,
-    /// The written group's bytes until they are hardened; only the leader.
-    pub pending: Mutex<Option<Batch>>,
-    /// The stream's end after the last hardened group.
-    pub end: Mutex<BinlogEnd>,
-}
-
-/// What SHOW MASTER STATUS shows.
-#[derive(Clone, Debug, Default)]
-pub struct BinlogEnd {
-    pub position: BinlogPos,
-    pub gtids: GtidState,
-}
 
 /// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position
 /// behind a group's last event.
@@ -260,40 +236,6 @@ impl ServerEnv {
         stream.rotate(&mut out, self.now_s());
         append_binlog_record(&self.log, room, &out);
         add_to_batch(batch, &out);
-    }
-}
-
-impl Binlog {
-    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes.
-    pub fn submit(&self, stream: &Stream, batch: Batch) {
-        *self.end.lock() = BinlogEnd { position: stream.position(), gtids: stream.gtid_state().clone() };
-        if !batch.chunks.is_empty() {
-            self.files.submit(batch);
-        }
-    }
-}
-
-/// Appends a BINLOG record.
-pub fn append_binlog_record(log: &Log, room: Room, out: &StreamOut) {
-    let mut head = Vec::new();
-    StreamOut::encode_chunks(&out.chunks, &mut head);
-    log.append(room, record::BINLOG, &[&head, &out.bytes]);
-}
-
-/// Adds a piece of the stream to what the materialiser gets; neighbours become one chunk.
-pub fn add_to_batch(batch: &mut Batch, out: &StreamOut) {
-    batch.bytes.extend_from_slice(&out.bytes);
-    for chunk in &out.chunks {
-        match batch.chunks.last_mut() {
-            Some(Chunk { pos, len, content: Content::Inline })
-                if chunk.content == Content::Inline
-                    && pos.file == chunk.pos.file
-                    && pos.offset + *len == chunk.pos.offset =>
-            {
-                *len += chunk.len;
-            }
-            _ => batch.chunks.push(chunk.clone()),
-        }
     }
 }
 

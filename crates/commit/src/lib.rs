@@ -9,7 +9,12 @@
 //! | `timekeeper` | the thread that closes groups whose time is up |
 //! | `env` | what the stages do in a server |
 //! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
-//! | `coordinator` | [`Coordinator`]: the server's commit path over the real log, binlog and participants |
+//! | `coordinator` | [`Coordinator`]: the server's commit path, as its sessions see it |
+//! | `options` | [`CoordinatorOptions`]: what it is opened with |
+//! | `open` | the start: recovery, and what it hands to the pipeline |
+//! | `prepare` | all that can fail in a commit: spill, stage, room in the log |
+//! | `binlog` | the stream of events, its files, and what is done to them outside of transactions |
+//! | `error` | [`CommitError`], [`CheckpointError`] |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
@@ -18,12 +23,17 @@
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their lines in SHOW STATUS |
 
+mod binlog;
 mod checkpoint;
 mod coordinator;
 mod env;
+mod error;
 mod metrics;
+mod open;
+mod options;
 mod pace;
 mod pipeline;
+mod prepare;
 mod purge;
 mod record;
 mod recovery;
@@ -34,11 +44,11 @@ mod stage;
 mod status;
 mod timekeeper;
 
-pub use coordinator::{
-    BinlogSettings, CheckpointError, CommitError, Coordinator, CoordinatorOptions, Unreleased,
-};
+pub use coordinator::Coordinator;
 pub use env::{FailpointHook, ReplicaGate, StopHook};
+pub use error::{CheckpointError, CommitError};
 pub use metrics::{Metrics, Step, StepSnapshot};
+pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};
 pub use pipeline::Pipeline;
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};

@@ -5,7 +5,8 @@
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
-use crate::coordinator::{CheckpointError, Coordinator};
+use crate::coordinator::Coordinator;
+use crate::error::CheckpointError;
 
 /// Which files are to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use cohort_engine::{EngineError, Participant, Redo};
 use cohort_log::{LogError, Opened, Recovery};
 use cohort_vfs::{OpenMode, SharedFs};
 
-use crate::coordinator::Unreleased;
+use crate::options::Unreleased;
 use crate::record::{self, Checkpoint, RedoRef};
 use crate::replay::Replay;
 use crate::request::SpilledRedo;
@@ -65,7 +65,7 @@ pub enum RecoveryError {
     /// A file could not be read or written.
     Io(PathBuf, std::io::Error),
     /// What was recovered could not be made durable.
-    Checkpoint(crate::coordinator::CheckpointError),
+    Checkpoint(crate::error::CheckpointError),
 }
 
 impl fmt::Display for RecoveryError {

@@ -1,0 +1,112 @@
+//! The start: opens the log, recovers, opens the binlog behind it, and makes the [`Coordinator`].
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use cohort_base::BinlogPos;
+use cohort_binlog::{BinlogFiles, OpenOptions, SpillDir, VerifyScope};
+use cohort_engine::{Engine, Participant};
+use cohort_locks::LockTable;
+use cohort_log::Recovery;
+use cohort_vfs::World;
+use parking_lot::{Mutex, RwLock};
+
+use crate::binlog::Binlog;
+use crate::checkpoint::Checkpointer;
+use crate::coordinator::Coordinator;
+use crate::env::{PublishedView, ServerEnv};
+use crate::metrics::Metrics;
+use crate::options::{BinlogSettings, CoordinatorOptions};
+use crate::pipeline::Pipeline;
+use crate::recovery::{self, RecoveryError, Scene};
+use crate::timekeeper;
+
+impl Coordinator {
+    /// Recovers what is in the data directory and opens it for commits. `participants` are all of them,
+    /// `engines` those that read views cover. An error has changed nothing that matters.
+    pub fn open(
+        world: World,
+        options: CoordinatorOptions,
+        participants: Vec<Arc<dyn Participant>>,
+        engines: Vec<Arc<dyn Engine>>,
+        locks: Arc<LockTable>,
+    ) -> Result<Arc<Coordinator>, RecoveryError> {
+        let spill_path = options.datadir.join("spill");
+        let spill = SpillDir::open(world.fs.clone(), &spill_path)
+            .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
+        let spill = Arc::new(spill);
+        let began_ns = world.clock.monotonic_ns();
+        let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
+        let mended_copy = log.damaged_copy().map(|(file, offset)| (file.to_owned(), offset));
+        let scene =
+            Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
+        let open = |synced_to| {
+            open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to)
+        };
+        let base = options.binlog.as_ref().map_or(String::new(), |b| b.name.base().to_owned());
+        let open_binlog: Option<recovery::OpenBinlog<'_>> =
+            if options.binlog.is_some() { Some(&open) } else { None };
+        let (mut recovered, files) =
+            recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
+        recovered.mended_copy = mended_copy;
+        recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
+        let log = log.finish()?;
+
+        let binlog = match (&options.binlog, files) {
+            (Some(settings), Some(files)) => {
+                Some(Binlog::start(&world, settings, options.has_threads, &log, files, &spill, &recovered)?)
+            }
+            _ => None,
+        };
+        let last_seq = recovered.last_seq;
+        let env = ServerEnv {
+            view: RwLock::new(PublishedView {
+                view: ServerEnv::make_view(&engines, last_seq),
+                binlog_end: binlog.as_ref().map_or(BinlogPos::default(), |b| b.end.lock().position),
+            }),
+            world,
+            log,
+            participants,
+            engines,
+            locks,
+            binlog,
+            gtids: Mutex::new(recovered.gtids.clone()),
+            next_xid: AtomicU64::new(recovered.next_xid.0),
+            is_early_release: AtomicBool::new(options.is_early_release),
+            metrics: Metrics::default(),
+            gate: OnceLock::new(),
+            spilled: Mutex::new(Vec::new()),
+            on_stop: options.on_stop.clone(),
+            failpoint: options.failpoint.clone(),
+        };
+        let coordinator = Arc::new(Coordinator {
+            pipeline: Pipeline::new(env, last_seq, options.pace),
+            spill,
+            spill_path,
+            spill_names: AtomicU64::new(0),
+            checkpointer: Checkpointer::default(),
+            recovered,
+            is_closing: AtomicBool::new(false),
+            options,
+        });
+        if coordinator.recovered.binlog_base != base {
+            // From now on a crash recovery must find the files under this name, so the control file has to
+            // say it.
+            coordinator.checkpoint().map_err(RecoveryError::Checkpoint)?;
+        }
+        if coordinator.options.has_threads {
+            Checkpointer::start(&coordinator);
+            timekeeper::start(&coordinator);
+        }
+        Ok(coordinator)
+    }
+}
+
+fn open_files(
+    world: &World,
+    settings: &BinlogSettings,
+    synced_to: BinlogPos,
+) -> Result<(BinlogFiles, cohort_binlog::Recovered), cohort_binlog::BinlogError> {
+    let verify = if settings.is_verifying_all { VerifyScope::All } else { VerifyScope::Tail };
+    BinlogFiles::open(world.fs.clone(), settings.name.clone(), OpenOptions { verify, synced_to })
+}

@@ -1,0 +1,197 @@
+//! Prepare: all that can fail in a commit (I6).
+//!
+//! Prepare spills large redo and syncs it, has the engines stage what would hold the order stage for long,
+//! and reserves the room in the log. It may wait for a checkpoint that makes room.
+//!
+//! # On failure
+//! The disk is full or nearly so, the log has reached its cap and no checkpoint helps, a spill file cannot be
+//! written, or the server stops. Spilled files of a refused transaction are removed, and the request goes
+//! back to its owner to be rolled back.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use cohort_base::{CommitSeq, ParticipantId, Xid};
+use cohort_binlog::Stream;
+use cohort_engine::{EngineError, StagedRedo};
+use cohort_log::{FullCause, LogError, Room};
+use cohort_vfs::OpenMode;
+
+use crate::coordinator::Coordinator;
+use crate::error::CommitError;
+use crate::metrics::Step;
+use crate::record;
+use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
+use crate::seam::CommitEnv;
+use crate::stage::{Point, Stage};
+
+/// Redo above this is spilled: the log's buffer holds no huge records.
+const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
+/// How long `prepare` waits for a checkpoint to make room in a log that has reached its cap.
+const CAP_WAIT: Duration = Duration::from_secs(30);
+
+/// For each redo, the file it was spilled to.
+type Spilled = Vec<Option<SpilledRedo>>;
+/// What a participant has ready on the side.
+type Staged = (ParticipantId, Box<dyn StagedRedo>);
+
+impl Coordinator {
+    /// Reserves the log room and makes durable what is spilled; the last call that can fail (I6). May wait.
+    #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
+    pub fn prepare(&self, request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
+        self.env().reached(Point::Before(Stage::Prepare));
+        let began_ns = self.now_ns();
+        match self.prepare_room(&request) {
+            Ok((room, spilled, staged)) => {
+                let since_ns = self.now_ns();
+                self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
+                let trx = Trx {
+                    request,
+                    spilled,
+                    staged,
+                    room: Some(room),
+                    gtid: None,
+                    xid: Xid(0),
+                    depends_on: CommitSeq(0),
+                    since_ns,
+                };
+                self.env().reached(Point::After(Stage::Prepare));
+                Ok(Prepared::new(trx))
+            }
+            Err(error) => {
+                self.discard_events(&request);
+                Err((error, Box::new(request)))
+            }
+        }
+    }
+
+    /// Why writes are refused right now, if they are: a statement need not begin what cannot be committed.
+    pub fn refusal(&self) -> Option<String> {
+        self.checkpointer.refusal()
+    }
+
+    fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Spilled, Vec<Staged>), CommitError> {
+        if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
+            return Err(CommitError::Stopped);
+        }
+        for (id, _) in &request.redo {
+            let is_known = self.env().participants.iter().any(|participant| participant.id() == *id);
+            assert!(
+                is_known,
+                "redo of participant {id}, which this server does not have, would never be applied (I2)"
+            );
+        }
+        if let Some(why) = self.checkpointer.refusal() {
+            return Err(CommitError::DiskFull(why));
+        }
+        self.checkpointer.fill_rotation_room(self);
+        let mut spilled = Vec::with_capacity(request.redo.len());
+        let reserved = self.spill_and_reserve(request, &mut spilled);
+        if reserved.is_err() {
+            self.discard_redo(&spilled);
+        }
+        let (room, staged) = reserved?;
+        Ok((room, spilled, staged))
+    }
+
+    fn spill_and_reserve(
+        &self,
+        request: &CommitRequest,
+        spilled: &mut Spilled,
+    ) -> Result<(Room, Vec<Staged>), CommitError> {
+        let mut bytes = record::OVERHEAD_BYTES;
+        for (_, redo) in &request.redo {
+            if redo.bytes.len() > INLINE_REDO_BYTES_MAX {
+                spilled.push(Some(self.spill_redo(&redo.bytes).map_err(CommitError::Io)?));
+            } else {
+                spilled.push(None);
+                bytes += redo.bytes.len() as u64;
+            }
+        }
+        if let Some(part) = &request.binlog {
+            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
+        }
+        let staged = self.stage(request)?;
+        Ok((self.reserve(bytes)?, staged))
+    }
+
+    /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while
+    /// replicas are waited for, because what an engine took in this way cannot be cut any more (recovery.rs).
+    fn stage(&self, request: &CommitRequest) -> Result<Vec<Staged>, CommitError> {
+        let mut staged = Vec::new();
+        for (id, redo) in &request.redo {
+            if redo.bytes.len() <= INLINE_REDO_BYTES_MAX || self.env().is_gated() {
+                continue;
+            }
+            let participant = self.env().participants.iter().find(|participant| participant.id() == *id);
+            let participant = participant.expect("looked at above");
+            let done = participant.stage(redo).map_err(|error| match error {
+                EngineError::Io(error) => CommitError::Io(error),
+                other => CommitError::Io(std::io::Error::other(other)),
+            })?;
+            staged.extend(done.map(|done| (*id, done)));
+        }
+        if !staged.is_empty()
+            && let Err(error) = self.checkpoint()
+        {
+            // The engine would have to flush when it takes this in, which fails for the same reason (I6): so
+            // it is applied as others are.
+            eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
+            return Ok(Vec::new());
+        }
+        Ok(staged)
+    }
+
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
+        let mut since = None;
+        loop {
+            match self.env().log.reserve(bytes) {
+                Ok(room) => return Ok(room),
+                Err(LogError::Full(FullCause::Cap))
+                    if self.options.has_threads
+                        && since.get_or_insert_with(Instant::now).elapsed() < CAP_WAIT =>
+                {
+                    self.checkpointer.request();
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(e @ LogError::Full(_)) => return Err(CommitError::DiskFull(e.to_string())),
+                Err(LogError::Poisoned { .. }) => return Err(CommitError::Stopped),
+                Err(e) => return Err(CommitError::Io(std::io::Error::other(e.to_string()))),
+            }
+        }
+    }
+
+    fn spill_redo(&self, bytes: &[u8]) -> std::io::Result<SpilledRedo> {
+        let number = self.spill_names.fetch_add(1, Ordering::Relaxed);
+        let name = format!("redo-{}-{number}", self.env().world.clock.wall_us());
+        let fs = &self.env().world.fs;
+        let path = self.spill_path.join(&name);
+        let write = || {
+            let file = fs.open(&path, OpenMode::CreateNew)?;
+            file.write_at(bytes, 0)?;
+            file.sync_data()?;
+            fs.sync_dir(&self.spill_path)
+        };
+        if let Err(e) = write() {
+            // Nothing refers to the file; what cannot be removed now goes at the next start.
+            let _ = fs.remove(&path);
+            return Err(e);
+        }
+        Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
+    }
+
+    /// Removes the file of a transaction that is not to be.
+    pub(crate) fn discard_events(&self, request: &CommitRequest) {
+        if let Some(part) = &request.binlog {
+            // Nothing refers to the file; what cannot be removed now goes at the next start.
+            let _ = self.spill.discard(&part.events);
+        }
+    }
+
+    pub(crate) fn discard_redo(&self, spilled: &[Option<SpilledRedo>]) {
+        for file in spilled.iter().flatten() {
+            // As above.
+            let _ = self.spill.remove(&file.name);
+        }
+    }
+}
