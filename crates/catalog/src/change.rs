@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{IndexId, Reader, TableId, Truncated, Write};
+use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
 
 use crate::codec::{
@@ -122,15 +122,15 @@ impl Catalog {
         changes
     }
 
-    /// Applies changes and counts the version up.
-    pub fn apply(&mut self, changes: Vec<CatalogChange>) {
+    /// Applies the changes of transaction `seq` and counts the version up.
+    pub fn apply(&mut self, seq: CommitSeq, changes: Vec<CatalogChange>) {
         self.version += 1;
         for change in changes {
-            self.apply_one(change);
+            self.apply_one(seq, change);
         }
     }
 
-    fn apply_one(&mut self, change: CatalogChange) {
+    fn apply_one(&mut self, seq: CommitSeq, change: CatalogChange) {
         match change {
             CatalogChange::PutSchema(mut schema) => {
                 if let Some(old) = self.schemas.get(&schema.name) {
@@ -141,13 +141,17 @@ impl Catalog {
             CatalogChange::DropSchema(name) => {
                 self.schemas.remove(&name);
             }
-            CatalogChange::PutTable(table) => {
-                self.remove_table(table.id);
+            CatalogChange::PutTable(mut table) => {
+                let before = self.remove_table(table.id);
+                for index in &mut table.indexes {
+                    let same = |table: &Arc<Table>| table.indexes.iter().find(|i| i.id == index.id).cloned();
+                    index.since = before.as_ref().and_then(same).map_or(seq, |same| same.since);
+                }
                 let schema =
                     self.schemas.get_mut(&table.name.schema).expect("a table's schema was made before it");
                 Arc::make_mut(schema).tables.insert(table.name.table.clone(), Arc::new(table));
             }
-            CatalogChange::DropTable(id) => self.remove_table(id),
+            CatalogChange::DropTable(id) => drop(self.remove_table(id)),
             CatalogChange::PutAccount(account) => {
                 self.accounts.retain(|a| (&a.user, &a.host) != (&account.user, &account.host));
                 self.accounts.push(account);
@@ -162,11 +166,12 @@ impl Catalog {
         }
     }
 
-    fn remove_table(&mut self, id: TableId) {
-        for schema in self.schemas.values_mut() {
-            if schema.tables.values().any(|table| table.id == id) {
-                Arc::make_mut(schema).tables.retain(|_, table| table.id != id);
-            }
-        }
+    fn remove_table(&mut self, id: TableId) -> Option<Arc<Table>> {
+        let mut schemas = self.schemas.values_mut();
+        schemas.find_map(|schema| {
+            let table = schema.tables.values().find(|table| table.id == id)?.clone();
+            Arc::make_mut(schema).tables.remove(&table.name.table);
+            Some(table)
+        })
     }
 }

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cohort_base::{IndexId, Reader, TableId, Truncated, Write};
+use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, Str, Time, TypeKind, Value};
 
 use crate::model::{
@@ -242,6 +242,7 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
         columns: read_list(r, |r| {
             Ok(IndexColumn { column: r.u32()? as usize, prefix: r.u32()?.checked_sub(1) })
         })?,
+        since: CommitSeq(0),
     })
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cohort_base::{IndexId, TableId};
+use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_types::{Collation, ColumnType, Value};
 
 /// `schema.table`, exact spelling (lower_case_table_names = 0).
@@ -116,6 +116,9 @@ pub struct Index {
     /// Empty for [`IndexKind::HiddenRowId`].
     pub columns: Vec<IndexColumn>,
     pub comment: String,
+    /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
+    /// only, because no view outlives the server; 0 for what the start of the server found.
+    pub since: CommitSeq,
 }
 
 /// A key part.

@@ -77,11 +77,11 @@ impl CatalogStore {
         self.current.clone()
     }
 
-    fn apply(&self, redo: &Redo) -> Result<(), EngineError> {
+    fn apply(&self, seq: CommitSeq, redo: &Redo) -> Result<(), EngineError> {
         let changes =
             CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))?;
         let mut current = self.current.write();
-        Arc::make_mut(&mut current).apply(changes);
+        Arc::make_mut(&mut current).apply(seq, changes);
         Ok(())
     }
 }
@@ -127,7 +127,7 @@ fn decode_file(bytes: &[u8]) -> Option<(Catalog, Lsn)> {
     }
     let (lsn, version) = (Lsn(r.u64().ok()?), r.u64().ok()?);
     let mut catalog = Catalog::default();
-    catalog.apply(CatalogChange::decode(&Redo { bytes: r.rest().to_vec() }).ok()?);
+    catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo { bytes: r.rest().to_vec() }).ok()?);
     catalog.version = version;
     Some((catalog, lsn))
 }
@@ -137,9 +137,9 @@ impl Participant for CatalogStore {
         self.id
     }
 
-    fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         for redo in redo {
-            self.apply(redo).expect("encoded by this crate");
+            self.apply(seq, redo).expect("encoded by this crate");
         }
     }
 
@@ -163,7 +163,7 @@ impl Participant for CatalogStore {
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
-        redo.iter().try_for_each(|redo| self.apply(redo))
+        redo.iter().try_for_each(|redo| self.apply(CommitSeq(0), redo))
     }
 }
 

@@ -32,9 +32,10 @@ use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, plan_query};
-use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, is_current, lock_tables, run_query};
+use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, run_query};
 use crate::session::Session;
 use crate::statement::StatementContext;
+use crate::table::is_current;
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -237,15 +238,16 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         for _ in 0..PLAN_ATTEMPTS {
-            let (plan, version, executed) = self.plan_and_execute(statement, job, sink)?;
-            if let (Some(key), true) = (key, plan.reusable && !matches!(executed, Executed::Stale)) {
+            let Some((plan, version, executed)) = self.plan_and_execute(statement, job, sink)? else {
+                continue;
+            };
+            if let (Some(key), true) = (key, plan.reusable) {
                 self.state.db.plans.put(key, version, plan.clone());
             }
-            if self.report(executed, &plan, job, sink) {
-                return Ok(());
-            }
+            self.report(executed, &plan, job, sink);
+            return Ok(());
         }
-        Err(always_changing())
+        Err(definition_changed())
     }
 
     /// As `run_plannable`, for prepared statements: yields the plan when it may be used again, and the
@@ -259,40 +261,51 @@ impl Session {
         self.diagnostics.clear();
         self.count(statement);
         for _ in 0..PLAN_ATTEMPTS {
-            let (plan, version, executed) = self.plan_and_execute(statement, job, sink)?;
-            if self.report(executed, &plan, job, sink) {
-                return Ok(plan.reusable.then_some((plan, version)));
-            }
+            let planned = self.plan_and_execute(statement, job, sink)?;
+            let Some((plan, version, executed)) = planned else { continue };
+            self.report(executed, &plan, job, sink);
+            return Ok(plan.reusable.then_some((plan, version)));
         }
-        Err(always_changing())
+        Err(definition_changed())
     }
 
+    /// One attempt: the plan, the catalog's version it was made with, and what came of it. None when a DDL
+    /// statement came between planning and locking.
     fn plan_and_execute(
         &mut self,
         statement: &Statement,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<(Arc<CachedPlan>, u64, Executed)> {
+    ) -> SqlResult<Option<(Arc<CachedPlan>, u64, Executed)>> {
         let catalog = self.state.db.catalog();
-        let (plan, executed) = self.in_statement(job, sink, |ctx, sink| {
-            let plan = Arc::new(plan_statement(ctx, &catalog, statement, job)?);
+        self.in_statement(job, sink, |ctx, sink| {
+            let Some(plan) = plan_statement(ctx, &catalog, statement, job)? else { return Ok(None) };
             let executed = execute(ctx, &plan, sink)?;
-            Ok((plan, executed))
-        })?;
-        Ok((plan, catalog.version, executed))
+            let is_stale = matches!(executed, Executed::Stale);
+            Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))
+        })
     }
 
     /// The first row of a query, for expressions in other statements.
     pub(crate) fn query_one_row(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Value>> {
-        let catalog = self.state.db.catalog();
         let statement = Statement::Query(Box::new(query.clone()));
-        self.with_context(job, |ctx| {
-            let made = plan_statement(ctx, &catalog, &statement, job)?;
-            let Planned::Query(plan) = &made.plan else { return Ok(Vec::new()) };
-            let mut found = Collect { rows_max: Some(1), ..Collect::default() };
-            run_query(plan, ctx, u64::MAX, &mut found)?;
-            Ok(found.rows.into_iter().next().unwrap_or_default())
-        })
+        for _ in 0..PLAN_ATTEMPTS {
+            let catalog = self.state.db.catalog();
+            let found = self.with_context(job, |ctx| {
+                let Some(made) = plan_statement(ctx, &catalog, &statement, job)? else { return Ok(None) };
+                let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
+                if lock_tables(plan, ctx)? == Freshness::Stale {
+                    return Ok(None);
+                }
+                let mut found = Collect { rows_max: Some(1), ..Collect::default() };
+                run_query(plan, ctx, u64::MAX, &mut found)?;
+                Ok(Some(found.rows.into_iter().next().unwrap_or_default()))
+            })?;
+            if let Some(row) = found {
+                return Ok(row);
+            }
+        }
+        Err(definition_changed())
     }
 
     /// Runs a plan of the cache; false when it turned out stale.
@@ -487,20 +500,24 @@ impl Session {
     }
 }
 
-/// Plans a query or data change inside of a running statement.
+/// Plans a query or data change inside of a running statement; None when a table of a subquery that ran for it
+/// has changed meanwhile.
 fn plan_statement(
     ctx: &mut StatementContext<'_>,
     catalog: &Arc<Catalog>,
     statement: &Statement,
     job: &Job<'_>,
-) -> SqlResult<CachedPlan> {
+) -> SqlResult<Option<CachedPlan>> {
     let session = ctx.session;
-    let runner = Runner { ctx: RefCell::new(ctx), session, catalog, params: job.params, source: job.source };
+    let (params, source) = (job.params, job.source);
+    let runner =
+        Runner { ctx: RefCell::new(ctx), session, catalog, params, source, met_change: Cell::new(false) };
     let plan_ctx = PlanContext {
         subqueries: Some(&runner),
         ..PlanContext::new(catalog, session, job.params, job.source)
     };
-    make_plan(plan_ctx, statement)
+    let outcome = make_plan(plan_ctx, statement);
+    if runner.met_change.get() { Ok(None) } else { outcome.map(Some) }
 }
 
 fn make_plan(ctx: PlanContext<'_>, statement: &Statement) -> SqlResult<CachedPlan> {
@@ -590,7 +607,7 @@ fn lock_for_write(
     ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
     let catalog = ctx.db.catalog.read();
     crate::ddl::check_access(ctx.session, &catalog, privilege, table)?;
-    let current = is_current(&catalog, table);
+    let current = is_current(&catalog, table) && !ctx.trx.view_is_behind(table.clustered().since);
     Ok(if current { Freshness::Fresh } else { Freshness::Stale })
 }
 
@@ -653,6 +670,8 @@ struct Runner<'r, 's> {
     catalog: &'r Arc<Catalog>,
     params: &'r [Value],
     source: ParamSource,
+    /// A table was changed between planning and locking: all is planned again.
+    met_change: Cell<bool>,
 }
 
 impl SubqueryRunner for Runner<'_, '_> {
@@ -664,10 +683,8 @@ impl SubqueryRunner for Runner<'_, '_> {
         let plan = plan_query(&plan_ctx, query)?;
         let mut ctx = self.ctx.borrow_mut();
         if lock_tables(&plan, &mut ctx)? == Freshness::Stale {
-            return Err(SqlError::new(
-                ErrorCode::TableDefChanged,
-                "Table definition has changed, please retry transaction",
-            ));
+            self.met_change.set(true);
+            return Err(definition_changed());
         }
         let mut found = Collect { rows_max: Some(rows_max), ..Collect::default() };
         run_query(&plan, &mut ctx, u64::MAX, &mut found)?;
@@ -693,7 +710,7 @@ impl SubqueryRunner for Describer<'_> {
     }
 }
 
-fn always_changing() -> SqlError {
+pub(crate) fn definition_changed() -> SqlError {
     SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }
 

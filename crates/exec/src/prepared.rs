@@ -92,13 +92,7 @@ impl Session {
         }
         let text = &sql[range];
         let parsed = cohort_sql::parse(text, &self.state.parse)?;
-        if matches!(
-            parsed.statement,
-            Statement::Prepare { .. }
-                | Statement::Execute { .. }
-                | Statement::Deallocate(_)
-                | Statement::LockTables(_)
-        ) {
+        if !may_be_prepared(&parsed.statement) {
             let text = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
         }
@@ -230,6 +224,19 @@ impl Session {
         let made = self.run_and_keep(&statement, &job, sink)?;
         self.prepared.get_mut(handle).plan = made.map(|(plan, version)| Kept { plan, version, session });
         Ok(())
+    }
+}
+
+/// A prepared statement that runs prepared statements might run itself, and so on without end.
+fn may_be_prepared(statement: &Statement) -> bool {
+    match statement {
+        Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. }
+        | Statement::Deallocate(_)
+        | Statement::LockTables(_) => false,
+        Statement::SetStatement { statement, .. } => may_be_prepared(statement),
+        _ => true,
     }
 }
 

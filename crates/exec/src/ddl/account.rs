@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD.
 
+use cohort_base::CommitSeq;
 use cohort_catalog::{Account, Catalog, CatalogChange};
 use cohort_protocol::NativePassword;
 use cohort_sql::ast::{
@@ -201,7 +202,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
         let renamed = Account { user: to.0, host: to.1, ..account };
         let steps =
             [CatalogChange::DropAccount { user: from.0, host: from.1 }, CatalogChange::PutAccount(renamed)];
-        now.apply(steps.to_vec());
+        now.apply(CommitSeq(0), steps.to_vec());
         changes.catalog.extend(steps);
     }
     finish(ctx, changes, &failed, "RENAME USER")

@@ -84,6 +84,10 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     check_algorithm(&alter.alter)?;
     let mut changes = Changes::default();
     let (mut table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
+    let same_rows = table.clustered().id == before.clustered().id;
+    if same_rows && table.auto_increment_start != before.auto_increment_start {
+        ctx.trx.restart_auto_increment(&before, table.auto_increment_start)?;
+    }
     if let Some(to) = &extras.rename {
         lock_target(ctx, to)?;
         let catalog = ctx.db.catalog();

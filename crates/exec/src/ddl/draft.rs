@@ -1,7 +1,7 @@
 //! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their
 //! columns, so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
 
-use cohort_base::TableId;
+use cohort_base::{CommitSeq, TableId};
 use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
@@ -197,6 +197,7 @@ impl TableDraft {
                 kind: IndexKind::HiddenRowId,
                 columns: Vec::new(),
                 comment: String::new(),
+                since: CommitSeq(0),
             });
         }
         for key in &self.keys {
@@ -212,6 +213,7 @@ impl TableDraft {
                 kind: key.kind,
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
+                since: CommitSeq(0),
             });
         }
         let column_origins = self.columns.iter().map(|c| c.origin).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_catalog::{Catalog, CatalogChange, Table, TableName};
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
@@ -108,7 +109,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
             continue;
         };
         let renamed = renamed(&now, &table, to)?;
-        now.apply(vec![CatalogChange::PutTable(renamed.clone())]);
+        now.apply(CommitSeq(0), vec![CatalogChange::PutTable(renamed.clone())]);
         changes.catalog.push(CatalogChange::PutTable(renamed));
     }
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;

@@ -56,8 +56,6 @@ pub(super) fn rebuild(
             Ok((after.table, rows))
         }
         Err(error) => {
-            // The registry may hold the version that did not come to be.
-            ctx.db.tables.forget(before.id);
             free(ctx, &loaded);
             Err(error)
         }

@@ -93,6 +93,7 @@ pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogT
     let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
     wait(ctx, seq)?;
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
+    ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
     free(ctx, &freed);
     Ok(())
 }

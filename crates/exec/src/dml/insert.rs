@@ -13,7 +13,7 @@ use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::update::touch_on_update;
 use crate::statement::StatementContext;
-use crate::table::{Duplicate, Reserved, TableWriter, positive};
+use crate::table::{Duplicate, Reserved, TableWriter, UsedUp, positive};
 
 /// Values that a statement takes at once when it does not know how many rows come.
 const RESERVE_MAX: u64 = 1 << 16;
@@ -260,7 +260,7 @@ impl Insert<'_> {
         if self.reserved.left == 0 {
             let table = self.writer.table().clone();
             let reserved = ctx.trx.reserve_auto_increment(&table, column, self.reserve_next)?;
-            self.reserved = reserved.ok_or_else(|| self.exhausted(column))?;
+            self.reserved = reserved.map_err(|why| self.exhausted(column, why))?;
         }
         let value = self.reserved.next;
         self.reserved.left -= 1;
@@ -276,7 +276,10 @@ impl Insert<'_> {
         }
     }
 
-    fn exhausted(&self, column: usize) -> SqlError {
+    fn exhausted(&self, column: usize, why: UsedUp) -> SqlError {
+        if why == UsedUp::Counter {
+            return SqlError::autoinc_read_failed();
+        }
         let (name, row) = (&self.plan.table.columns[column].name, self.counts.records);
         SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
     }

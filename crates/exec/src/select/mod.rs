@@ -23,7 +23,7 @@ use crate::plan::{LimitPlan, PlanBody, QueryPlan, SelectPlan};
 use crate::statement::StatementContext;
 
 pub(crate) use explain::explain;
-pub(crate) use prepare::{Freshness, is_current, lock_tables};
+pub(crate) use prepare::{Freshness, lock_tables};
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

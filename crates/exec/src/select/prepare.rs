@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Catalog, Table};
+use cohort_catalog::Table;
 use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
@@ -13,7 +13,7 @@ use crate::ddl::check_access;
 use crate::guards::check_read_only;
 use crate::plan::{PlanBody, QueryPlan, Source, Step};
 use crate::statement::StatementContext;
-use crate::table::ReadMode;
+use crate::table::{ReadMode, is_current};
 
 /// Whether the plan can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +41,10 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
     }
     let catalog = ctx.db.catalog.read();
     tables.iter().try_for_each(|(table, _)| check_access(ctx.session, &catalog, "SELECT", table))?;
-    Ok(if tables.iter().all(|(table, _)| is_current(&catalog, table)) {
-        Freshness::Fresh
-    } else {
-        Freshness::Stale
-    })
-}
-
-/// Whether the catalog still holds this very description.
-pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
-    catalog.table(&table.name.schema, &table.name.table).is_some_and(|now| Arc::ptr_eq(now, table))
+    // A subquery that ran while the statement was planned may have taken the view before the table was made.
+    let is_fresh =
+        |table: &Arc<Table>| is_current(&catalog, table) && !ctx.trx.view_is_behind(table.clustered().since);
+    Ok(if tables.iter().all(|(table, _)| is_fresh(table)) { Freshness::Fresh } else { Freshness::Stale })
 }
 
 impl QueryPlan {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use cohort_base::IndexId;
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
-use cohort_types::{SqlResult, TypeKind, Value};
+use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind, Value};
 use parking_lot::Mutex;
 
 use crate::table::OpenTable;
@@ -66,20 +66,35 @@ pub(crate) struct Reserved {
     pub(crate) left: u64,
 }
 
+/// Why no value can be generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UsedUp {
+    /// The counter is at its end: error 1467.
+    Counter,
+    /// The column's type does not hold the next value: error 167.
+    Type,
+}
+
 impl AutoIncrement {
     /// The next value; the counter must be loaded.
     pub(crate) fn next(&self) -> u64 {
         self.state.lock().next.unwrap_or(1)
     }
 
-    /// Takes `count` values of the series; None if the first does not fit `max`.
-    fn reserve(&self, series: Series, count: u64, max: u64) -> Option<Reserved> {
+    /// Takes `count` values of the series.
+    fn reserve(&self, series: Series, count: u64, max: u64) -> Result<Reserved, UsedUp> {
         let mut state = self.state.lock();
-        let first = series.at_or_above(state.next.unwrap_or(1)).filter(|first| *first <= max)?;
+        // The last number of all is where a counter ends that can go no further.
+        let first = series.at_or_above(state.next.unwrap_or(1)).filter(|first| *first < u64::MAX);
+        let first = first.ok_or(UsedUp::Counter)?;
+        if first > max {
+            return Err(UsedUp::Type);
+        }
+        let max = max.min(u64::MAX - 1);
         let step = series.increment.max(1);
         let left = count.max(1).min((max - first) / step + 1);
         state.next = Some(first.saturating_add(left.saturating_mul(step)));
-        Some(Reserved { next: first, left })
+        Ok(Reserved { next: first, left })
     }
 
     /// A row with this value exists: the next one is the session's next behind it.
@@ -101,13 +116,13 @@ impl AutoIncrement {
 }
 
 impl SessionTrx {
-    /// Takes the next values of the table's AUTO_INCREMENT column; None when its type is used up.
+    /// Takes the next values of the table's AUTO_INCREMENT column.
     pub(crate) fn reserve_auto_increment(
         &mut self,
         table: &OpenTable,
         column: usize,
         count: u64,
-    ) -> SqlResult<Option<Reserved>> {
+    ) -> SqlResult<Result<Reserved, UsedUp>> {
         self.load_auto_increment(table)?;
         let series = self.series();
         let max = largest(&table.columns()[column].ty);
@@ -124,7 +139,7 @@ impl SessionTrx {
 
     /// A row with this AUTO_INCREMENT value was written.
     pub(crate) fn pass_auto_increment(&mut self, table: &OpenTable, value: &Value) -> SqlResult<()> {
-        let Some(value) = positive(value) else { return Ok(()) };
+        let Some(value) = table.counted(value) else { return Ok(()) };
         self.load_auto_increment(table)?;
         table.auto_increment.pass(value, self.series());
         Ok(())
@@ -132,7 +147,7 @@ impl SessionTrx {
 
     /// A row with this AUTO_INCREMENT value was removed.
     pub(crate) fn drop_auto_increment(&mut self, table: &Arc<OpenTable>, value: &Value) -> SqlResult<()> {
-        let Some(value) = positive(value) else { return Ok(()) };
+        let Some(value) = table.counted(value) else { return Ok(()) };
         if !table.auto_increment.must_persist(value) {
             return Ok(());
         }
@@ -164,7 +179,9 @@ impl SessionTrx {
 
     /// Finds out where the counter stands, once per server start and table.
     fn load_auto_increment(&mut self, table: &OpenTable) -> SqlResult<()> {
-        let Some((_, index)) = table.auto_column else { return Ok(()) };
+        if table.auto_column.is_none() {
+            return Ok(());
+        }
         let mut state = table.auto_increment.state.lock();
         if state.next.is_some() {
             return Ok(());
@@ -174,18 +191,13 @@ impl SessionTrx {
         let engine = self.engine(table.engine);
         engine.get(ReadAt::Latest, AUTO_INCREMENT_SPACE, &key, &mut stored).map_err(engine_error)?;
         let stored = stored.try_into().map_or(0, u64::from_le_bytes);
-        let mut next = stored.max(table.table().auto_increment_start).max(1);
-        if let Some(last) = self.last_key(table, table.indexes[index].id)? {
-            let part = &table.indexes[index].parts[0].1;
-            let value = part.decode(&mut &*last).map_err(|e| table.key_error(index, e))?;
-            next = next.max(positive(&value).map_or(0, |v| v.saturating_add(1)));
-        }
-        state.next = Some(next);
+        let behind = self.behind_last_row(table)?;
+        state.next = Some(stored.max(table.table().auto_increment_start).max(behind));
         state.persisted = stored;
         Ok(())
     }
 
-    /// A new hidden row id.
+    /// A new hidden row id. Whoever uses it makes sure that its key is free.
     pub(crate) fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
         debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
         let mut counter = table.auto_increment.row_id.lock();
@@ -193,11 +205,33 @@ impl SessionTrx {
             Some(next) => next,
             None => {
                 let last = self.last_key(table, table.indexes[0].id)?;
-                last.and_then(|key| key.try_into().ok()).map_or(1, |key| u64::from_be_bytes(key) + 1)
+                let last = last.and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
+                last.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?
             }
         };
-        *counter = Some(next + 1);
+        *counter = Some(next.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?);
         Ok(next)
+    }
+
+    /// ALTER TABLE .. AUTO_INCREMENT = n, under the exclusive lock of the table's name: the counter goes on at
+    /// `start`, or behind the last row. Writes the removal of a stored counter, which might be larger.
+    pub(crate) fn restart_auto_increment(&mut self, table: &Arc<Table>, start: u64) -> SqlResult<()> {
+        let open = self.open_table(table)?;
+        let behind = self.behind_last_row(&open)?;
+        self.forget_auto_increment(table)?;
+        let mut state = open.auto_increment.state.lock();
+        state.next = Some(start.max(behind));
+        state.persisted = 0;
+        Ok(())
+    }
+
+    /// The value behind that of the last row in the column's index; 1 without rows.
+    fn behind_last_row(&mut self, table: &OpenTable) -> SqlResult<u64> {
+        let Some((_, index)) = table.auto_column else { return Ok(1) };
+        let Some(last) = self.last_key(table, table.indexes[index].id)? else { return Ok(1) };
+        let part = &table.indexes[index].parts[0].1;
+        let value = part.decode(&mut &*last).map_err(|e| table.key_error(index, e))?;
+        Ok(table.counted(&value).map_or(1, |v| v.saturating_add(1)))
     }
 
     fn last_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
@@ -210,7 +244,16 @@ impl SessionTrx {
     }
 }
 
-/// The value as a counter sees it; negative ones do not count.
+impl OpenTable {
+    /// The value of the AUTO_INCREMENT column as its counter sees it. Numbers with a fraction may be larger than
+    /// any that is generated: they do not count.
+    fn counted(&self, value: &Value) -> Option<u64> {
+        let (column, _) = self.auto_column?;
+        positive(value).filter(|value| *value <= largest(&self.columns()[column].ty))
+    }
+}
+
+/// The value as a number to count from; negative ones do not count.
 pub(crate) fn positive(value: &Value) -> Option<u64> {
     match value {
         Value::Int(v) => u64::try_from(*v).ok().filter(|v| *v > 0),
@@ -222,7 +265,7 @@ pub(crate) fn positive(value: &Value) -> Option<u64> {
 }
 
 /// The largest value that a column of this type holds.
-fn largest(ty: &cohort_types::ColumnType) -> u64 {
+fn largest(ty: &ColumnType) -> u64 {
     let bits = match ty.kind {
         TypeKind::TinyInt => 8,
         TypeKind::SmallInt => 16,
@@ -257,10 +300,15 @@ mod tests {
     fn reservations_do_not_overlap_and_end_at_the_type() {
         let counter = AutoIncrement::default();
         let plain = Series { increment: 1, offset: 1 };
-        assert_eq!(counter.reserve(plain, 3, 127), Some(Reserved { next: 1, left: 3 }));
+        assert_eq!(counter.reserve(plain, 3, 127), Ok(Reserved { next: 1, left: 3 }));
         counter.pass(9, plain);
-        assert_eq!(counter.reserve(plain, 200, 127), Some(Reserved { next: 10, left: 118 }));
-        assert_eq!(counter.reserve(plain, 1, 127), None);
+        assert_eq!(counter.reserve(plain, 200, 127), Ok(Reserved { next: 10, left: 118 }));
+        assert_eq!(counter.reserve(plain, 1, 127), Err(UsedUp::Type));
+        counter.pass(u64::MAX - 2, plain);
+        assert_eq!(counter.reserve(plain, 5, u64::MAX), Ok(Reserved { next: u64::MAX - 1, left: 1 }));
+        assert_eq!(counter.reserve(plain, 1, u64::MAX), Err(UsedUp::Counter));
+        counter.pass(u64::MAX, plain);
+        assert_eq!(counter.reserve(plain, 1, u64::MAX), Err(UsedUp::Counter));
     }
 
     #[test]

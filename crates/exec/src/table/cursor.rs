@@ -27,6 +27,7 @@ use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value, successor};
 
+use crate::dispatch::definition_changed;
 use crate::handler_counts::Handler;
 use crate::table::access::{KeySpan, KeySpans};
 use crate::table::covering::Covering;
@@ -120,6 +121,12 @@ impl TableCursor {
             ReadMode::Snapshot => Some(trx.read_view()?),
             _ => None,
         };
+        // A view that is older than the key space would find it empty. Locking reads are refused like the others:
+        // a transaction that counts on what it has seen must not change what it cannot see.
+        let since = table.indexes[0].since.max(table.indexes[spans.index].since);
+        if trx.has_view_before(since) {
+            return Err(definition_changed());
+        }
         let mut cursor = TableCursor {
             table,
             options,

@@ -31,9 +31,10 @@ mod tests;
 mod write;
 
 pub use access::{Access, KeySpan, KeySpans, Span, Spans};
-pub(crate) use auto_increment::{AutoIncrement, Reserved, positive};
+pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
 pub use cursor::{Columns, CursorOptions, ReadMode, TableCursor, every_row};
+pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
 pub(crate) use write::{Duplicate, TableWriter};

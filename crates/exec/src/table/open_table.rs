@@ -3,15 +3,16 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::{IndexId, TableId};
+use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::TableMap;
-use cohort_catalog::{Column, IndexKind, OnUpdate, Table};
+use cohort_catalog::{Catalog, Column, IndexKind, OnUpdate, Table};
 use cohort_engine::Engine;
 use cohort_locks::NameKey;
 use cohort_types::{ErrorCode, KeyPart, RowLayout, SqlError, SqlResult, TypeKind};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
+use crate::database::Database;
 use crate::table::AutoIncrement;
 use crate::table::image::table_map;
 use crate::table::map_metadata::MapMetadata;
@@ -24,6 +25,8 @@ pub(crate) struct OpenIndex {
     pub(crate) kind: IndexKind,
     /// Column ordinal and codec of each key part.
     pub(crate) parts: Vec<(usize, KeyPart)>,
+    /// Read views that are older find nothing in the key space.
+    pub(crate) since: CommitSeq,
 }
 
 /// A version of a table, ready for use.
@@ -51,41 +54,74 @@ pub struct OpenTable {
     entry_bytes: AtomicU32,
 }
 
-/// All open tables of a server.
+/// The tables that statements have used, each in the version that the catalog holds, and their counters.
+///
+/// A statement may come with an older version (it planned before a DDL statement and finds out when it has
+/// the table's name), or with one that a DDL statement is still making. Such a version is opened for this
+/// statement alone and never replaces the catalog's.
+///
+/// Lock order: `open`, the catalog.
 #[derive(Default)]
 pub struct TableRegistry {
-    open: RwLock<HashMap<TableId, Arc<OpenTable>>>,
+    open: RwLock<Open>,
     map_ids: AtomicU64,
 }
 
+#[derive(Default)]
+struct Open {
+    tables: HashMap<TableId, Arc<OpenTable>>,
+    /// By clustered key space: all versions of a table that write into one share its counters.
+    counters: HashMap<IndexId, Arc<AutoIncrement>>,
+}
+
 impl TableRegistry {
-    /// The table, opened now if this version is new. The auto-increment counter passes from version to
-    /// version as long as the clustered index is the same.
-    pub fn open(&self, engines: &[Arc<dyn Engine>], table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
-        if let Some(open) = self.open.read().get(&table.id)
-            && Arc::ptr_eq(&open.table, table)
-        {
-            return Ok(open.clone());
+    /// The table, opened now if this version is new.
+    pub(crate) fn open(&self, db: &Database, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
+        if let Some(open) = self.open.read().known(table) {
+            return Ok(open);
         }
         let mut all = self.open.write();
-        let before = all.get(&table.id);
-        if let Some(open) = before.filter(|open| Arc::ptr_eq(&open.table, table)) {
-            return Ok(open.clone());
+        if let Some(open) = all.known(table) {
+            return Ok(open);
         }
-        let counter = before
-            .filter(|open| open.indexes[0].id == table.indexes[0].id)
-            .filter(|open| open.table.auto_increment_start == table.auto_increment_start)
-            .map_or_else(Arc::default, |open| open.auto_increment.clone());
+        // Held to the end: what is current now is not replaced meanwhile.
+        let catalog = db.catalog.read();
+        let is_current = is_current(&catalog, table);
+        let space = table.clustered().id;
+        let counters = match all.counters.get(&space) {
+            Some(counters) => counters.clone(),
+            None => Arc::default(),
+        };
         let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
-        let open = Arc::new(OpenTable::new(engines, table, counter, map_id)?);
-        all.insert(table.id, open.clone());
+        let open = Arc::new(OpenTable::new(&db.engines, table, counters.clone(), map_id)?);
+        if is_current {
+            all.counters.insert(space, counters);
+            all.tables.insert(table.id, open.clone());
+        }
         Ok(open)
     }
 
     /// Forgets a dropped table.
-    pub fn forget(&self, table: TableId) {
-        self.open.write().remove(&table);
+    pub(crate) fn forget(&self, table: TableId) {
+        self.open.write().tables.remove(&table);
     }
+
+    /// Forgets the counters of key spaces that no table has any more.
+    pub(crate) fn forget_counters(&self, spaces: impl Iterator<Item = IndexId>) {
+        let mut all = self.open.write();
+        spaces.for_each(|space| drop(all.counters.remove(&space)));
+    }
+}
+
+impl Open {
+    fn known(&self, table: &Arc<Table>) -> Option<Arc<OpenTable>> {
+        self.tables.get(&table.id).filter(|open| Arc::ptr_eq(&open.table, table)).cloned()
+    }
+}
+
+/// Whether the catalog still holds this very description.
+pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
+    catalog.table(&table.name.schema, &table.name.table).is_some_and(|now| Arc::ptr_eq(now, table))
 }
 
 impl OpenTable {
@@ -159,7 +195,8 @@ impl OpenIndex {
             let column = &table.columns[part.column];
             (part.column, KeyPart { ty: column.ty.clone(), prefix: part.prefix, nullable: column.nullable })
         };
-        OpenIndex { id: index.id, kind: index.kind, parts: index.columns.iter().map(part).collect() }
+        let parts = index.columns.iter().map(part).collect();
+        OpenIndex { id: index.id, kind: index.kind, parts, since: index.since }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{IndexId, ParticipantId, ServerId, TableId};
+use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
@@ -127,7 +127,14 @@ fn column(name: &str, ty: ColumnType) -> Column {
 
 fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
     let columns = columns.iter().map(|&column| IndexColumn { column, prefix: None }).collect();
-    Index { id: IndexId(id), name: name.to_owned(), kind, columns, comment: String::new() }
+    Index {
+        id: IndexId(id),
+        name: name.to_owned(),
+        kind,
+        columns,
+        comment: String::new(),
+        since: CommitSeq(0),
+    }
 }
 
 /// `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT, u INT UNIQUE, KEY (k))`.

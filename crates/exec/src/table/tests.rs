@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use cohort_base::CommitSeq;
+use cohort_catalog::{CatalogChange, Table};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
 use cohort_types::{ErrorCode, Value};
 use cohort_vfs::SharedFs;
 
-use crate::table::ReadMode;
 use crate::table::test_world::{
     all_of, change, database, disk, insert, point, row, rows, session, statement,
 };
+use crate::table::{ReadMode, TableWriter};
 use crate::trx::{BeginOptions, Isolation, WaitPolicy};
 
 const SNAPSHOT: ReadMode = ReadMode::Snapshot;
@@ -231,4 +234,45 @@ fn kinds_of_events(disk: &SharedFs, db: &Arc<crate::Database>) -> Vec<&'static s
         kinds
     });
     read.expect("the binlog is on").expect("written")
+}
+
+/// A statement that planned before a DDL statement comes with the older description, at any time.
+#[test]
+fn a_table_version_never_goes_back() {
+    let db = database(&disk());
+    let mut trx = session(&db);
+    let old = db.catalog().table("d", "t").expect("is there").clone();
+    let opened = trx.open_table(&old).expect("opens");
+    let mut new = Table::clone(&old);
+    new.comment = "changed".to_owned();
+    Arc::make_mut(&mut db.catalog.write()).apply(CommitSeq(9), vec![CatalogChange::PutTable(new)]);
+    let new = db.catalog().table("d", "t").expect("is there").clone();
+    let current = trx.open_table(&new).expect("opens");
+    let late = trx.open_table(&old).expect("opens");
+    assert_eq!(late.table().comment, "");
+    assert!(Arc::ptr_eq(&trx.open_table(&new).expect("opens"), &current), "the older did not replace it");
+    // All versions that write into one key space count on with one counter.
+    assert!(Arc::ptr_eq(&opened.auto_increment, &current.auto_increment));
+    assert!(Arc::ptr_eq(&late.auto_increment, &current.auto_increment));
+}
+
+#[test]
+fn a_row_id_that_is_taken_is_passed_over() {
+    let db = database(&disk());
+    let mut trx = session(&db);
+    // No version that the catalog holds: each has a counter of its own, the worst that can be.
+    let stranger = || Arc::new(Table::clone(db.catalog().table("d", "bare").expect("is there")));
+    let mut writers = [stranger(), stranger()].map(|t| TableWriter::open(&mut trx, &t).expect("opens"));
+    let values = vec![Value::Int(1); writers[0].table().columns().len()];
+    for n in [0, 1, 0, 0, 1] {
+        writers[n].insert(&mut trx, &values).expect("inserts").expect("no duplicate");
+        trx.commit().expect("commits");
+    }
+    let open = writers[0].table().clone();
+    let mut batch = Batch::default();
+    let engine = trx.engine(open.engine);
+    engine
+        .scan(ReadAt::Latest, open.indexes[0].id, &KeyRange::default(), Direction::Forward, 10, &mut batch)
+        .expect("reads");
+    assert_eq!(batch.len(), 5);
 }

@@ -235,12 +235,17 @@ impl Buffers {
             table.primary_key(row, &mut self.key)?;
             return self.claim_key(table, trx);
         }
-        let id = trx.next_row_id(table)?;
-        self.key.clear();
-        self.key.extend_from_slice(&id.to_be_bytes());
-        // Nobody else can have it; the lock is for those who read the row after its early release (I5).
-        trx.lock_row(table.indexes[0].id, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        Ok(None)
+        // The counter gives each number once. A key that is taken all the same is some counter's mistake, which
+        // must not cost a row; the lock is for those who read the new row after its early release, too (I5).
+        loop {
+            let id = trx.next_row_id(table)?;
+            self.key.clear();
+            self.key.extend_from_slice(&id.to_be_bytes());
+            if self.claim_key(table, trx)?.is_none() {
+                return Ok(None);
+            }
+            trx.check_killed()?;
+        }
     }
 
     /// Locks `key` in the clustered index and looks whether it is taken.

@@ -1,6 +1,6 @@
 //! The engines' part of the session's transaction.
 
-use cohort_base::BinlogPos;
+use cohort_base::{BinlogPos, CommitSeq};
 use cohort_commit::CommitError;
 use cohort_engine::{EngineError, EngineTrx, ReadView};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -38,6 +38,19 @@ impl SessionTrx {
         active.view = Some(view.clone());
         active.view_binlog_end = binlog_end;
         Ok(view)
+    }
+
+    /// Whether the transaction has taken a view that does not show what `since` has done.
+    pub(crate) fn has_view_before(&self, since: CommitSeq) -> bool {
+        let view = self.active().and_then(|active| active.view.as_ref());
+        view.is_some_and(|view| view.seq() < since)
+    }
+
+    /// Whether the statement's view is older than `since` while the next statement's would not be.
+    pub(crate) fn view_is_behind(&self, since: CommitSeq) -> bool {
+        let Some(active) = self.active() else { return false };
+        let lasts = active.isolation.keeps_view() && active.ends == Ends::Explicitly;
+        !lasts && self.has_view_before(since)
     }
 
     /// Where the binary log ends in what the running transaction sees; `None` without a view that lasts.

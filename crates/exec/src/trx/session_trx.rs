@@ -249,7 +249,7 @@ impl SessionTrx {
 
     /// The table's codecs and counters.
     pub(crate) fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
-        self.db.tables.open(&self.db.engines, table)
+        self.db.tables.open(&self.db, table)
     }
 
     /// A row was changed: the transaction weighs more when a deadlock wants a victim.

@@ -184,8 +184,14 @@ fn create_table(db: &Arc<Database>, sql: &str) {
     indexes.sort_by_key(|i| i.kind != IndexKind::Primary);
     if indexes.first().is_none_or(|i| i.kind != IndexKind::Primary) {
         let kind = IndexKind::HiddenRowId;
-        let hidden =
-            Index { id: IndexId(0), name: String::new(), kind, columns: Vec::new(), comment: String::new() };
+        let hidden = Index {
+            id: IndexId(0),
+            name: String::new(),
+            kind,
+            columns: Vec::new(),
+            comment: String::new(),
+            since: CommitSeq(0),
+        };
         indexes.insert(0, hidden);
     }
     for index in &mut indexes {
@@ -227,7 +233,14 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
     let first = key.parts[0].column.clone();
     let name =
         if kind == IndexKind::Primary { "PRIMARY".to_owned() } else { key.name.clone().unwrap_or(first) };
-    Index { id: IndexId(0), name, kind, columns: parts.collect(), comment: String::new() }
+    Index {
+        id: IndexId(0),
+        name,
+        kind,
+        columns: parts.collect(),
+        comment: String::new(),
+        since: CommitSeq(0),
+    }
 }
 
 fn column(def: &ast::ColumnDef) -> Column {
