@@ -500,8 +500,8 @@ impl Session {
     }
 }
 
-/// Plans a query or data change inside of a running statement; None when a table of a subquery that ran for it
-/// has changed meanwhile.
+/// Plans a query or data change inside of a running statement; None when a table of a subquery that ran for
+/// it has changed meanwhile.
 fn plan_statement(
     ctx: &mut StatementContext<'_>,
     catalog: &Arc<Catalog>,

@@ -1,5 +1,5 @@
-//! Tables beside DDL statements, prepared statements that run statements, and generated values, with the errors of
-//! MariaDB 10.11.
+//! Tables beside DDL statements, prepared statements that run statements, and generated values, with the
+//! errors of MariaDB 10.11.
 
 mod world;
 

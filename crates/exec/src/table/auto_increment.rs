@@ -213,7 +213,8 @@ impl SessionTrx {
         Ok(next)
     }
 
-    /// ALTER TABLE .. AUTO_INCREMENT = n, under the exclusive lock of the table's name: the counter goes on at
+    /// ALTER TABLE .. AUTO_INCREMENT = n, under the exclusive lock of the table's name: the counter goes on
+    /// at
     /// `start`, or behind the last row. Writes the removal of a stored counter, which might be larger.
     pub(crate) fn restart_auto_increment(&mut self, table: &Arc<Table>, start: u64) -> SqlResult<()> {
         let open = self.open_table(table)?;
@@ -245,8 +246,8 @@ impl SessionTrx {
 }
 
 impl OpenTable {
-    /// The value of the AUTO_INCREMENT column as its counter sees it. Numbers with a fraction may be larger than
-    /// any that is generated: they do not count.
+    /// The value of the AUTO_INCREMENT column as its counter sees it. Numbers with a fraction may be larger
+    /// than any that is generated: they do not count.
     fn counted(&self, value: &Value) -> Option<u64> {
         let (column, _) = self.auto_column?;
         positive(value).filter(|value| *value <= largest(&self.columns()[column].ty))

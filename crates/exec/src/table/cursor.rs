@@ -121,8 +121,8 @@ impl TableCursor {
             ReadMode::Snapshot => Some(trx.read_view()?),
             _ => None,
         };
-        // A view that is older than the key space would find it empty. Locking reads are refused like the others:
-        // a transaction that counts on what it has seen must not change what it cannot see.
+        // A view that is older than the key space would find it empty. Locking reads are refused like the
+        // others: a transaction that counts on what it has seen must not change what it cannot see.
         let since = table.indexes[0].since.max(table.indexes[spans.index].since);
         if trx.has_view_before(since) {
             return Err(definition_changed());

@@ -240,7 +240,7 @@ fn kinds_of_events(disk: &SharedFs, db: &Arc<crate::Database>) -> Vec<&'static s
 #[test]
 fn a_table_version_never_goes_back() {
     let db = database(&disk());
-    let mut trx = session(&db);
+    let trx = session(&db);
     let old = db.catalog().table("d", "t").expect("is there").clone();
     let opened = trx.open_table(&old).expect("opens");
     let mut new = Table::clone(&old);

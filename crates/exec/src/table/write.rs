@@ -235,8 +235,9 @@ impl Buffers {
             table.primary_key(row, &mut self.key)?;
             return self.claim_key(table, trx);
         }
-        // The counter gives each number once. A key that is taken all the same is some counter's mistake, which
-        // must not cost a row; the lock is for those who read the new row after its early release, too (I5).
+        // The counter gives each number once. A key that is taken all the same is some counter's mistake,
+        // which must not cost a row; the lock is for those who read the new row after its early release, too
+        // (I5).
         loop {
             let id = trx.next_row_id(table)?;
             self.key.clear();
