@@ -13,6 +13,8 @@
 //!   ends the run of row events (STMT_END) and starts another with all maps written again.
 //! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never
 //!   does.
+//! - Every event fits into `event_bytes_max`, which readers of the log rely on. A row event holds whole rows, so
+//!   a row whose images are larger cannot be logged, and is refused before anything is written for it.
 //!
 //! # States
 //!
@@ -31,12 +33,16 @@ use std::sync::Arc;
 use cohort_base::ServerId;
 
 use crate::event::{
-    Checksum, Event, EventHeader, EventType, HEADER_LEN, Packing, QueryEvent, RowsKind, TableMap,
-    begin_event, deflate, encode_rows_head, finish_event, rows_flags,
+    CHECKSUM_LEN, Checksum, Event, EventHeader, EventType, HEADER_LEN, PLAIN_LEN_MAX, Packing, QueryEvent,
+    RowsKind, TableMap, begin_event, deflate, encode_rows_head, finish_event, rows_flags,
 };
 use crate::spill::SpillFile;
 use crate::{Sealed, SpillDir};
 
+/// Longest event that is written. Packed it may be a little longer, and is still one that readers take.
+const EVENT_BYTES_MAX: usize = PLAIN_LEN_MAX as usize;
+/// Most bytes of a row event beside its bitmaps and rows: header, table id, flags, width, checksum.
+const ROWS_HEAD_BYTES_MAX: usize = HEADER_LEN + 6 + 2 + 9 + CHECKSUM_LEN;
 /// Offset of the flags inside a row event.
 const ROWS_FLAGS_AT: usize = HEADER_LEN + 6;
 
@@ -49,11 +55,18 @@ pub struct CacheOptions {
     pub bytes_max: u64,
     /// A row event is closed before it would grow beyond this: `binlog_row_event_max_size`.
     pub row_event_bytes_max: usize,
+    /// Longest event before it is packed. Smaller in tests only.
+    pub event_bytes_max: usize,
 }
 
 impl Default for CacheOptions {
     fn default() -> CacheOptions {
-        CacheOptions { memory_bytes_max: 1 << 20, bytes_max: u64::MAX, row_event_bytes_max: 8192 }
+        CacheOptions {
+            memory_bytes_max: 1 << 20,
+            bytes_max: u64::MAX,
+            row_event_bytes_max: 8192,
+            event_bytes_max: EVENT_BYTES_MAX,
+        }
     }
 }
 
@@ -98,6 +111,12 @@ pub enum CacheError {
         /// The bound.
         bytes_max: u64,
     },
+    /// One event would be longer than readers take, and a row cannot be split; the statement fails with error
+    /// 1534.
+    EventTooLarge {
+        /// The bound.
+        bytes_max: usize,
+    },
     /// The spill file cannot be written; the statement fails (disk full: error 1021, else 1026).
     Spill(io::Error),
 }
@@ -107,6 +126,9 @@ impl fmt::Display for CacheError {
         match self {
             CacheError::TooLarge { bytes_max } => {
                 write!(f, "the transaction needs more than {bytes_max} bytes of binary log")
+            }
+            CacheError::EventTooLarge { bytes_max } => {
+                write!(f, "one change needs a binary log event of more than {bytes_max} bytes")
             }
             CacheError::Spill(err) => write!(f, "cannot write the transaction's spill file: {err}"),
         }
@@ -208,6 +230,9 @@ impl TrxCache {
         let table = found.expect("a row belongs to a table announced in its statement");
         let (width, written) = (table.map.column_types.len() as u32, table.written);
         self.check_size(row.image.len())?;
+        self.check_event(
+            ROWS_HEAD_BYTES_MAX + row.present.len() + row.present_after.len() + row.image.len(),
+        )?;
         if !written {
             self.close_rows(rows_flags::STMT_END);
             self.write_maps();
@@ -337,7 +362,13 @@ impl TrxCache {
     ) -> Result<(), CacheError> {
         self.close_rows(rows_flags::STMT_END);
         self.check_size(0)?;
+        let start = self.buf.len();
         self.write_event(kind, flags, body);
+        if let Err(error) = self.check_event(self.buf.len() - start + CHECKSUM_LEN) {
+            self.buf.truncate(start);
+            self.buf_events -= 1;
+            return Err(error);
+        }
         self.spill_if_large()
     }
 
@@ -384,7 +415,17 @@ impl TrxCache {
             && open.packing == self.packing_of(row)
             && written.starts_with(row.present)
             && written.ends_with(row.present_after)
-            && self.buf.len() - open.start + row.image.len() <= self.options.row_event_bytes_max
+            && self.buf.len() - open.start + row.image.len() <= self.row_event_bytes_max()
+    }
+
+    fn row_event_bytes_max(&self) -> usize {
+        let largest = self.options.event_bytes_max.saturating_sub(CHECKSUM_LEN);
+        self.options.row_event_bytes_max.min(largest)
+    }
+
+    fn check_event(&self, bytes: usize) -> Result<(), CacheError> {
+        let bytes_max = self.options.event_bytes_max;
+        if bytes > bytes_max { Err(CacheError::EventTooLarge { bytes_max }) } else { Ok(()) }
     }
 
     /// Finishes the open row event, if there is one, with these flags added.

@@ -60,6 +60,16 @@ pub enum BinlogError {
         /// The line.
         line: String,
     },
+    /// A file whose bytes the log let go of is not there. At recovery: do not start.
+    FileMissing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The index is not there, but the log says that there are files. At recovery: do not start.
+    IndexMissing {
+        /// The index.
+        path: PathBuf,
+    },
     /// The index does not name this file. Tell the client (error 1373 or 1220, as the statement goes).
     UnknownFile {
         /// The name as it was given.
@@ -129,6 +139,10 @@ impl fmt::Display for BinlogError {
                  remove it if the file is not needed",
                 path.display()
             ),
+            BinlogError::FileMissing { path } => write!(f, "binary log file '{}' is missing", path.display()),
+            BinlogError::IndexMissing { path } => {
+                write!(f, "the binary log index '{}' is missing", path.display())
+            }
             BinlogError::UnknownFile { name } => {
                 write!(f, "binary log file '{name}' is not in the index")
             }

@@ -6,10 +6,11 @@
 //!   before. So whatever a crash takes from files that were not synced is put back from the log's chunks.
 //! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is
 //!   idempotent: bytes that are there and equal stay, others are rewritten, missing ones are appended.
-//! - A chunk at offset 0 is a file change: the file before is completed, its in-use mark cleared, and synced;
-//!   then the new one is made and entered into the index.
-//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`]; one write call then serves many commit
-//!   groups.
+//! - A chunk at offset 0 is a file change: the file before is completed and its in-use mark cleared, then the new
+//!   one is made. With small files a backlog holds many of them, so nothing is synced here.
+//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`], which also enters new files into the index; one
+//!   write call then serves many commit groups.
+//! - A sync covers all files written since the last one. Until then the log holds their bytes (I7).
 //!
 //! # States
 //!
@@ -18,16 +19,20 @@
 //!
 //! # Invariants
 //!
-//! - The index names a file before anything depends on it, and stops naming it before it is removed. A file
+//! - The index names a file before the log lets go of its bytes, and stops naming it before it is removed. A file
 //!   that the index does not name is an orphan: of a purge if its number is below, of a crash if it is above.
-//! - At most one file, the newest, is marked as in use, is unsynced, or ends inside a transaction.
+//! - A file that the index names and a sync has covered is there: if not, it was lost, and the start is refused.
+//! - At most one file, the newest, is marked as in use or ends inside a transaction.
 //!
 //! # On failure
 //!
-//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A
-//! failed sync is never repeated; [`crate::Materialiser`] then stops for good.
+//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A purge
+//! needs a little space for the index; without it the files that are to go are emptied first. A failed sync is
+//! never repeated; [`crate::Materialiser`] then stops for good.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use cohort_base::BinlogPos;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
@@ -39,6 +44,8 @@ use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, Pins, SpillD
 
 /// Buffered bytes beyond this are written at once.
 const BUFFER_BYTES: usize = 512 << 10;
+/// Closed files that may wait for a sync: each keeps a descriptor.
+const UNSYNCED_FILES_MAX: usize = 256;
 /// Offset of the flags of the format description in a file.
 const IN_USE_AT: u64 = MAGIC.len() as u64 + 17;
 
@@ -101,6 +108,25 @@ struct Current {
     len: u64,
 }
 
+/// Files that are to be synced, without the writer's lock.
+pub(crate) struct PendingSync {
+    files: Vec<(PathBuf, SharedFile)>,
+    /// Behind the last byte that will be synced then.
+    pub end: Option<BinlogPos>,
+}
+
+impl PendingSync {
+    /// Syncs them.
+    pub fn run(&self) -> Result<(), BinlogError> {
+        for (path, file) in &self.files {
+            // Never NoSpace: a sync is not tried twice.
+            let failed = |source| BinlogError::Io { action: "sync", path: path.clone(), source };
+            file.sync_data().map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
 /// The files and their index. One owner at a time: recovery, then the [`crate::Materialiser`].
 pub struct BinlogFiles {
     fs: SharedFs,
@@ -113,7 +139,11 @@ pub struct BinlogFiles {
     buf: Vec<u8>,
     /// Whether the current file was written since it was last synced.
     dirty: bool,
+    /// Closed files written since they were last synced.
+    unsynced: Vec<(PathBuf, SharedFile)>,
     synced: Option<BinlogPos>,
+    /// Lengths of closed files, as far as somebody has asked.
+    lens: BTreeMap<u32, u64>,
     pins: Pins,
 }
 
@@ -127,9 +157,17 @@ impl BinlogFiles {
         let in_dir = numbers_in_dir(&fs, &name)?;
         let (mut numbers, mut index_stale) = match index::read(&fs, &name)? {
             Some(numbers) => (numbers, false),
-            // A lost index is made anew from the directory.
+            None if options.synced_to.file > 0 => {
+                return Err(BinlogError::IndexMissing { path: name.index_path() });
+            }
+            // A crash of the first start came before the index.
             None => (in_dir.clone(), !in_dir.is_empty()),
         };
+        let synced = options.synced_to.file;
+        let mut expected = numbers.iter().copied().filter(|&number| number < synced).chain([synced]);
+        if let Some(lost) = expected.find(|number| *number > 0 && !in_dir.contains(number)) {
+            return Err(BinlogError::FileMissing { path: name.path(lost) });
+        }
         // A file made right before a crash may have missed the index.
         let last = numbers.last().copied().unwrap_or(0);
         let newer = in_dir.into_iter().filter(|&number| number > last);
@@ -144,7 +182,9 @@ impl BinlogFiles {
             current: None,
             buf: Vec::new(),
             dirty: false,
+            unsynced: Vec::new(),
             synced: None,
+            lens: BTreeMap::new(),
             pins: Pins::default(),
         };
         let recovered = files.examine(options)?;
@@ -300,7 +340,7 @@ impl BinlogFiles {
             self.change_file(pos.file)?;
         }
         if self.buf.len() >= BUFFER_BYTES {
-            self.flush()?;
+            self.write_buffer()?;
         }
         self.select(pos)?;
         let current = self.current.as_mut().expect("selected");
@@ -366,9 +406,11 @@ impl BinlogFiles {
             self.numbers.insert(at, number);
             self.index_stale = true;
         }
-        self.write_index_if_stale()?;
+        self.lens.remove(&number);
         self.current = Some(Current { number, file, len });
-        self.synced = Some(BinlogPos { file: number, offset: 0 });
+        if self.unsynced.len() >= UNSYNCED_FILES_MAX {
+            self.sync()?;
+        }
         Ok(())
     }
 
@@ -380,9 +422,9 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Completes the current file: nothing will be added to it.
+    /// Completes the current file: nothing will be added to it. Syncs come later.
     fn close_current(&mut self) -> Result<(), BinlogError> {
-        self.flush()?;
+        self.write_buffer()?;
         let Some(current) = &self.current else { return Ok(()) };
         let path = self.name.path(current.number);
         let mut mark = [0; 2];
@@ -394,11 +436,20 @@ impl BinlogFiles {
             self.dirty = true;
             current.file.write_at(&cleared, IN_USE_AT).map_err(|e| BinlogError::io("write", &path, e))?;
         }
-        self.sync()
+        self.lens.insert(current.number, current.len);
+        if std::mem::take(&mut self.dirty) {
+            self.unsynced.push((path, current.file.clone()));
+        }
+        Ok(())
     }
 
-    /// Writes what is buffered.
+    /// Writes what is buffered, and the names of new files into the index.
     pub fn flush(&mut self) -> Result<(), BinlogError> {
+        self.write_buffer()?;
+        self.write_index_if_stale()
+    }
+
+    fn write_buffer(&mut self) -> Result<(), BinlogError> {
         if self.buf.is_empty() {
             return Ok(());
         }
@@ -413,24 +464,36 @@ impl BinlogFiles {
 
     /// Writes and syncs.
     pub fn sync(&mut self) -> Result<(), BinlogError> {
-        self.flush()?;
-        if let Some(current) = self.current.as_ref().filter(|_| self.dirty) {
-            let path = self.name.path(current.number);
-            // Never NoSpace: a sync is not tried twice.
-            current.file.sync_data().map_err(|source| BinlogError::Io { action: "sync", path, source })?;
-            self.dirty = false;
-        }
-        self.synced = self.end();
+        let pending = self.begin_sync()?;
+        pending.run()?;
+        self.end_sync(&pending);
         Ok(())
+    }
+
+    /// Writes, and hands over what a sync has to cover. One at a time, up to [`BinlogFiles::end_sync`].
+    pub(crate) fn begin_sync(&mut self) -> Result<PendingSync, BinlogError> {
+        self.flush()?;
+        let mut files = std::mem::take(&mut self.unsynced);
+        if let Some(current) = self.current.as_ref().filter(|_| self.dirty) {
+            files.push((self.name.path(current.number), current.file.clone()));
+        }
+        self.dirty = false;
+        Ok(PendingSync { files, end: self.end() })
+    }
+
+    pub(crate) fn end_sync(&mut self, done: &PendingSync) {
+        self.synced = done.end;
     }
 
     /// End of service: clears the in-use mark and syncs.
     pub fn close(&mut self) -> Result<(), BinlogError> {
-        self.close_current()
+        self.close_current()?;
+        self.sync()
     }
 
     /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the
-    /// binlog, then behind the last whole transaction), syncs, and reads what is there again.
+    /// binlog, then behind the last whole transaction), removes what a purge has left behind, syncs, and reads
+    /// what is there again.
     pub fn finish_recovery(
         &mut self,
         end: Option<BinlogPos>,
@@ -445,6 +508,8 @@ impl BinlogFiles {
         }
         self.write_index_if_stale()?;
         self.remove_files(&surplus)?;
+        let orphans = self.orphans()?;
+        self.remove_files(&orphans)?;
         self.select(end)?;
         let current = self.current.as_mut().expect("selected");
         let path = self.name.path(end.file);
@@ -471,14 +536,21 @@ impl BinlogFiles {
     }
 
     /// SHOW BINARY LOGS.
-    pub fn sizes(&self) -> Result<Vec<FileSize>, BinlogError> {
-        let size = |&number: &u32| {
-            let path = self.name.path(number);
-            let file = self.fs.open(&path, OpenMode::Read).map_err(|e| BinlogError::io("open", &path, e))?;
-            let bytes = file.len().map_err(|e| BinlogError::io("read", &path, e))?;
-            Ok(FileSize { file: number, name: self.name.file(number), bytes })
+    pub fn sizes(&mut self) -> Result<Vec<FileSize>, BinlogError> {
+        for &number in &self.numbers {
+            if let std::collections::btree_map::Entry::Vacant(unknown) = self.lens.entry(number) {
+                unknown.insert(len_of(&self.fs, &self.name.path(number))?);
+            }
+        }
+        if let Some(current) = &self.current {
+            self.lens.insert(current.number, current.len);
+        }
+        let size = |&number: &u32| FileSize {
+            file: number,
+            name: self.name.file(number),
+            bytes: self.lens[&number],
         };
-        self.numbers.iter().map(size).collect()
+        Ok(self.numbers.iter().map(size).collect())
     }
 
     /// The number of a file by the name that a statement gives.
@@ -498,11 +570,29 @@ impl BinlogFiles {
         }
         // The index first: what it does not name is not there (invariant above).
         let left: Vec<u32> = self.numbers.iter().copied().filter(|&number| number >= keep_from).collect();
-        index::write(&self.fs, &self.name, &left)?;
+        match index::write(&self.fs, &self.name, &left) {
+            Err(BinlogError::NoSpace { .. }) => {
+                self.make_empty(&gone)?;
+                index::write(&self.fs, &self.name, &left)?;
+            }
+            written => written?,
+        }
         self.numbers = left;
         self.index_stale = false;
         self.remove_files(&gone)?;
         Ok(gone)
+    }
+
+    /// Frees what these files hold. The index still names them: a crash here leaves empty files in it, which a
+    /// later purge removes.
+    fn make_empty(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
+        for &number in numbers {
+            let path = self.name.path(number);
+            let emptied = self.fs.open(&path, OpenMode::Write).and_then(|file| file.set_len(0));
+            emptied.map_err(|e| BinlogError::io("cut", &path, e))?;
+            self.lens.remove(&number);
+        }
+        Ok(())
     }
 
     /// The first file that was not closed before `time` (seconds since 1970).
@@ -510,11 +600,15 @@ impl BinlogFiles {
         let mut keep_from = self.numbers.first().copied().unwrap_or(0);
         for &number in self.numbers.iter().skip(1) {
             // A file was closed when the one behind it was made.
-            let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
-            match reader.next_event()? {
-                Some(head) if head.header.timestamp < time => keep_from = number,
-                _ => break,
+            let path = self.name.path(number);
+            let is_old = len_of(&self.fs, &path)? == 0 || {
+                let head = EventReader::open(&self.fs, &path)?.next_event()?;
+                head.is_some_and(|head| head.header.timestamp < time)
+            };
+            if !is_old {
+                break;
             }
+            keep_from = number;
         }
         Ok(keep_from)
     }
@@ -526,17 +620,18 @@ impl BinlogFiles {
     }
 
     /// Files below the first one of the index: a purge was cut off between index and removal.
-    pub fn orphans(&self) -> Result<Vec<u32>, BinlogError> {
+    fn orphans(&self) -> Result<Vec<u32>, BinlogError> {
         let first = self.numbers.first().copied().unwrap_or(0);
         Ok(numbers_in_dir(&self.fs, &self.name)?.into_iter().filter(|&number| number < first).collect())
     }
 
     /// Removes files that the index does not name.
-    pub fn remove_files(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
+    fn remove_files(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
         for &number in numbers.iter().filter(|&number| !self.numbers.contains(number)) {
             if self.current.as_ref().is_some_and(|current| current.number == number) {
                 self.current = None;
             }
+            self.lens.remove(&number);
             let path = self.name.path(number);
             match self.fs.remove(&path) {
                 Err(err) if err.kind() != io::ErrorKind::NotFound => {
@@ -567,6 +662,11 @@ impl BinlogFiles {
         }
         Ok(GtidState::default())
     }
+}
+
+fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {
+    let file = fs.open(path, OpenMode::Read).map_err(|e| BinlogError::io("open", path, e))?;
+    file.len().map_err(|e| BinlogError::io("read", path, e))
 }
 
 /// Takes end and GTID state of a file that has a whole head.

@@ -9,6 +9,10 @@ use std::fmt;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 
+/// Largest sequence number that a transaction may get: those beyond are left for transactions that were let
+/// through and have no number yet, so that no number ever wraps.
+pub const SEQ_NO_MAX: u64 = u64::MAX - (1 << 32);
+
 /// The state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidState {
@@ -21,6 +25,15 @@ struct Domain {
     /// The largest number seen, of whatever server; the next own one is greater.
     seq_no_max: u64,
     servers: BTreeMap<ServerId, u64>,
+}
+
+impl Domain {
+    /// The newest of every server, the newest of all last.
+    fn list(&self, domain: DomainId, out: &mut Vec<Gtid>) {
+        let others = self.servers.iter().filter(|&(&server, _)| server != self.last_server);
+        let last = self.servers.get_key_value(&self.last_server);
+        out.extend(others.chain(last).map(|(&server, &seq_no)| Gtid { domain, server, seq_no }));
+    }
 }
 
 impl GtidState {
@@ -45,6 +58,24 @@ impl GtidState {
         Gtid { domain, server, seq_no }
     }
 
+    /// Whether a transaction may have this number, or the next one of its domain if none is given.
+    pub fn has_number(&self, domain: DomainId, seq_no: Option<u64>) -> bool {
+        match seq_no {
+            Some(seq_no) => seq_no <= SEQ_NO_MAX,
+            None => self.domains.get(&domain).is_none_or(|d| d.seq_no_max < SEQ_NO_MAX),
+        }
+    }
+
+    /// Forgets a domain.
+    pub fn remove(&mut self, domain: DomainId) {
+        self.domains.remove(&domain);
+    }
+
+    /// Number of pairs of domain and server.
+    pub fn len(&self) -> usize {
+        self.domains.values().map(|d| d.servers.len()).sum()
+    }
+
     /// The newest GTID of every domain, by domain: `gtid_binlog_pos`.
     pub fn position(&self) -> Vec<Gtid> {
         self.domains
@@ -61,9 +92,16 @@ impl GtidState {
     pub fn list(&self) -> Vec<Gtid> {
         let mut gtids = Vec::new();
         for (&domain, d) in &self.domains {
-            let others = d.servers.iter().filter(|&(&server, _)| server != d.last_server);
-            let last = d.servers.get_key_value(&d.last_server);
-            gtids.extend(others.chain(last).map(|(&server, &seq_no)| Gtid { domain, server, seq_no }));
+            d.list(domain, &mut gtids);
+        }
+        gtids
+    }
+
+    /// The same of one domain.
+    pub fn list_of(&self, domain: DomainId) -> Vec<Gtid> {
+        let mut gtids = Vec::new();
+        if let Some(d) = self.domains.get(&domain) {
+            d.list(domain, &mut gtids);
         }
         gtids
     }

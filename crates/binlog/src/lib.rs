@@ -8,6 +8,7 @@
 //! | `spill` | [`SpillDir`]: where a large cache goes; [`Sealed`]: the finished cache |
 //! | `stream` | [`Stream`]: the growing binary log; gives every event its position and checksum |
 //! | `chunk` | [`Chunk`]: where a piece of the stream belongs in the files; what commit records carry |
+//! | `gtid_deletion` | [`check_deletion`]: which domains may be forgotten |
 //! | `gtid_state` | [`GtidState`]: the newest sequence number per domain and server |
 //! | `files` | [`BinlogFiles`]: files and index in a directory; recovery, completion, purge |
 //! | `materialiser` | [`Materialiser`]: writes hardened chunks to the files behind the commits |
@@ -26,6 +27,7 @@ mod chunk;
 mod error;
 pub mod event;
 mod files;
+mod gtid_deletion;
 mod gtid_state;
 mod index;
 mod materialiser;
@@ -43,7 +45,8 @@ pub use chunk::{Chunk, Content, SpilledChunk, StreamOut};
 pub use error::BinlogError;
 pub use event::{Checksum, DecodeError, Event, EventHeader, EventType};
 pub use files::{BinlogFiles, FileSize, OpenOptions, Recovered, Tail, VerifyScope};
-pub use gtid_state::GtidState;
+pub use gtid_deletion::{DomainDeletion, check_deletion};
+pub use gtid_state::{GtidState, SEQ_NO_MAX};
 pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptions};
 pub use name::BinlogName;
 pub use pins::{Pin, Pins};

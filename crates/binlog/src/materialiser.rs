@@ -6,8 +6,9 @@
 //!   that wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
 //! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work
 //!   himself, and there is one way of writing, with a background thread or without.
-//! - Syncs happen at file changes and at [`Materialiser::sync`] (checkpoint). What is not synced is still in
-//!   the log (I7): the caller lets the log go only up to what `sync` answered.
+//! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is still
+//!   in the log (I7): the caller lets the log go only up to what `sync` answered.
+//! - A backlog is written in slices, and whoever waits for the writer's lock gets it between two of them.
 //! - The spill file of a large transaction is removed after the sync that covers its copy.
 //!
 //! # Invariants
@@ -18,7 +19,7 @@
 //!
 //! # Lock order
 //!
-//! writer, then queue. `submit` takes only the queue. No lock is held while waiting for space.
+//! syncing, writer, queue. `submit` takes only the queue. No lock is held while waiting for space.
 //!
 //! # On failure
 //!
@@ -32,11 +33,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cohort_base::BinlogPos;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
 use crate::{BinlogError, BinlogFiles, Chunk, SpillDir, StreamTail};
 
+/// Batches that are written before others get the writer's lock.
+const SLICE_BATCHES: usize = 64;
 /// Pause of a caller that waits for bytes which are still on their way.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
@@ -92,6 +95,8 @@ pub struct Materialiser {
 }
 
 struct Shared {
+    /// Held by whoever syncs.
+    syncing: Mutex<()>,
     writer: Mutex<Writer>,
     queue: Mutex<Queue>,
     /// The queue is no longer empty, or the thread must end.
@@ -149,6 +154,7 @@ impl Materialiser {
         };
         let writer = Writer { files, rest: VecDeque::new(), copied: Vec::new() };
         let shared = Shared {
+            syncing: Mutex::new(()),
             writer: Mutex::new(writer),
             queue: Mutex::new(queue),
             wake: Condvar::new(),
@@ -213,10 +219,7 @@ impl Materialiser {
 
     /// Writes and syncs everything handed over so far; answers up to where (for the log's checkpoint).
     pub fn sync(&self) -> Result<Option<BinlogPos>, BinlogError> {
-        let mut writer = self.shared.writer.lock();
-        self.shared.drain(&mut writer)?;
-        self.shared.sync(&mut writer)?;
-        Ok(writer.files.synced())
+        self.shared.sync()
     }
 
     /// Up to where the files hold the stream.
@@ -251,7 +254,8 @@ impl Materialiser {
         let mut writer = self.shared.writer.lock();
         self.shared.drain(&mut writer)?;
         writer.files.close()?;
-        self.shared.sync(&mut writer)
+        drop(writer);
+        self.shared.sync().map(drop)
     }
 
     fn end_thread(&self) {
@@ -296,36 +300,64 @@ impl Shared {
         }
     }
 
-    fn drain(&self, writer: &mut Writer) -> Result<(), BinlogError> {
-        {
-            let mut queue = self.queue.lock();
-            if let MaterialiseStatus::Failed(why) = &queue.status {
-                return Err(BinlogError::Failed(why.clone()));
+    /// Writes what was handed over before the call.
+    fn drain(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), BinlogError> {
+        self.check_failed()?;
+        writer.rest.append(&mut self.queue.lock().batches);
+        while !writer.rest.is_empty() {
+            self.write_slice(writer)?;
+            if !writer.rest.is_empty() {
+                MutexGuard::bump(writer);
+                self.check_failed()?;
             }
-            writer.rest.append(&mut queue.batches);
         }
+        let outcome = writer.files.flush();
+        self.publish(writer, 0, outcome)
+    }
+
+    fn check_failed(&self) -> Result<(), BinlogError> {
+        match &self.queue.lock().status {
+            MaterialiseStatus::Failed(why) => Err(BinlogError::Failed(why.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_slice(&self, writer: &mut Writer) -> Result<(), BinlogError> {
         let mut bytes = 0;
         let mut outcome = Ok(());
-        while let (Some(batch), true) = (writer.rest.front(), outcome.is_ok()) {
+        for _ in 0..SLICE_BATCHES {
+            let Some(batch) = writer.rest.front() else { break };
             outcome = write_batch(&mut writer.files, batch, &self.spill, &mut writer.copied);
-            if outcome.is_ok() {
-                bytes += batch.bytes.len();
-                writer.rest.pop_front();
+            if outcome.is_err() {
+                break;
             }
+            bytes += batch.bytes.len();
+            writer.rest.pop_front();
         }
-        let outcome = outcome.and_then(|()| writer.files.flush());
         self.publish(writer, bytes, outcome)
     }
 
-    fn sync(&self, writer: &mut Writer) -> Result<(), BinlogError> {
-        let outcome = writer.files.sync();
+    fn sync(&self) -> Result<Option<BinlogPos>, BinlogError> {
+        let _syncing = self.syncing.lock();
+        let (pending, copied) = {
+            let mut writer = self.writer.lock();
+            self.drain(&mut writer)?;
+            match writer.files.begin_sync() {
+                Ok(pending) => (pending, std::mem::take(&mut writer.copied)),
+                Err(error) => return self.publish(&writer, 0, Err(error)).map(|()| None),
+            }
+        };
+        let outcome = pending.run();
+        let mut writer = self.writer.lock();
         if outcome.is_ok() {
-            for name in writer.copied.drain(..) {
+            writer.files.end_sync(&pending);
+            for name in copied {
                 // What stays behind is removed at the next start.
                 let _ = self.spill.remove(&name);
             }
         }
-        self.publish(writer, 0, outcome)
+        self.publish(&writer, 0, outcome)?;
+        Ok(writer.files.synced())
     }
 
     fn publish(
@@ -340,6 +372,8 @@ impl Shared {
         queue.written = writer.files.end();
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
+            // For good, whatever another caller could still write.
+            _ if matches!(queue.status, MaterialiseStatus::Failed(_)) => queue.status.clone(),
             Ok(()) => MaterialiseStatus::Running,
             Err(BinlogError::NoSpace { .. }) => MaterialiseStatus::NoSpace,
             Err(err) => MaterialiseStatus::Failed(err.to_string()),

@@ -1,6 +1,8 @@
-//! Spill files: the caches of large transactions.
+//! Spill files: the caches and the redo of large transactions.
 //!
-//! A spill file is a row of events, each followed by the checksum of the event as it stands there:
+//! A file `NUMBER.redo` holds redo as its engine gave it; the commit record that names it has its length and
+//! checksum. A file `NUMBER.spill` is a row of events, each followed by the checksum of the event as it stands
+//! there:
 //!
 //! ```text
 //! { event without checksum | crc32 u32 } ...
@@ -8,10 +10,13 @@
 //!
 //! It is written while its transaction runs, synced at [`crate::TrxCache::seal`] (before `order`), named by
 //! the commit record, copied into the binlog file with positions and final checksums
-//! ([`SpillDir::copy_spilled`]), and removed once that part of the binlog file is synced (I7). Names are
-//! never used twice in the life of a directory, as long as the log may still refer to one: numbers go on
-//! behind the largest found at start.
+//! ([`SpillDir::copy_spilled`]), and removed once that part of the binlog file is synced (I7).
+//!
+//! No name is used again while the log may refer to it. The log may name files that were removed long ago, so
+//! numbers go on behind the largest that a start finds in the directory or in the log
+//! ([`SpillDir::skip_to`]).
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +27,10 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use crate::event::{CHECKSUM_LEN, Checksum, EventHeader, HEADER_LEN};
 use crate::{BinlogError, SpilledChunk};
 
-const SUFFIX: &str = ".spill";
+const EVENTS_SUFFIX: &str = ".spill";
+const REDO_SUFFIX: &str = ".redo";
+/// Redo had names of this kind in earlier versions.
+const OLD_REDO_PREFIX: &str = "redo-";
 /// Copies are made in pieces of this size.
 const COPY_BYTES: usize = 128 << 10;
 
@@ -82,7 +90,7 @@ impl SpillDir {
         Ok(SpillDir { fs, dir: dir.to_owned(), next: AtomicU64::new(last.map_or(1, |n| n + 1)) })
     }
 
-    /// Numbers below this one are taken: for a caller that finds names in the log whose files are gone.
+    /// The log refers to this name: it and all numbers below are taken, whether the file is there or not.
     pub fn skip_to(&self, name: &str) {
         if let Some(number) = number(name) {
             self.next.fetch_max(number + 1, Ordering::Relaxed);
@@ -90,9 +98,33 @@ impl SpillDir {
     }
 
     pub(crate) fn create(self: &Arc<SpillDir>) -> io::Result<SpillFile> {
-        let name = format!("{:012}{SUFFIX}", self.next.fetch_add(1, Ordering::Relaxed));
+        let name = self.next_name(EVENTS_SUFFIX);
         let file = self.fs.open(&self.dir.join(&name), OpenMode::CreateNew)?;
         Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
+    }
+
+    fn next_name(&self, suffix: &str) -> String {
+        format!("{:012}{suffix}", self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Writes redo into a file of its own and returns the name; contents and name are durable then.
+    pub fn write_redo(&self, bytes: &[u8]) -> io::Result<String> {
+        let name = self.next_name(REDO_SUFFIX);
+        let path = self.dir.join(&name);
+        let write = || {
+            let file = self.fs.open(&path, OpenMode::CreateNew)?;
+            file.write_at(bytes, 0)?;
+            file.sync_data()?;
+            self.fs.sync_dir(&self.dir)
+        };
+        match write() {
+            Ok(()) => Ok(name),
+            Err(error) => {
+                // Nothing refers to the file; the next start removes what cannot be removed now.
+                let _ = self.fs.remove(&path);
+                Err(error)
+            }
+        }
     }
 
     /// Whether the file is there.
@@ -139,10 +171,10 @@ impl SpillDir {
     }
 
     /// Removes all files but these: at start, what no commit record in the log refers to.
-    pub fn retain(&self, names: &[String]) -> io::Result<()> {
+    pub fn retain(&self, names: &HashSet<&str>) -> io::Result<()> {
         for path in self.fs.list(&self.dir)? {
             let name = path.to_string_lossy();
-            if number(&name).is_some() && !names.iter().any(|kept| *kept == name) {
+            if is_spill_file(&name) && !names.contains(&*name) {
                 self.remove(&name)?;
             }
         }
@@ -151,7 +183,11 @@ impl SpillDir {
 }
 
 fn number(name: &str) -> Option<u64> {
-    name.strip_suffix(SUFFIX)?.parse().ok()
+    name.strip_suffix(EVENTS_SUFFIX).or_else(|| name.strip_suffix(REDO_SUFFIX))?.parse().ok()
+}
+
+fn is_spill_file(name: &str) -> bool {
+    number(name).is_some() || name.starts_with(OLD_REDO_PREFIX)
 }
 
 /// A spill file that is being written. Removed when dropped before it was sealed.

@@ -22,7 +22,7 @@
 //!
 //! Encrypted binlogs.
 
-use cohort_base::{BinlogPos, Gtid, ServerId, Write, Xid};
+use cohort_base::{BinlogPos, DomainId, Gtid, ServerId, Write, Xid};
 
 use crate::chunk::{Chunk, Content, SpilledChunk};
 use crate::event::{
@@ -34,6 +34,14 @@ use crate::{BinlogName, GtidState, Sealed, StreamOut};
 
 /// GTID event with commit id and the longest XID, XID event, both with checksums.
 const HEAD_AND_END_BYTES_MAX: u64 = (HEADER_LEN + 13 + 8 + 6 + 128 + 10 + 4 + HEADER_LEN + 8 + 4) as u64;
+
+/// A file change beside its GTID list and the names of files: ROTATE, magic, format description with the longest
+/// server version, BINLOG_CHECKPOINT, and where all of it belongs.
+const FILE_CHANGE_BYTES: u64 = 1024;
+/// Longest text behind the base name of a file.
+const NUMBER_BYTES_MAX: u64 = 11;
+/// One GTID in a GTID list.
+const GTID_BYTES: u64 = 16;
 
 /// Settings of the stream.
 #[derive(Clone, Debug)]
@@ -116,6 +124,23 @@ impl Stream {
             Sealed::File { .. } => 0,
         };
         body + HEAD_AND_END_BYTES_MAX
+    }
+
+    /// Most bytes that a file change in this state appends, chunk list included: it grows with the pairs of domain
+    /// and server.
+    pub fn file_change_bytes_max(name: &BinlogName, state: &GtidState) -> u64 {
+        let name_bytes = name.base().len() as u64 + NUMBER_BYTES_MAX;
+        FILE_CHANGE_BYTES + 2 * name_bytes + GTID_BYTES * state.len() as u64
+    }
+
+    /// The same in the state after the last transaction appended.
+    pub fn rotation_bytes_max(&self) -> u64 {
+        Stream::file_change_bytes_max(&self.options.name, &self.state)
+    }
+
+    /// Forgets domains: the next file's GTID list is without them.
+    pub fn forget_domains(&mut self, domains: &[DomainId]) {
+        domains.iter().for_each(|&domain| self.state.remove(domain));
     }
 
     /// Appends a transaction: GTID event, body, XID event if `end` is given. Bytes in final form; of a

@@ -99,8 +99,6 @@ fn a_crash_in_a_purge_leaves_every_file_of_the_index_whole() {
             let (mut files, recovered) = recover(&fs, &log, &spill).expect("recovers");
             assert_eq!(recovered.end, log.end);
             assert!([&[1, 2, 3, 4, 5][..], &[4, 5]].contains(&files.numbers()), "{:?}", files.numbers());
-            let orphans = files.orphans().expect("lists");
-            files.remove_files(&orphans).expect("removes");
             let sizes = files.sizes().expect("all are there");
             assert!(sizes.iter().all(|size| size.bytes == log.model[&size.file].len() as u64));
             assert_eq!(support::binlog_files_in_dir(&fs), files.numbers().len());
@@ -217,7 +215,7 @@ fn a_stop_leaves_the_file_closed() {
 }
 
 #[test]
-fn a_lost_index_is_made_anew_and_a_foreign_line_refused() {
+fn a_lost_index_or_file_and_a_foreign_line_are_refused() {
     let fs: SharedFs = Arc::new(fresh());
     let mut log = Log::default();
     let mut server = start(&fs, &mut log).expect("starts");
@@ -226,10 +224,24 @@ fn a_lost_index_is_made_anew_and_a_foreign_line_refused() {
     }
     server.checkpoint(&mut log).expect("syncs");
     assert!(log.model.len() > 2);
-    fs.remove(&support::name().index_path()).expect("removes");
     let spill = spill_dir(&fs).expect("opens");
+    for number in [1, log.checkpoint.0.file] {
+        let aside = path(number).with_extension("aside");
+        fs.rename(&path(number), &aside).expect("moves");
+        let Err(Stop::Binlog(BinlogError::FileMissing { path: missing })) = recover(&fs, &log, &spill) else {
+            panic!("file {number} is not missed")
+        };
+        assert_eq!(missing, path(number));
+        fs.rename(&aside, &path(number)).expect("moves");
+    }
+    recover(&fs, &log, &spill).expect("recovers");
+    fs.remove(&support::name().index_path()).expect("removes");
+    assert!(matches!(recover(&fs, &log, &spill), Err(Stop::Binlog(BinlogError::IndexMissing { .. }))));
+    // Before the first checkpoint a crash may have come before the index.
+    let checkpoint = std::mem::take(&mut log.checkpoint);
     recover(&fs, &log, &spill).expect("recovers");
     check_files(&fs, &log);
+    log.checkpoint = checkpoint;
     let index = fs.open(&support::name().index_path(), OpenMode::Write).expect("opens");
     index.write_at(b"./other.000001\n", 0).expect("writes");
     assert!(matches!(recover(&fs, &log, &spill), Err(Stop::Binlog(BinlogError::BadIndex { .. }))));
@@ -244,8 +256,8 @@ fn io_trace_of_a_file_change() {
     server.files.step().expect("writes");
     assert_eq!(
         traced.take(),
-        "create binlog.000001\ncreate binlog.index.tmp\nsetlen binlog.index.tmp 0\nwrite binlog.index.tmp 0+16\n\
-         sync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\nwrite binlog.000001 0+325\n"
+        "create binlog.000001\nwrite binlog.000001 0+325\ncreate binlog.index.tmp\nsetlen binlog.index.tmp 0\n\
+         write binlog.index.tmp 0+16\nsync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\n"
     );
     while log.model.len() == 1 {
         server.transaction(&mut log, 10).expect("memory");
@@ -254,13 +266,13 @@ fn io_trace_of_a_file_change() {
     server.files.step().expect("writes");
     assert_eq!(
         traced.take(),
-        "write binlog.000001 325+3723\nwrite binlog.000001 21+2\nsync binlog.000001\ncreate binlog.000002\n\
+        "write binlog.000001 325+3723\nwrite binlog.000001 21+2\ncreate binlog.000002\nwrite binlog.000002 0+339\n\
          create binlog.index.tmp\nsetlen binlog.index.tmp 0\nwrite binlog.index.tmp 0+32\n\
-         sync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\nwrite binlog.000002 0+339\n"
+         sync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\n"
     );
     server.checkpoint(&mut log).expect("syncs");
     server.checkpoint(&mut log).expect("has nothing to sync");
-    assert_eq!(traced.take(), "sync binlog.000002\n");
+    assert_eq!(traced.take(), "sync binlog.000001\nsync binlog.000002\n");
     let end = log.end.expect("has an end").file;
     server.files.with_files(|files| files.purge_to(end, end)).expect("purges");
     assert_eq!(

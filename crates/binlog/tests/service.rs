@@ -12,7 +12,9 @@ use cohort_binlog::{
     BinlogError, BinlogFiles, EventReader, Materialiser, MaterialiserOptions, OpenOptions, VerifyScope,
 };
 use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, SharedFs};
-use support::{DIR, Log, Server, check_files, name, path, read_file, recover, spill_dir, start};
+use support::{
+    DIR, Log, Server, binlog_files_in_dir, check_files, name, path, read_file, recover, spill_dir, start,
+};
 
 fn fresh() -> SharedFs {
     let fs = MemFs::new();
@@ -144,7 +146,7 @@ fn purge_keeps_the_floor_and_the_last_file() {
 }
 
 #[test]
-fn a_purge_cut_off_leaves_orphans_that_can_be_removed() {
+fn a_start_removes_what_a_purge_that_was_cut_off_has_left() {
     let fs = fresh();
     let mut log = Log::default();
     let mut server = start(&fs, &mut log).expect("starts");
@@ -156,10 +158,10 @@ fn a_purge_cut_off_leaves_orphans_that_can_be_removed() {
     index.set_len(0).expect("cuts");
     index.write_at(b"./binlog.000003\n./binlog.000004\n", 0).expect("writes");
     let spill = spill_dir(&fs).expect("opens");
-    let (mut files, _) = recover(&fs, &log, &spill).expect("recovers");
-    assert_eq!(files.orphans().expect("lists"), [1, 2]);
-    files.remove_files(&[1, 2]).expect("removes");
-    assert_eq!(files.orphans().expect("lists"), [0u32; 0]);
+    assert_eq!(binlog_files_in_dir(&fs), 4);
+    let (files, _) = recover(&fs, &log, &spill).expect("recovers");
+    assert_eq!(files.numbers(), [3, 4]);
+    assert_eq!(binlog_files_in_dir(&fs), 2);
 }
 
 #[test]

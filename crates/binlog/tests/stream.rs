@@ -1,5 +1,6 @@
 //! From the transaction cache through the stream to bytes.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -283,7 +284,12 @@ fn a_dropped_cache_removes_its_spill_file_and_damage_is_found() {
     let fs: SharedFs = Arc::new(MemFs::new());
     let dir = Path::new("/spill");
     let spill = Arc::new(SpillDir::open(fs.clone(), dir).expect("opens"));
-    let options = CacheOptions { memory_bytes_max: 64, bytes_max: 5000, row_event_bytes_max: 512 };
+    let options = CacheOptions {
+        memory_bytes_max: 64,
+        bytes_max: 5000,
+        row_event_bytes_max: 512,
+        ..CacheOptions::default()
+    };
     let mut cache = TrxCache::new(options, Some(spill.clone()));
     statement(&mut cache, 300);
     assert_eq!(fs.list(dir).expect("lists").len(), 1);
@@ -310,10 +316,19 @@ fn a_dropped_cache_removes_its_spill_file_and_damage_is_found() {
         file.write_at(&byte, at).expect("writes");
     }
     spill.copy_spilled(chunk, 4, &mut |_, _| Ok(())).expect("whole again");
-    spill.retain(&[]).expect("removes");
-    assert!(!spill.exists(name));
+    // An earlier version's, and what is nobody's.
+    fs.open(&dir.join("redo-17-0"), OpenMode::CreateNew).expect("creates");
+    fs.open(&dir.join("README"), OpenMode::CreateNew).expect("creates");
+    let redo = spill.write_redo(b"redo").expect("writes");
+    spill.retain(&HashSet::from([name.as_str(), &redo])).expect("removes");
+    assert!(spill.exists(name) && spill.exists(&redo) && !spill.exists("redo-17-0"));
+    spill.retain(&HashSet::new()).expect("removes");
+    assert!(!spill.exists(name) && !spill.exists(&redo) && spill.exists("README"));
+    // The log may still name them.
     let reopened = SpillDir::open(fs.clone(), dir).expect("opens");
     reopened.skip_to(name);
+    reopened.skip_to(&redo);
+    assert!(reopened.write_redo(b"other").expect("writes") > redo);
 }
 
 #[test]
@@ -324,6 +339,91 @@ fn a_cache_beyond_its_bound_refuses() {
     cache.query(flags::SUPPRESS_USE, &query).expect("fits");
     cache.query(0, &query).expect("the bound is looked at before an event");
     assert!(matches!(cache.query(0, &query), Err(CacheError::TooLarge { bytes_max: 300 })));
+}
+
+#[test]
+fn events_are_split_at_their_bound_and_a_row_that_cannot_be_is_refused() {
+    let options =
+        CacheOptions { row_event_bytes_max: usize::MAX, event_bytes_max: 600, ..CacheOptions::default() };
+    for compress in [None, Some(1)] {
+        let mut cache = TrxCache::new(options, None);
+        cache.set_compression(compress);
+        statement(&mut cache, 500);
+        let Sealed::Memory { bytes, .. } = cache.seal().expect("in memory") else { panic!("not spilled") };
+        assert_eq!(longest_event(&bytes).0 > 590, compress.is_none());
+        assert!(longest_event(&bytes).0 <= 600 && longest_event(&bytes).1 > 5);
+        for len in 530..700 {
+            let before = cache.size_bytes();
+            match long_row(&mut cache, len) {
+                Ok(()) => {
+                    cache.end_statement().expect("in memory");
+                    let Sealed::Memory { bytes, .. } = cache.seal().expect("in memory") else {
+                        panic!("not spilled")
+                    };
+                    assert!(longest_event(&bytes).0 + 4 <= 600, "{len}");
+                }
+                Err(CacheError::EventTooLarge { bytes_max: 600 }) => {
+                    assert!(len > 540 && cache.size_bytes() == before, "{len}");
+                    cache.reset();
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// Length of the longest event, without checksum, and how many there are.
+fn longest_event(mut bytes: &[u8]) -> (usize, usize) {
+    let mut found = (0, 0);
+    while !bytes.is_empty() {
+        let len = u32::from_le_bytes(bytes[9..13].try_into().expect("four bytes")) as usize;
+        found = (found.0.max(len), found.1 + 1);
+        bytes = &bytes[len..];
+    }
+    found
+}
+
+fn long_row(cache: &mut TrxCache, len: usize) -> Result<(), CacheError> {
+    cache.begin_statement(Stamp::default(), None);
+    cache.table_map(&table(18, b"t1"));
+    let image = vec![7; len];
+    let kind = RowsKind::Write;
+    cache.row(18, &RowImage { kind, flags: 0, present: &[0xff], present_after: &[], image: &image })
+}
+
+#[test]
+fn a_file_change_never_needs_more_than_it_says() {
+    let mut state = GtidState::default();
+    for domain in 0..10_000 {
+        state.update(Gtid { domain: DomainId(domain), server: ServerId(1 + domain % 7), seq_no: 5 });
+        if domain % 1000 > 3 {
+            continue;
+        }
+        for base in ["b", &"long".repeat(60)] {
+            let name = BinlogName::new(Path::new("/d"), base);
+            let bytes_max = Stream::file_change_bytes_max(&name, &state);
+            let mut out = StreamOut::default();
+            let options = StreamOptions { name, ..options(Checksum::Crc32) };
+            let mut stream = Stream::open_new(options, 999_999_999, state.clone(), 1, &mut out);
+            assert!(used(&out) <= bytes_max);
+            assert_eq!(stream.rotation_bytes_max(), bytes_max);
+            out.clear();
+            stream.rotate(&mut out, 2);
+            assert!(
+                used(&out) <= bytes_max && bytes_max < used(&out) + 1200,
+                "{} of {bytes_max}",
+                used(&out)
+            );
+        }
+    }
+    assert_eq!(state.len(), 10_000);
+}
+
+/// Payload of a log record that carries this piece of the stream.
+fn used(out: &StreamOut) -> u64 {
+    let mut head = Vec::new();
+    StreamOut::encode_chunks(&out.chunks, &mut head);
+    (head.len() + out.bytes.len()) as u64
 }
 
 #[test]

@@ -137,6 +137,10 @@ impl Participant for CatalogStore {
         self.id
     }
 
+    fn place(&self) -> String {
+        format!("the catalog file '{}'", self.dir.join(FILE).display())
+    }
+
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         for redo in redo {
             self.apply(seq, redo).expect("encoded by this crate");

@@ -206,7 +206,8 @@ impl Checkpointer {
             None => Default::default(),
         };
         let binlog_base = coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned();
-        let payload = Checkpoint { last_seq, next_xid, binlog_synced, binlog_base }.encode();
+        let durable = env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect();
+        let payload = Checkpoint { last_seq, next_xid, binlog_synced, binlog_base, durable }.encode();
         env.log.checkpoint(lsn, &payload).map_err(CheckpointError::Log)?;
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, lsn);

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | the log | once per flush group, and before a checkpoint |
 //! | spilled redo and events | at prepare, before the transaction is ordered |
-//! | binlog files | at rotation and at checkpoints, never on the commit path |
+//! | binlog files | at checkpoints, never on the commit path |
 //! | engines, catalog | at checkpoints |
 //!
 //! # On failure

@@ -99,7 +99,7 @@ impl Coordinator {
 }
 
 /// The first file that the rule lets stay.
-fn keep_from(files: &BinlogFiles, rule: PurgeRule) -> Result<u32, BinlogError> {
+fn keep_from(files: &mut BinlogFiles, rule: PurgeRule) -> Result<u32, BinlogError> {
     match rule {
         PurgeRule::Before(file) => Ok(file),
         PurgeRule::ClosedBefore(time) => files.first_closed_at(time),

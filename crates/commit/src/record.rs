@@ -15,15 +15,16 @@
 //! RELEASED (kind 3): u64 CommitSeq up to which groups may be published without having been seen by a replica
 //!
 //! CHECKPOINT, the payload in the log's control file
-//! 0   4  version 1
+//! 0   4  version 2; version 1 ends behind the base path
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
 //! 24  8  offset up to which it is synced
 //! 32  n  lenenc string: base path of the binlog
+//! ..  n  number of participants (lenenc), each: u8 participant | u64 LSN up to which it was durable
 //! ```
 
-use cohort_base::{BinlogPos, CommitSeq, ParticipantId, Reader, Truncated, Write, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Truncated, Write, Xid};
 use cohort_binlog::{Chunk, StreamOut};
 use cohort_log::RecordKind;
 
@@ -36,7 +37,7 @@ pub const BINLOG: RecordKind = RecordKind(2);
 /// Replicas are no longer waited for.
 pub const RELEASED: RecordKind = RecordKind(3);
 
-const CHECKPOINT_VERSION: u32 = 1;
+const CHECKPOINT_VERSION: u32 = 2;
 
 /// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
 pub const OVERHEAD_BYTES: u64 = 512;
@@ -122,6 +123,8 @@ pub struct Checkpoint {
     pub binlog_synced: BinlogPos,
     /// Empty with the binlog off.
     pub binlog_base: String,
+    /// Up to where each was durable then; none in a checkpoint of version 1.
+    pub durable: Vec<(ParticipantId, Lsn)>,
 }
 
 impl Checkpoint {
@@ -134,6 +137,11 @@ impl Checkpoint {
         out.put_u32(self.binlog_synced.file);
         out.put_u64(self.binlog_synced.offset);
         out.put_lenenc_bytes(self.binlog_base.as_bytes());
+        out.put_lenenc(self.durable.len() as u64);
+        for (participant, lsn) in &self.durable {
+            out.put_u8(participant.0);
+            out.put_u64(lsn.0);
+        }
         out
     }
 
@@ -143,15 +151,23 @@ impl Checkpoint {
             return Ok(Checkpoint { next_xid: Xid(1), ..Checkpoint::default() });
         }
         let mut r = Reader::new(payload);
-        if r.u32()? != CHECKPOINT_VERSION {
+        let version = r.u32()?;
+        if !(1..=CHECKPOINT_VERSION).contains(&version) {
             return Err(Truncated);
         }
-        Ok(Checkpoint {
+        let mut checkpoint = Checkpoint {
             last_seq: CommitSeq(r.u64()?),
             next_xid: Xid(r.u64()?),
             binlog_synced: BinlogPos { file: r.u32()?, offset: r.u64()? },
             binlog_base: String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?,
-        })
+            durable: Vec::new(),
+        };
+        if version > 1 {
+            for _ in 0..r.lenenc()? {
+                checkpoint.durable.push((ParticipantId(r.u8()?), Lsn(r.u64()?)));
+            }
+        }
+        Ok(checkpoint)
     }
 }
 
@@ -168,9 +184,13 @@ mod tests {
             next_xid: Xid(9),
             binlog_synced: BinlogPos { file: 3, offset: 4711 },
             binlog_base: "binlog".to_owned(),
+            durable: vec![(ParticipantId(0), Lsn(7)), (ParticipantId(1), Lsn(4096))],
         };
         let bytes = checkpoint.encode();
-        assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
+        assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint.clone()));
+        let mut old = bytes[..bytes.len() - 19].to_vec();
+        old[0] = 1;
+        assert_eq!(Checkpoint::decode(&old), Ok(Checkpoint { durable: Vec::new(), ..checkpoint }));
         for len in 1..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..len]).is_err());
         }

@@ -10,14 +10,18 @@
 //! | [`Row::Cut`] | nothing, or a torn record | nothing of it anywhere (I3) | crash before harden | the log cuts its tail; nobody was told OK |
 //! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; nobody was told OK, no plain read saw them |
 //! | [`Row::Unknown`] | redo of a participant | this server has none of that number | data directory of another build | refuse |
+//! | [`Row::EngineBehind`] | the checkpoint says up to where a participant was durable | it is durable up to an earlier place, or to none | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |
 //! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
 //! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions behind it | log files lost or replaced | refuse |
 //! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
+//! | [`Row::BinlogFileLost`] | the checkpoint says up to where the binlog is synced | a file up to there that the index names is missing, or the index does not name the last of them | removed by hand | refuse |
+//! | [`Row::IndexLost`] | the checkpoint says up to where the binlog is synced | there is no index | removed by hand | refuse |
 //! | [`Row::SpillLost`] | a reference to a spill file | no such file, or not the one | file removed by hand | refuse |
 //!
 //! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog
 //! files may have got bytes that the log holds for them). Bad checksums inside the log, the engines and the
-//! binlog files are found by their owners and refused there.
+//! binlog files are found by their owners and refused there. Nothing is freed behind a refusal: key spaces that the
+//! catalog does not name are dropped after recovery only.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,9 +49,12 @@ pub enum Row {
     Cut,
     CutUnreleased,
     Unknown,
+    EngineBehind,
     EngineAhead,
     BinlogAhead,
     BinlogOff,
+    BinlogFileLost,
+    IndexLost,
     SpillLost,
 }
 
@@ -121,6 +128,9 @@ pub struct Recovered {
     /// Transactions that were cut because no replica had them.
     pub cut: u64,
     pub binlog_bytes: u64,
+    /// Spill files that records of the log refer to, with the LSN of each record: they stay until the log is freed
+    /// beyond it (I7).
+    pub spilled: Vec<(Lsn, String)>,
     /// Bytes of log read.
     pub log_bytes: u64,
     /// Nanoseconds from opening the log to the end of its last record.
@@ -128,6 +138,13 @@ pub struct Recovered {
     /// The log's control file and where in it a copy of its contents starts that was torn or damaged: mended
     /// from the other copy.
     pub mended_copy: Option<(PathBuf, u64)>,
+}
+
+impl Recovered {
+    fn names_file(&mut self, spill: &SpillDir, lsn: Lsn, name: &str) {
+        spill.skip_to(name);
+        self.spilled.push((lsn, name.to_owned()));
+    }
 }
 
 /// All that recovery works on.
@@ -150,7 +167,6 @@ struct Pass<'a, 'scope> {
     found: Recovered,
     /// Where the log says that the binlog ends.
     binlog_end: Option<BinlogPos>,
-    spilled: Vec<String>,
 }
 
 /// Reads the log to its end and brings everybody to the same state.
@@ -163,6 +179,7 @@ pub fn recover(
 ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
     let (start, payload) = log.checkpoint();
     let checkpoint = Checkpoint::decode(payload).map_err(|_| unreadable(start))?;
+    check_durable(start, &checkpoint, scene.participants)?;
     let cut = match unreleased {
         Unreleased::Cut if log.opened() == Opened::AfterCrash => {
             cut_unreleased(log, scene, checkpoint.last_seq)?
@@ -172,7 +189,7 @@ pub fn recover(
     let synced = checkpoint.binlog_synced;
     let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
     let opened = match open_binlog {
-        Some(open) => Some(open(if same_name { synced } else { BinlogPos::default() })?),
+        Some(open) => Some(open(if same_name { synced } else { BinlogPos::default() }).map_err(lost_file)?),
         None => None,
     };
     let (files, opened) = opened.unzip();
@@ -192,7 +209,6 @@ pub fn recover(
             opened,
             found,
             binlog_end: (same_name && synced.file > 0).then_some(synced),
-            spilled: Vec::new(),
         };
         pass.run(log, start, same_name, end_on_disk)
     })
@@ -227,6 +243,40 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
     Ok(held.len() as u64)
 }
 
+/// Row `EngineBehind`: whatever the log has let go of must be durable where it was.
+fn check_durable(
+    start: Lsn,
+    checkpoint: &Checkpoint,
+    participants: &[Arc<dyn Participant>],
+) -> Result<(), RecoveryError> {
+    for participant in participants {
+        let known = checkpoint.durable.iter().find(|(id, _)| *id == participant.id());
+        let expected = match known {
+            Some((_, lsn)) => *lsn,
+            // A checkpoint of version 1 tells only that there was one.
+            None if checkpoint.durable.is_empty() => start.min(Lsn(1)),
+            // An engine that the server has learned since.
+            None => Lsn(0),
+        };
+        let durable = participant.durable_lsn();
+        if durable < expected {
+            let place = participant.place();
+            let what = format!("{place} is durable up to LSN {durable}, but was up to LSN {expected} before");
+            return Err(refused(Row::EngineBehind, what));
+        }
+    }
+    Ok(())
+}
+
+/// Rows `BinlogFileLost` and `IndexLost`.
+fn lost_file(error: BinlogError) -> RecoveryError {
+    match &error {
+        BinlogError::FileMissing { .. } => refused(Row::BinlogFileLost, error.to_string()),
+        BinlogError::IndexMissing { .. } => refused(Row::IndexLost, error.to_string()),
+        _ => error.into(),
+    }
+}
+
 fn unreadable(lsn: Lsn) -> RecoveryError {
     refused(Row::Unknown, format!("the log record at LSN {lsn} does not decode"))
 }
@@ -234,6 +284,16 @@ fn unreadable(lsn: Lsn) -> RecoveryError {
 fn refused(row: Row, what: String) -> RecoveryError {
     let cure = match row {
         Row::Unknown => "start the version of the server that wrote this data directory",
+        Row::EngineBehind => {
+            "files were removed, cut or replaced: put them back, or restore the data directory from a backup or a replica"
+        }
+        Row::BinlogFileLost => {
+            "put the file back, or, if its events are not needed any more, remove its line and those of all older files \
+             from the index"
+        }
+        Row::IndexLost => {
+            "put the file back, or write one with a line './NAME' for each binary log file, oldest first"
+        }
         Row::EngineAhead | Row::BinlogAhead => {
             "log files were removed or replaced: put them back, or restore the data directory from a backup"
         }
@@ -300,7 +360,7 @@ impl Pass<'_, '_> {
             let participant = self.scene.participants.iter().find(|p| p.id() == *id);
             let participant = participant.ok_or_else(|| self.unknown(*id, lsn))?;
             if let RedoRef::Spilled(file) = redo {
-                self.spilled.push(file.name.clone());
+                self.names_file(lsn, &file.name);
             }
             match lsn < participant.durable_lsn() {
                 true => self.found.skipped += 1, // Row::Skip
@@ -315,6 +375,11 @@ impl Pass<'_, '_> {
         self.found.next_xid = self.found.next_xid.max(Xid(commit.xid.0 + 1));
         self.found.commits += 1;
         Ok(())
+    }
+
+    /// The record refers to a spill file, which may have been removed.
+    fn names_file(&mut self, lsn: Lsn, name: &str) {
+        self.found.names_file(self.scene.spill, lsn, name);
     }
 
     fn unknown(&self, id: ParticipantId, lsn: Lsn) -> RecoveryError {
@@ -345,7 +410,7 @@ impl Pass<'_, '_> {
                 return Err(refused(Row::BinlogOff, what));
             };
             if let Content::Spilled(spilled) = &chunk.content {
-                self.spilled.push(spilled.name.clone());
+                self.found.names_file(self.scene.spill, lsn, &spilled.name);
                 let is_lost = !self.scene.spill.exists(&spilled.name);
                 files.apply(chunk, &mut bytes, self.scene.spill).map_err(|e| match is_lost {
                     true => refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)),
@@ -398,7 +463,8 @@ impl Pass<'_, '_> {
             self.found.next_binlog_file = files.next_number();
         }
         let dir = self.scene.spill_dir.to_path_buf();
-        self.scene.spill.retain(&self.spilled).map_err(|e| RecoveryError::Io(dir, e))?;
+        let named = self.found.spilled.iter().map(|(_, name)| name.as_str()).collect();
+        self.scene.spill.retain(&named).map_err(|e| RecoveryError::Io(dir, e))?;
         Ok((self.found, self.files))
     }
 }

@@ -172,6 +172,7 @@ settings! {
     BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event; setting it begins a new file.");
     BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
     BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit; for sessions that start later. MariaDB's default is 32K.").unit("bytes");
+    BinlogRowEventMaxSize = Setting::global("binlog_row_event_max_size", blocks(8192, 256, U32 - 255, 256)).read_only().doc("A row event is ended before its rows grow beyond this; one row larger than it makes an event of its own.").unit("bytes");
     BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").doc("Cache for statements on non-transactional tables.").unit("bytes");
     BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").doc("Read buffer for binary log files.").unit("bytes");
     MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");

@@ -52,6 +52,10 @@ impl Participant for Mirror {
         self.first.id()
     }
 
+    fn place(&self) -> String {
+        self.first.place()
+    }
+
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         let halves: Vec<(Redo, Redo)> =
             redo.iter().map(|redo| split(redo).expect("prepared by a mirror")).collect();

@@ -226,6 +226,10 @@ impl Participant for ReferenceEngine {
         self.shared.id
     }
 
+    fn place(&self) -> String {
+        format!("the storage engine in '{}'", self.shared.dir.display())
+    }
+
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         let mut store = self.shared.store.write();
         let oldest = self.shared.oldest_live(store.applied);

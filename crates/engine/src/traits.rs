@@ -161,6 +161,11 @@ pub trait Participant: Send + Sync {
     /// As it stands in commit records.
     fn id(&self) -> ParticipantId;
 
+    /// What it is and where its files lie, for the person who reads why the server does not start.
+    fn place(&self) -> String {
+        format!("participant {}", self.id())
+    }
+
     /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the
     /// last one's position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on
     /// aborts the process.

@@ -191,6 +191,10 @@ impl Participant for RocksEngine {
         self.id
     }
 
+    fn place(&self) -> String {
+        format!("the storage engine in '{}'", self.db.path().display())
+    }
+
     fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
         let applied = redo::join(redo).and_then(|batch| self.write(batch));
         if let Err(error) = applied {

@@ -147,6 +147,7 @@ impl Database {
         let options = CacheOptions {
             memory_bytes_max: self.globals.uint(VarId::BinlogCacheSize) as usize,
             bytes_max: self.globals.uint(VarId::MaxBinlogCacheSize),
+            row_event_bytes_max: self.globals.uint(VarId::BinlogRowEventMaxSize) as usize,
             ..self.binlog_cache.options
         };
         TrxCache::new(options, self.binlog_cache.spill.clone())

@@ -5,7 +5,8 @@ mod world;
 use std::path::Path;
 
 use cohort_binlog::event::{Event, QueryEvent, RowsEvent, RowsKind, gtid_flags2};
-use cohort_binlog::{EventHeader, EventType};
+use cohort_binlog::{CacheOptions, EventHeader, EventType};
+use cohort_exec::BinlogCache;
 use cohort_types::{Date, DateTime, Decimal, Time, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server};
@@ -592,4 +593,32 @@ fn safe_updates_want_a_key_or_a_limit() {
     ] {
         client.ok(done);
     }
+}
+
+#[test]
+fn a_row_that_no_event_holds_is_refused_and_nothing_of_the_statement_stays() {
+    let disk = world::disk();
+    let options = CacheOptions { event_bytes_max: 2000, ..CacheOptions::default() };
+    let mut server = Server::open_with(&disk, BinlogCache { options, spill: None }).expect("opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(3000), u VARCHAR(3000))");
+    client.ok("INSERT INTO t VALUES (1, REPEAT('a', 900), ''), (2, REPEAT('b', 900), ''), (3, REPEAT('c', 900), '')");
+    assert_eq!(row_events(&server, &disk).len(), 2, "rows are spread over events");
+    for statement in [
+        "INSERT INTO t VALUES (4, '', ''), (5, REPEAT('x', 1990), '')",
+        // Before and after image together.
+        "UPDATE t SET u = REPEAT('y', 200)",
+        "REPLACE INTO t VALUES (1, REPEAT('z', 1500), REPEAT('z', 1500))",
+    ] {
+        let answer = client.run(statement);
+        assert!(
+            answer.starts_with("ERROR 1534 (HY000): Writing one row to the row-based binary log failed"),
+            "{answer}"
+        );
+    }
+    assert!(client.run("SELECT COUNT(*), SUM(LENGTH(u)) FROM t").contains("3 | 0"));
+    assert_eq!(row_events(&server, &disk).len(), 2);
+    client.ok("UPDATE t SET u = 'y', s = ''");
+    drop((client, server));
+    Server::open(&disk).expect("the log is sound");
 }

@@ -33,7 +33,7 @@ mod space;
 mod tail;
 
 pub use error::{FullCause, LogError};
-pub use log::{Claim, Log, Room, Span};
+pub use log::{Log, Room, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
 pub use reader::LogReader;
 pub use record::{Record, RecordKind};

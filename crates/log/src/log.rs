@@ -2,8 +2,7 @@
 //!
 //! # Concepts
 //! - A *room* ([`Log::reserve`]) promises that a record fits; whatever can fail has failed by then.
-//! - A record gets its place under the tail lock and is copied into memory there; large payloads are copied
-//!   in pieces, so that nobody waits long for the lock.
+//! - A record gets its place under the tail lock and is copied into memory there; its checksum is made before.
 //! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros,
 //!   and syncs once. The file's metadata do not change, so the sync costs one disk flush.
 //!
@@ -24,19 +23,16 @@ use std::thread::JoinHandle;
 
 use cohort_base::Lsn;
 use cohort_vfs::World;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::control::{self, Control};
 use crate::options::Preallocation;
-use crate::record::{HEADER_BYTES, Header, padding, payload_crc, record_bytes};
+use crate::record::{Header, payload_crc, record_bytes};
 use crate::scan::Generations;
 use crate::segments::Segments;
 use crate::space::{self, Space};
 use crate::tail::{Batch, Tail};
 use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
-
-/// A claim is filled in pieces of this size, each under the tail lock.
-const COPY_BYTES: usize = 256 << 10;
 
 /// The bytes a record occupies in the log, header and padding included: `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +55,6 @@ pub(crate) struct Shared {
     /// Copy of the tail's end; written under the tail lock.
     appended: AtomicU64,
     tail: Mutex<Tail>,
-    /// A claim was filled.
-    filled: Condvar,
     flusher: Mutex<Flusher>,
     control: Mutex<Control>,
     poison: OnceLock<Arc<str>>,
@@ -101,9 +95,6 @@ impl Shared {
     /// Stops the log. The first cause stays.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) -> LogError {
         let cause = self.poison.get_or_init(|| cause.to_string().into()).clone();
-        // Taken once, so that a flusher between its check and its sleep does not miss the news.
-        drop(self.tail.lock());
-        self.filled.notify_all();
         LogError::Poisoned { cause }
     }
 
@@ -125,6 +116,11 @@ pub struct Room {
 }
 
 impl Room {
+    /// Whether a record with this many payload bytes fits.
+    pub fn fits(&self, payload_bytes: u64) -> bool {
+        record_bytes(payload_bytes) <= self.bytes
+    }
+
     /// Gives back what the record does not use, and uses the rest.
     fn spend(mut self, payload_bytes: u64) {
         let used = record_bytes(payload_bytes);
@@ -136,31 +132,6 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         self.shared.space.give_back(self.bytes);
-    }
-}
-
-/// A place in the log, given but not filled yet. Dropping it stops the log: its place can neither be filled
-/// nor left out.
-pub struct Claim {
-    shared: Arc<Shared>,
-    kind: RecordKind,
-    payload_bytes: u64,
-    span: Span,
-    filled: bool,
-}
-
-impl Claim {
-    /// Where the record stands.
-    pub fn span(&self) -> Span {
-        self.span
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if !self.filled {
-            self.shared.poison(&"a place in the log was claimed and never filled");
-        }
     }
 }
 
@@ -182,7 +153,6 @@ impl Log {
             hardened: AtomicU64::new(end),
             appended: AtomicU64::new(end),
             tail: Mutex::new(Tail::new(end, block)),
-            filled: Condvar::new(),
             flusher: Mutex::default(),
             control: Mutex::new(control),
             poison: OnceLock::new(),
@@ -217,77 +187,21 @@ impl Log {
     /// # Panics
     /// When the parts are longer than the room.
     pub fn append(&self, room: Room, kind: RecordKind, parts: &[&[u8]]) -> Span {
-        let record = Prepared::new(self.shared.salt(), room, kind, parts);
-        self.append_prepared(&mut self.shared.tail.lock(), record)
-    }
-
-    /// [`Log::append`] for several records in a row, under one lock acquisition.
-    pub fn append_all<'a>(
-        &self,
-        records: impl IntoIterator<Item = (Room, RecordKind, &'a [&'a [u8]])>,
-    ) -> Vec<Span> {
-        let salt = self.shared.salt();
-        let prepared: Vec<_> =
-            records.into_iter().map(|(room, kind, parts)| Prepared::new(salt, room, kind, parts)).collect();
-        let mut tail = self.shared.tail.lock();
-        prepared.into_iter().map(|record| self.append_prepared(&mut tail, record)).collect()
-    }
-
-    fn append_prepared(&self, tail: &mut Tail, record: Prepared<'_>) -> Span {
         let shared = &*self.shared;
-        record.room.spend(record.payload_bytes);
+        let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
+        let payload_crc = payload_crc(shared.salt(), parts);
+        room.spend(payload_bytes);
+        let mut tail = shared.tail.lock();
         let start = tail.end();
-        let header = shared.header(start, record.kind, record.payload_bytes, record.payload_crc);
-        tail.append(&header, shared.salt(), record.parts);
+        let header = shared.header(start, kind, payload_bytes, payload_crc);
+        tail.append(&header, shared.salt(), parts);
         shared.appended.store(tail.end(), Ordering::Release);
         Span { start: Lsn(start), end: Lsn(tail.end()) }
     }
 
-    /// Gives the next place in the log to a record of exactly this payload size, to be filled by
-    /// [`Log::fill`]: the order is decided here, in nanoseconds; checksums and copying happen outside the
-    /// caller's lock.
-    pub fn claim(&self, room: Room, kind: RecordKind, payload_bytes: u64) -> Claim {
-        let shared = self.shared.clone();
-        room.spend(payload_bytes);
-        let span = {
-            let mut tail = shared.tail.lock();
-            let start = Lsn(tail.claim(payload_bytes));
-            shared.appended.store(tail.end(), Ordering::Release);
-            Span { start, end: Lsn(tail.end()) }
-        };
-        Claim { shared, kind, payload_bytes, span, filled: false }
-    }
-
-    /// Fills a claim with its payload: the parts in a row.
-    ///
-    /// # Panics
-    /// When the parts are not as long as was claimed.
-    pub fn fill(&self, mut claim: Claim, parts: &[&[u8]]) -> Span {
-        let shared = &*self.shared;
-        let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();
-        assert_eq!(bytes, claim.payload_bytes, "a claim is filled exactly");
-        let crc = payload_crc(shared.salt(), parts);
-        let start = claim.span.start.0;
-        let mut at = start + HEADER_BYTES;
-        for piece in parts.iter().flat_map(|part| part.chunks(COPY_BYTES)) {
-            shared.tail.lock().copy_in(at, piece);
-            at += piece.len() as u64;
-        }
-        debug_assert_eq!(at + padding(bytes).len() as u64, claim.span.end.0);
-        let header = shared.header(start, claim.kind, bytes, crc).encode(shared.salt());
-        let mut tail = shared.tail.lock();
-        tail.copy_in(start, &header);
-        tail.filled(start);
-        drop(tail);
-        shared.filled.notify_all();
-        claim.filled = true;
-        claim.span
-    }
-
-    /// Hardens what was appended (and filled) before the call: one write, one sync. Answers up to where the
-    /// log is hardened now. One thread flushes at a time; who comes meanwhile waits, and finds his records
-    /// hardened or flushes them. A claim not filled yet ends the flush: what follows it is left for the next
-    /// one.
+    /// Hardens what was appended before the call: one write, one sync. Returns up to where the log is hardened now.
+    /// One thread flushes at a time; a caller that comes meanwhile waits, and finds its records hardened or flushes
+    /// them.
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {
@@ -302,22 +216,15 @@ impl Log {
         Ok(self.hardened())
     }
 
-    /// What there is to flush; nothing if all that is wanted is hardened. Waits while the very first record
-    /// is not filled.
+    /// What there is to flush; nothing if all that is wanted is hardened.
     fn take_batch(&self, flusher: &mut Flusher, wanted: u64) -> Result<Option<Batch>, LogError> {
         let shared = &*self.shared;
         if shared.hardened.load(Ordering::Acquire) >= wanted {
             return shared.check_poison().map(|()| None);
         }
         let mut tail = shared.tail.lock();
-        loop {
-            shared.check_poison()?;
-            match tail.take(std::mem::take(&mut flusher.spare), shared.salt()) {
-                Ok(batch) => return Ok(Some(batch)),
-                Err(spare) => flusher.spare = spare,
-            }
-            shared.filled.wait(&mut tail);
-        }
+        shared.check_poison()?;
+        Ok(Some(tail.take(std::mem::take(&mut flusher.spare), shared.salt())))
     }
 
     /// Up to here the log survives a crash.
@@ -427,22 +334,6 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop_worker();
-    }
-}
-
-/// A record on its way in: all that needs no lock has been done.
-struct Prepared<'a> {
-    room: Room,
-    kind: RecordKind,
-    parts: &'a [&'a [u8]],
-    payload_bytes: u64,
-    payload_crc: u32,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(salt: u32, room: Room, kind: RecordKind, parts: &'a [&'a [u8]]) -> Prepared<'a> {
-        let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
-        Prepared { room, kind, parts, payload_bytes, payload_crc: payload_crc(salt, parts) }
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! Segments are made ready one after the other under the `making` lock: a released one is renamed, or a new
 //! one is filled with zeros. A background thread does so ahead of need; without it (`Preallocation::Inline`)
-//! the thread that needs room does.
+//! the thread that needs room does. A caller that waits tells the thread how far it needs the log: one record
+//! may be larger than all that is kept ready.
 //!
 //! On failure: "no space" is an answer (`Full`), tried again at the next `reserve`; anything else poisons the
 //! log.
@@ -47,6 +48,8 @@ pub(crate) struct Space {
 struct WorkerState {
     kicked: bool,
     stop: bool,
+    /// The furthest end that a caller has waited for.
+    waited_for: u64,
     /// Counts the attempts that found no space.
     full_count: u64,
 }
@@ -74,6 +77,12 @@ impl Space {
 
     fn is_ready(&self, end: u64) -> bool {
         end <= self.ready_end.load(Ordering::Acquire)
+    }
+
+    /// Whether the background thread has a segment to make.
+    fn has_work(&self, wanted_end: u64) -> bool {
+        let worker = self.worker.lock();
+        !worker.stop && !self.is_ready(wanted_end.max(worker.waited_for))
     }
 
     /// Ends the background thread, and whoever waits for it.
@@ -134,6 +143,7 @@ impl Shared {
         }
         let mut worker = space.worker.lock();
         let full_count = worker.full_count;
+        worker.waited_for = worker.waited_for.max(end);
         worker.kicked = true;
         space.work.notify_one();
         while !space.is_ready(end) {
@@ -196,7 +206,7 @@ pub(crate) fn preallocate(shared: &Arc<Shared>) {
     let space = &shared.space;
     loop {
         space.told.store(false, Ordering::Release);
-        while !space.is_ready(shared.wanted_end()) && !space.worker.lock().stop {
+        while space.has_work(shared.wanted_end()) {
             let made = shared.make_segment();
             let mut worker = space.worker.lock();
             if made.is_err() {

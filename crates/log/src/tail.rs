@@ -1,13 +1,10 @@
 //! The end of the log in memory: what was appended and is not hardened yet.
 //!
-//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer up to
-//! the first claim that is not filled, pads it to whole blocks, and leaves a second buffer with what remains:
-//! the last, partly filled block (so that the next flush rewrites it with the same prefix) and whatever
-//! follows.
+//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer, pads it
+//! to whole blocks, and leaves a second buffer with the last, partly filled block, so that the next flush rewrites
+//! it with the same prefix.
 
-use std::collections::BTreeSet;
-
-use crate::record::{HEADER_BYTES, Header, padding, record_bytes};
+use crate::record::{HEADER_BYTES, Header, padding};
 use crate::segment::BLOCK_BYTES;
 
 /// A buffer larger than this is not kept for the next flush.
@@ -20,8 +17,6 @@ pub(crate) struct Tail {
     buf: Vec<u8>,
     /// Up to here a flush has taken the bytes.
     taken: u64,
-    /// Starts of claims that are not filled.
-    unfilled: BTreeSet<u64>,
     pub records: u64,
     pub record_bytes: u64,
 }
@@ -39,7 +34,7 @@ impl Tail {
     pub fn new(end: u64, block: Vec<u8>) -> Tail {
         let base = end - block.len() as u64;
         assert_eq!(base % BLOCK_BYTES, 0, "the tail starts at a block border");
-        Tail { base, buf: block, taken: end, unfilled: BTreeSet::new(), records: 0, record_bytes: 0 }
+        Tail { base, buf: block, taken: end, records: 0, record_bytes: 0 }
     }
 
     pub fn end(&self) -> u64 {
@@ -55,49 +50,26 @@ impl Tail {
         self.count(header.record_bytes());
     }
 
-    /// Makes place for a record that comes later. Answers its start.
-    pub fn claim(&mut self, payload_bytes: u64) -> u64 {
-        let start = self.end();
-        let bytes = record_bytes(payload_bytes);
-        self.buf.resize(self.buf.len() + bytes as usize, 0);
-        self.unfilled.insert(start);
-        self.count(bytes);
-        start
-    }
-
-    /// Copies bytes into the claim that covers them.
-    pub fn copy_in(&mut self, lsn: u64, bytes: &[u8]) {
-        let start = (lsn - self.base) as usize;
-        self.buf[start..start + bytes.len()].copy_from_slice(bytes);
-    }
-
-    /// The claim is complete.
-    pub fn filled(&mut self, start: u64) {
-        self.unfilled.remove(&start);
-    }
-
     fn count(&mut self, bytes: u64) {
         self.records += 1;
         self.record_bytes += bytes;
     }
 
-    /// Takes all that is complete, nothing if there is none. `spare` becomes the buffer of what remains.
-    pub fn take(&mut self, mut spare: Vec<u8>, salt: u32) -> Result<Batch, Vec<u8>> {
-        let end = self.unfilled.first().copied().unwrap_or(self.end());
-        if end == self.taken {
-            return Err(spare);
-        }
+    /// Takes all that was appended since the last call, which must be something. `spare` becomes the buffer of what
+    /// remains.
+    pub fn take(&mut self, mut spare: Vec<u8>, salt: u32) -> Batch {
+        let end = self.end();
+        assert!(end > self.taken, "a flush that finds nothing new takes nothing");
         self.mark_first(salt);
         let kept_from = end - end % BLOCK_BYTES;
         spare.clear();
         spare.extend_from_slice(&self.buf[(kept_from - self.base) as usize..]);
         let mut bytes = std::mem::replace(&mut self.buf, spare);
-        bytes.truncate((end - self.base) as usize);
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES as usize), 0);
         let batch = Batch { base: self.base, bytes, end };
         self.base = kept_from;
         self.taken = end;
-        Ok(batch)
+        batch
     }
 
     /// Lets the first record of the flush say that all before it is hardened: one flush runs at a time, so it

@@ -4,7 +4,6 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cohort_base::Lsn;
 use cohort_log::{FullCause, Log, LogError, LogOptions, Opened, Preallocation, RecordKind, Recovery};
@@ -47,41 +46,6 @@ fn a_flush_is_one_write_and_one_sync_and_only_when_there_is_something() {
     log.flush().expect("flushes");
     log.flush().expect("nothing to do");
     assert_eq!((log.stats().flushes, log.stats().syncs, log.stats().written_bytes), (1, 1, 4096));
-}
-
-#[test]
-fn claims_keep_their_order_and_end_a_flush_until_filled() {
-    let (_, fs) = mem();
-    let (log, _) = open(&fs).expect("opens");
-    append(&log, b"first").expect("fits");
-    let claim = log.claim(log.reserve(100).expect("fits"), RecordKind(2), 6);
-    let later = append(&log, b"later").expect("fits");
-    assert_eq!(log.flush().expect("flushes"), claim.span().start, "cut at the claim");
-    assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), [b"first"]);
-    let span = log.fill(claim, &[b"sec", b"", b"ond"]);
-    assert_eq!(span.end, later.start);
-    log.flush().expect("flushes");
-    assert_eq!(read_hardened(&log, Lsn(0)).expect("reads"), [&b"first"[..], b"second", b"later"]);
-}
-
-#[test]
-fn a_flush_waits_for_the_claim_it_starts_with() {
-    let (_, fs) = mem();
-    let (log, _) = open(&fs).expect("opens");
-    let claim = log.claim(log.reserve(3).expect("fits"), RecordKind(2), 3);
-    std::thread::scope(|scope| {
-        let flusher = scope.spawn(|| log.flush());
-        std::thread::sleep(Duration::from_millis(20));
-        let span = log.fill(claim, &[b"abc"]);
-        assert_eq!(flusher.join().expect("no panic").expect("flushes"), span.end);
-    });
-    let claim = log.claim(log.reserve(3).expect("fits"), RecordKind(2), 3);
-    std::thread::scope(|scope| {
-        let flusher = scope.spawn(|| log.flush());
-        std::thread::sleep(Duration::from_millis(20));
-        drop(claim);
-        assert!(matches!(flusher.join().expect("no panic"), Err(LogError::Poisoned { .. })));
-    });
 }
 
 #[test]
@@ -210,12 +174,51 @@ fn appender(log: &Log, thread: u64) {
     for n in 0..300u64 {
         let bytes = payload(thread << 32 | n, (n * 37 % 5000) as usize);
         let room = log.reserve(bytes.len() as u64).expect("fits");
-        let span = match n % 2 {
-            0 => log.append(room, RecordKind(1), &[&bytes]),
-            _ => log.fill(log.claim(room, RecordKind(1), bytes.len() as u64), &[&bytes]),
-        };
+        let span = log.append(room, RecordKind(1), &[&bytes]);
         while log.hardened() < span.end {
             log.flush().expect("flushes");
         }
     }
+}
+
+/// Records of every size around the borders of blocks and segments, alone and beside others, with segments that
+/// hold two blocks, one block, and with none made ready ahead.
+#[test]
+fn a_record_may_be_larger_than_the_segments_that_are_ready() {
+    const RECORD_BYTES_MAX: u64 = 48 << 10;
+    for segment_bytes in [8 << 10, 12 << 10] {
+        for segments_ahead in [0, 1, 2] {
+            for preallocation in [Preallocation::Thread, Preallocation::Inline] {
+                let (_, fs) = mem();
+                let options = LogOptions {
+                    segment_bytes,
+                    segments_ahead,
+                    record_bytes_max: RECORD_BYTES_MAX,
+                    bytes_max: 256 << 10,
+                    preallocation,
+                    ..options()
+                };
+                fill_in_every_size(&World::sim(fs, 1), options);
+            }
+        }
+    }
+}
+
+fn fill_in_every_size(world: &World, options: LogOptions) {
+    let log =
+        Recovery::open(world, Path::new(DIR), options.clone()).expect("opens").finish().expect("starts");
+    let capacity = options.segment_bytes - 4096;
+    let borders = (0..=options.record_bytes_max).step_by(capacity as usize / 2);
+    let sizes =
+        borders.flat_map(|border| [border.saturating_sub(40), border.saturating_sub(32), border, border + 8]);
+    for (n, size) in sizes.filter(|&size| size <= options.record_bytes_max).enumerate() {
+        let bytes = payload(n as u64, size as usize);
+        let other = log.reserve(100).expect("fits");
+        let span = append(&log, &bytes).unwrap_or_else(|e| panic!("{size} bytes: {e}"));
+        drop(other);
+        log.flush().expect("flushes");
+        assert_eq!(read_hardened(&log, span.start).expect("reads"), [bytes]);
+        log.checkpoint(span.end, &[]).expect("frees");
+    }
+    log.close().expect("closes");
 }

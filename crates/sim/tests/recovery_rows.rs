@@ -174,3 +174,77 @@ fn a_lost_spill_file_is_refused() {
     }
     assert_eq!(refusal(&left, Setup::default()), Row::SpillLost);
 }
+
+/// What a server left that ran the script twice, each time up to a clean stop; and the left engine's file after the
+/// first.
+fn stopped() -> (MemFs, Vec<u8>) {
+    let memory = MemFs::new();
+    let mut bank = Bank::default();
+    let mut first = Vec::new();
+    for transfers in [5, 10] {
+        let world = World::open(&disk(&memory)).expect("opens");
+        bank.run(&world, Script { transfers, ..SCRIPT });
+        world.coordinator.close().expect("stops");
+        if first.is_empty() {
+            first = read(&memory, ENGINE_FILE);
+        }
+    }
+    (memory, first)
+}
+
+const ENGINE_FILE: &str = "/data/left/reference.checkpoint";
+
+#[test]
+fn an_engine_that_has_lost_what_the_log_let_go_of_is_refused() {
+    let (memory, first) = stopped();
+    World::open(&disk(&memory.kill_clone())).expect("whole");
+    for left in [None, Some(first)] {
+        let memory = memory.kill_clone();
+        let before = read(&memory, "/data/right/reference.checkpoint");
+        disk(&memory).remove(Path::new(ENGINE_FILE)).expect("removes");
+        if let Some(bytes) = left {
+            let file = disk(&memory).open(Path::new(ENGINE_FILE), OpenMode::CreateNew).expect("creates");
+            file.write_at(&bytes, 0).expect("writes");
+        }
+        assert_eq!(refusal(&memory, Setup::default()), Row::EngineBehind);
+        assert!(read(&memory, "/data/right/reference.checkpoint") == before, "nothing was changed");
+    }
+}
+
+#[test]
+fn a_lost_binlog_file_or_index_is_refused() {
+    let (memory, _) = stopped();
+    let files: Vec<PathBuf> = files_below(&memory, "/data")
+        .into_iter()
+        .filter(|path| path.to_str().is_some_and(|path| path.starts_with("/data/binlog.0")))
+        .collect();
+    assert!(files.len() > 2);
+    for lost in &files {
+        let memory = memory.kill_clone();
+        disk(&memory).remove(lost).expect("removes");
+        assert_eq!(refusal(&memory, Setup::default()), Row::BinlogFileLost, "{}", lost.display());
+    }
+    disk(&memory).remove(Path::new("/data/binlog.index")).expect("removes");
+    assert_eq!(refusal(&memory, Setup::default()), Row::IndexLost);
+}
+
+/// The copy of a spilled transaction is synced and its file removed; the log still names it when the server is
+/// killed, and when it is killed again.
+#[test]
+fn a_name_in_the_log_is_not_given_to_another_spill_file() {
+    let mut memory = MemFs::new();
+    let mut bank = Bank::default();
+    for transfers in [12, 24, 36] {
+        let world = World::open(&disk(&memory)).expect("recovers");
+        check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+        bank.run(&world, Script { transfers, ..SCRIPT });
+        let files = world.coordinator.binlog_files().expect("the binlog is on");
+        if transfers == 12 {
+            assert!(!files_below(&memory, "/data/spill").is_empty(), "the large transfer spilled");
+            files.sync().expect("syncs");
+            assert!(files_below(&memory, "/data/spill").is_empty(), "its copy is synced");
+        }
+        memory = memory.kill_clone();
+    }
+    World::open(&disk(&memory)).expect("recovers");
+}

@@ -156,6 +156,10 @@ errors! {
     TableaccessDenied = 1142, "42000";
     ColumnaccessDenied = 1143, "42000";
     BinlogRowLogging = 1598, "HY000";
+    BinlogRowLoggingFailed = 1534, "HY000";
+    BinlogCantDeleteGtidDomain = 1076, "HY000";
+    BinlogClosed = 1186, "HY000";
+    CantGenerateLogName = 1098, "HY000";
     TransactionTooLarge = 1197, "HY000";
     LockOrActiveTransaction = 1192, "HY000";
     UnsupportedPs = 1295, "HY000";

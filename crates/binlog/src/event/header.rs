@@ -129,7 +129,8 @@ pub fn begin_event(
 /// Completes the event that starts at `start` and is to end up at `file_offset`: length, end position,
 /// checksum. Answers the offset behind it.
 pub fn finish_event(out: &mut Vec<u8>, start: usize, file_offset: u64, checksum: Checksum) -> u64 {
-    let len = (out.len() - start + checksum.len()) as u32;
+    let len = out.len() - start + checksum.len();
+    let len = u32::try_from(len).expect("the transaction cache bounds every event (I6)");
     let end = file_offset + u64::from(len);
     out[start + 9..start + 13].copy_from_slice(&len.to_le_bytes());
     out[start + 13..start + 17].copy_from_slice(&(end as u32).to_le_bytes());

@@ -163,6 +163,10 @@ fn cache_error(error: CacheError) -> SqlError {
             "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
              increase this mysqld variable and try again",
         ),
+        CacheError::EventTooLarge { .. } => SqlError::new(
+            ErrorCode::BinlogRowLoggingFailed,
+            "Writing one row to the row-based binary log failed",
+        ),
         CacheError::Spill(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
             ErrorCode::DiskFull,
             format!("Disk full ({e}); waiting for someone to free some space"),

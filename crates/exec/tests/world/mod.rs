@@ -27,7 +27,7 @@ use cohort_catalog::{CATALOG, CatalogStore};
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
-use cohort_exec::{ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session};
+use cohort_exec::{BinlogCache, ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
@@ -52,6 +52,11 @@ pub fn disk() -> SharedFs {
 impl Server {
     /// Recovers what is on the disk.
     pub fn open(disk: &SharedFs) -> Result<Server, String> {
+        Server::open_with(disk, BinlogCache::default())
+    }
+
+    /// The same with limits of sessions' binlog caches.
+    pub fn open_with(disk: &SharedFs, binlog_cache: BinlogCache) -> Result<Server, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let datadir = PathBuf::from(DATADIR);
         disk.create_dir_all(&datadir).map_err(|e| text(&e))?;
@@ -78,7 +83,7 @@ impl Server {
             rng,
             globals,
             status: Arc::new(Status::default()),
-            binlog_cache: Default::default(),
+            binlog_cache,
             virtual_tables: cohort_exec::information_schema(),
         });
         cohort_exec::drop_orphans(&db).map_err(|e| text(&e))?;
