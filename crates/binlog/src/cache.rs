@@ -13,8 +13,8 @@
 //!   ends the run of row events (STMT_END) and starts another with all maps written again.
 //! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never
 //!   does.
-//! - Every event fits into `event_bytes_max`, which readers of the log rely on. A row event holds whole rows, so
-//!   a row whose images are larger cannot be logged, and is refused before anything is written for it.
+//! - Every event fits into `event_bytes_max`, which readers of the log rely on. A row event holds whole rows,
+//!   so a row whose images are larger cannot be logged, and is refused before anything is written for it.
 //!
 //! # States
 //!

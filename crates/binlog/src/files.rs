@@ -6,10 +6,10 @@
 //!   before. So whatever a crash takes from files that were not synced is put back from the log's chunks.
 //! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is
 //!   idempotent: bytes that are there and equal stay, others are rewritten, missing ones are appended.
-//! - A chunk at offset 0 is a file change: the file before is completed and its in-use mark cleared, then the new
-//!   one is made. With small files a backlog holds many of them, so nothing is synced here.
-//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`], which also enters new files into the index; one
-//!   write call then serves many commit groups.
+//! - A chunk at offset 0 is a file change: the file before is completed and its in-use mark cleared, then the
+//!   new one is made. With small files a backlog holds many of them, so nothing is synced here.
+//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`], which also enters new files into the index;
+//!   one write call then serves many commit groups.
 //! - A sync covers all files written since the last one. Until then the log holds their bytes (I7).
 //!
 //! # States
@@ -19,16 +19,18 @@
 //!
 //! # Invariants
 //!
-//! - The index names a file before the log lets go of its bytes, and stops naming it before it is removed. A file
-//!   that the index does not name is an orphan: of a purge if its number is below, of a crash if it is above.
-//! - A file that the index names and a sync has covered is there: if not, it was lost, and the start is refused.
+//! - The index names a file before the log lets go of its bytes, and stops naming it before it is removed. A
+//!   file that the index does not name is an orphan: of a purge if its number is below, of a crash if it is
+//!   above.
+//! - A file that the index names and a sync has covered is there: if not, it was lost, and the start is
+//!   refused.
 //! - At most one file, the newest, is marked as in use or ends inside a transaction.
 //!
 //! # On failure
 //!
-//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A purge
-//! needs a little space for the index; without it the files that are to go are emptied first. A failed sync is
-//! never repeated; [`crate::Materialiser`] then stops for good.
+//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A
+//! purge needs a little space for the index; without it the files that are to go are emptied first. A failed
+//! sync is never repeated; [`crate::Materialiser`] then stops for good.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -492,8 +494,8 @@ impl BinlogFiles {
     }
 
     /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the
-    /// binlog, then behind the last whole transaction), removes what a purge has left behind, syncs, and reads
-    /// what is there again.
+    /// binlog, then behind the last whole transaction), removes what a purge has left behind, syncs, and
+    /// reads what is there again.
     pub fn finish_recovery(
         &mut self,
         end: Option<BinlogPos>,
@@ -583,8 +585,8 @@ impl BinlogFiles {
         Ok(gone)
     }
 
-    /// Frees what these files hold. The index still names them: a crash here leaves empty files in it, which a
-    /// later purge removes.
+    /// Frees what these files hold. The index still names them: a crash here leaves empty files in it, which
+    /// a later purge removes.
     fn make_empty(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
         for &number in numbers {
             let path = self.name.path(number);

@@ -1,9 +1,9 @@
 //! FLUSH BINARY LOGS DELETE_DOMAIN_ID: which domains may be forgotten.
 //!
-//! A domain may go when no file holds a transaction of it, so that nobody who reads the files misses it in the
-//! GTID list of a later one. The oldest file's GTID list tells: whatever of the domain it does not name came
-//! after its beginning. The checks and texts are those of MariaDB's `rpl_binlog_state::drop_domain`, but that
-//! every server of a domain is looked at, not only one.
+//! A domain may go when no file holds a transaction of it, so that nobody who reads the files misses it in
+//! the GTID list of a later one. The oldest file's GTID list tells: whatever of the domain it does not name
+//! came after its beginning. The checks and texts are those of MariaDB's `rpl_binlog_state::drop_domain`, but
+//! that every server of a domain is looked at, not only one.
 
 use cohort_base::{DomainId, Gtid};
 

@@ -6,8 +6,8 @@
 //!   that wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
 //! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work
 //!   himself, and there is one way of writing, with a background thread or without.
-//! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is still
-//!   in the log (I7): the caller lets the log go only up to what `sync` answered.
+//! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is
+//!   still in the log (I7): the caller lets the log go only up to what `sync` answered.
 //! - A backlog is written in slices, and whoever waits for the writer's lock gets it between two of them.
 //! - The spill file of a large transaction is removed after the sync that covers its copy.
 //!

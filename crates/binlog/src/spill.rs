@@ -1,8 +1,8 @@
 //! Spill files: the caches and the redo of large transactions.
 //!
 //! A file `NUMBER.redo` holds redo as its engine gave it; the commit record that names it has its length and
-//! checksum. A file `NUMBER.spill` is a row of events, each followed by the checksum of the event as it stands
-//! there:
+//! checksum. A file `NUMBER.spill` is a row of events, each followed by the checksum of the event as it
+//! stands there:
 //!
 //! ```text
 //! { event without checksum | crc32 u32 } ...

@@ -35,8 +35,8 @@ use crate::{BinlogName, GtidState, Sealed, StreamOut};
 /// GTID event with commit id and the longest XID, XID event, both with checksums.
 const HEAD_AND_END_BYTES_MAX: u64 = (HEADER_LEN + 13 + 8 + 6 + 128 + 10 + 4 + HEADER_LEN + 8 + 4) as u64;
 
-/// A file change beside its GTID list and the names of files: ROTATE, magic, format description with the longest
-/// server version, BINLOG_CHECKPOINT, and where all of it belongs.
+/// A file change beside its GTID list and the names of files: ROTATE, magic, format description with the
+/// longest server version, BINLOG_CHECKPOINT, and where all of it belongs.
 const FILE_CHANGE_BYTES: u64 = 1024;
 /// Longest text behind the base name of a file.
 const NUMBER_BYTES_MAX: u64 = 11;
@@ -126,8 +126,8 @@ impl Stream {
         body + HEAD_AND_END_BYTES_MAX
     }
 
-    /// Most bytes that a file change in this state appends, chunk list included: it grows with the pairs of domain
-    /// and server.
+    /// Most bytes that a file change in this state appends, chunk list included: it grows with the pairs of
+    /// domain and server.
     pub fn file_change_bytes_max(name: &BinlogName, state: &GtidState) -> u64 {
         let name_bytes = name.base().len() as u64 + NUMBER_BYTES_MAX;
         FILE_CHANGE_BYTES + 2 * name_bytes + GTID_BYTES * state.len() as u64

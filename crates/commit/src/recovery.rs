@@ -20,8 +20,8 @@
 //!
 //! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog
 //! files may have got bytes that the log holds for them). Bad checksums inside the log, the engines and the
-//! binlog files are found by their owners and refused there. Nothing is freed behind a refusal: key spaces that the
-//! catalog does not name are dropped after recovery only.
+//! binlog files are found by their owners and refused there. Nothing is freed behind a refusal: key spaces
+//! that the catalog does not name are dropped after recovery only.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -128,8 +128,8 @@ pub struct Recovered {
     /// Transactions that were cut because no replica had them.
     pub cut: u64,
     pub binlog_bytes: u64,
-    /// Spill files that records of the log refer to, with the LSN of each record: they stay until the log is freed
-    /// beyond it (I7).
+    /// Spill files that records of the log refer to, with the LSN of each record: they stay until the log is
+    /// freed beyond it (I7).
     pub spilled: Vec<(Lsn, String)>,
     /// Bytes of log read.
     pub log_bytes: u64,

@@ -2,7 +2,8 @@
 //!
 //! # Concepts
 //! - A *room* ([`Log::reserve`]) promises that a record fits; whatever can fail has failed by then.
-//! - A record gets its place under the tail lock and is copied into memory there; its checksum is made before.
+//! - A record gets its place under the tail lock and is copied into memory there; its checksum is made
+//!   before.
 //! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros,
 //!   and syncs once. The file's metadata do not change, so the sync costs one disk flush.
 //!
@@ -199,9 +200,9 @@ impl Log {
         Span { start: Lsn(start), end: Lsn(tail.end()) }
     }
 
-    /// Hardens what was appended before the call: one write, one sync. Returns up to where the log is hardened now.
-    /// One thread flushes at a time; a caller that comes meanwhile waits, and finds its records hardened or flushes
-    /// them.
+    /// Hardens what was appended before the call: one write, one sync. Returns up to where the log is
+    /// hardened now. One thread flushes at a time; a caller that comes meanwhile waits, and finds its records
+    /// hardened or flushes them.
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {

@@ -1,8 +1,8 @@
 //! The end of the log in memory: what was appended and is not hardened yet.
 //!
-//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer, pads it
-//! to whole blocks, and leaves a second buffer with the last, partly filled block, so that the next flush rewrites
-//! it with the same prefix.
+//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer, pads
+//! it to whole blocks, and leaves a second buffer with the last, partly filled block, so that the next flush
+//! rewrites it with the same prefix.
 
 use crate::record::{HEADER_BYTES, Header, padding};
 use crate::segment::BLOCK_BYTES;
@@ -55,8 +55,8 @@ impl Tail {
         self.record_bytes += bytes;
     }
 
-    /// Takes all that was appended since the last call, which must be something. `spare` becomes the buffer of what
-    /// remains.
+    /// Takes all that was appended since the last call, which must be something. `spare` becomes the buffer
+    /// of what remains.
     pub fn take(&mut self, mut spare: Vec<u8>, salt: u32) -> Batch {
         let end = self.end();
         assert!(end > self.taken, "a flush that finds nothing new takes nothing");

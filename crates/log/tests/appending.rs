@@ -181,8 +181,8 @@ fn appender(log: &Log, thread: u64) {
     }
 }
 
-/// Records of every size around the borders of blocks and segments, alone and beside others, with segments that
-/// hold two blocks, one block, and with none made ready ahead.
+/// Records of every size around the borders of blocks and segments, alone and beside others, with segments
+/// that hold two blocks, one block, and with none made ready ahead.
 #[test]
 fn a_record_may_be_larger_than_the_segments_that_are_ready() {
     const RECORD_BYTES_MAX: u64 = 48 << 10;

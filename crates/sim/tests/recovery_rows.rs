@@ -175,8 +175,8 @@ fn a_lost_spill_file_is_refused() {
     assert_eq!(refusal(&left, Setup::default()), Row::SpillLost);
 }
 
-/// What a server left that ran the script twice, each time up to a clean stop; and the left engine's file after the
-/// first.
+/// What a server left that ran the script twice, each time up to a clean stop; and the left engine's file
+/// after the first.
 fn stopped() -> (MemFs, Vec<u8>) {
     let memory = MemFs::new();
     let mut bank = Bank::default();
@@ -228,8 +228,8 @@ fn a_lost_binlog_file_or_index_is_refused() {
     assert_eq!(refusal(&memory, Setup::default()), Row::IndexLost);
 }
 
-/// The copy of a spilled transaction is synced and its file removed; the log still names it when the server is
-/// killed, and when it is killed again.
+/// The copy of a spilled transaction is synced and its file removed; the log still names it when the server
+/// is killed, and when it is killed again.
 #[test]
 fn a_name_in_the_log_is_not_given_to_another_spill_file() {
     let mut memory = MemFs::new();
