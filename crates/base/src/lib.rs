@@ -1,9 +1,10 @@
-//! Identifiers, byte codecs and histograms shared by every crate. No I/O, no threads.
+//! Identifiers, byte codecs, histograms and the bounds of stacks, shared by every crate. No I/O, no threads.
 
 mod buckets;
 mod codec;
 mod histogram;
 mod ids;
+mod stack;
 
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
 pub use codec::{Reader, Truncated, Write};
@@ -12,3 +13,4 @@ pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, Xid,
 };
+pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

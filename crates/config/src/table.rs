@@ -443,7 +443,7 @@ settings! {
     ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000))
         .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");
     ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");
-    ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("Stack of a worker, and of each statement that waits for a lock. MariaDB's default is 292K.").unit("bytes");
+    ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("What nested statements may use of a stack: of a worker's, and of that of each statement that waits for a lock. Every stack has a reserve and a guard besides. MariaDB's default is 292K.").unit("bytes");
     ExtraPort = Setting::inert("extra_port", num(0, 0, 65_535), POOL).read_only().doc("Second port.");
     ExtraMaxConnections = Setting::inert("extra_max_connections", num(1, 1, 100_000), POOL).doc("Connections of the second port.");
     SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").doc("Refuse old passwords.");

@@ -26,7 +26,7 @@ use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
@@ -185,6 +185,7 @@ impl Session {
         key: Option<PlanKey>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        check_stack()?;
         if !keeps_diagnostics(statement) {
             self.diagnostics.clear();
         }
@@ -258,6 +259,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64)>> {
+        check_stack()?;
         self.diagnostics.clear();
         self.count(statement);
         for _ in 0..PLAN_ATTEMPTS {
@@ -351,7 +353,6 @@ impl Session {
             params: job.params,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
-            ticks: 0,
         };
         let outcome = run(&mut ctx, sink);
         let warnings = ctx.eval.take_warnings();

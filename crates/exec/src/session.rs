@@ -165,7 +165,10 @@ impl Session {
         self.end_process();
     }
 
+    /// A command begins. A KILL QUERY from before was not meant for it; one that comes from now on is,
+    /// whatever the command is busy with.
     pub(crate) fn begin_process(&self, command: Command, text: &[u8]) {
+        self.state.kill.clear_query();
         self.process.begin_statement(command, text, self.state.db.clock.wall_us());
     }
 

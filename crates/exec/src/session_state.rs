@@ -8,7 +8,7 @@ use std::time::Duration;
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
-use cohort_locks::KillFlag;
+use cohort_locks::{KillFlag, LockError};
 use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
@@ -239,6 +239,18 @@ impl SessionHooks for SessionState {
 
     fn random(&self) -> u64 {
         self.db.rng.next_u64()
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        if let Some(level) = self.kill.killed() {
+            return Err(lock_error(LockError::Killed(level)));
+        }
+        match self.deadline_ns.get() {
+            Some(deadline_ns) if self.db.clock.monotonic_ns() > deadline_ns => {
+                Err(SqlError::statement_timeout())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<()> {

@@ -11,12 +11,20 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::database::Database;
 use crate::process_list::Process;
 use crate::session_state::SessionState;
 use crate::trx::SessionTrx;
+
+/// Steps that a row counts as: it may come from a disk.
+const STEPS_OF_A_ROW: u32 = 16;
+
+/// Counts a row of a loop that holds only the evaluation's half of the statement.
+pub(crate) fn row_done(eval: &EvalContext<'_>) -> SqlResult<()> {
+    eval.steps(STEPS_OF_A_ROW)
+}
 
 /// A running statement.
 pub struct StatementContext<'s> {
@@ -38,8 +46,6 @@ pub struct StatementContext<'s> {
     /// so.
     pub(crate) uses_zone: Cell<bool>,
     pub(crate) uses_micros: Cell<bool>,
-    /// Rows until the clock is looked at again.
-    pub(crate) ticks: u32,
 }
 
 impl StatementContext<'_> {
@@ -55,13 +61,8 @@ impl StatementContext<'_> {
     }
 
     /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
-    pub fn check_interrupt(&mut self) -> SqlResult<()> {
+    pub fn check_interrupt(&self) -> SqlResult<()> {
         self.trx.check_killed()?;
-        let Some(deadline_ns) = self.trx.deadline_ns else { return Ok(()) };
-        self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks.is_multiple_of(64) && self.db.clock.monotonic_ns() > deadline_ns {
-            return Err(SqlError::statement_timeout());
-        }
-        Ok(())
+        row_done(&self.eval)
     }
 }

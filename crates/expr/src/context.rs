@@ -5,9 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
+use cohort_base::StackFloor;
 use cohort_types::{
-    Collation, Date, DateTime, ErrorCode, FixedOffset, Level, LocalToUtc, SqlError, SqlMode, SqlResult,
-    Value, Warning, WarningSink,
+    Collation, Date, DateTime, ErrorCode, FixedOffset, Interrupt, Level, LocalToUtc, SqlError, SqlMode,
+    SqlResult, Value, Warning, WarningSink, check_floor,
 };
 
 /// The session's time zone.
@@ -167,6 +168,10 @@ pub trait SessionHooks {
     fn clock_micros(&self) -> i64;
     /// Random bits (RAND() without a seed, UUID).
     fn random(&self) -> u64;
+    /// Fails when the statement was killed or its time is up.
+    fn check_interrupt(&self) -> SqlResult<()> {
+        Ok(())
+    }
     /// Sleeps; KILL cuts it short with its error.
     fn sleep(&self, duration: Duration) -> SqlResult<()>;
     /// BINLOG_GTID_POS: the GTID position at a place of the binary log; None where no event starts.
@@ -235,6 +240,9 @@ impl Default for Warnings {
     }
 }
 
+/// Steps of an evaluation between two questions to the hooks: some hundred microseconds.
+const STEPS_UNASKED: u32 = 1000;
+
 /// Everything an evaluation sees besides the row. One per statement execution, on one thread.
 pub struct EvalContext<'s> {
     /// The session's settings.
@@ -246,6 +254,10 @@ pub struct EvalContext<'s> {
     /// Set while a strict statement changes data: a warning becomes the statement's error.
     pub abort_on_warning: Cell<bool>,
     warnings: RefCell<Warnings>,
+    /// Of the stack that the statement runs on.
+    floor: StackFloor,
+    /// Steps until the hooks are asked whether to go on.
+    steps_left: Cell<u32>,
     /// State of RAND(n), by the address of its node.
     pub(crate) random: RefCell<HashMap<usize, (u32, u32)>>,
 }
@@ -259,8 +271,16 @@ impl<'s> EvalContext<'s> {
             params,
             abort_on_warning: Cell::new(false),
             warnings: RefCell::new(Warnings::default()),
+            floor: StackFloor::current(),
+            steps_left: Cell::new(STEPS_UNASKED),
             random: RefCell::new(HashMap::new()),
         }
+    }
+
+    /// Error 1436 when the stack has no room for another level of recursion.
+    #[inline]
+    pub fn check_stack(&self) -> SqlResult<()> {
+        check_floor(self.floor)
     }
 
     /// Notes a warning, or fails with it in a strict data change.
@@ -306,6 +326,22 @@ impl<'s> EvalContext<'s> {
     /// How many warnings were noted so far.
     pub fn warning_count(&self) -> u64 {
         self.warnings.borrow().total()
+    }
+}
+
+impl Interrupt for EvalContext<'_> {
+    #[inline]
+    fn steps(&self, rounds: u32) -> SqlResult<()> {
+        match self.steps_left.get().checked_sub(rounds) {
+            Some(left) => {
+                self.steps_left.set(left);
+                Ok(())
+            }
+            None => {
+                self.steps_left.set(STEPS_UNASKED);
+                self.hooks.check_interrupt()
+            }
+        }
     }
 }
 

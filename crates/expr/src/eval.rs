@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{Decimal, SqlResult, Str, TimeZone as _, Value};
+use cohort_types::{Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
 
 use crate::args::Args;
 use crate::compare::{CompareHow, compare};
@@ -33,6 +33,14 @@ impl Expr {
                 Value::Timestamp(t) => Ok(Cow::Owned(Value::DateTime(ctx.env.time_zone.to_local(*t)))),
                 value => Ok(Cow::Borrowed(value)),
             },
+            node => node.eval_node(row, ctx),
+        }
+    }
+
+    /// [`Expr::eval`] of what has operands.
+    fn eval_node<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
+        ctx.check_stack()?;
+        match self {
             Expr::Call(call) => call.eval(row, ctx).map(Cow::Owned),
             Expr::Case(node) => eval_case(node, row, ctx),
             Expr::Cast(node) => crate::cast::eval(node, row, ctx),
@@ -76,6 +84,7 @@ impl Expr {
 
     /// The expression as a condition: `None` is UNKNOWN.
     pub fn eval_bool(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        ctx.check_stack()?;
         match self {
             Expr::Compare(node) => eval_compare(node, row, ctx),
             Expr::And(items) => eval_and(items, row, ctx),
@@ -100,6 +109,7 @@ impl Expr {
 
 impl Call {
     fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+        ctx.step()?;
         (self.function.eval)(Args { call: self, row, ctx })
     }
 }
@@ -247,7 +257,8 @@ fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) 
 fn eval_like(node: &Like, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(None) };
     let Some(pattern) = node.pattern.eval_text(row, ctx)? else { return Ok(None) };
-    Ok(Some(node.collation.like(&text, &pattern, node.escape) != node.negated))
+    let matches = node.collation.like_within(&text, &pattern, node.escape, ctx)?;
+    Ok(Some(matches != node.negated))
 }
 
 fn eval_case<'a>(node: &'a Case, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {

@@ -10,6 +10,7 @@ use crate::context::EvalContext;
 use crate::eval::string_value;
 use crate::expr::Expr;
 use crate::json_write::append_json;
+use crate::sort::sort_rows;
 
 /// The parts gathered so far, with what orders them.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +60,7 @@ pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalCont
     if state.parts.is_empty() {
         return Ok(Value::Null);
     }
-    state.parts.sort_by(|a, b| order(aggregate, a, b));
+    sort_rows(&mut state.parts, &|a, b| order(aggregate, a, b), ctx)?;
     let parts = limited(aggregate, &state.parts);
     let (open, close) = match aggregate.kind {
         AggregateKind::JsonArrayagg => ("[", "]"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_types::{Collation, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
@@ -180,6 +180,7 @@ fn found_rows(a: Args<'_>) -> SqlResult<Value> {
 fn benchmark(a: Args<'_>) -> SqlResult<Value> {
     let times = or_null!(a.int(0));
     for _ in 0..times.max(0) {
+        a.ctx.step()?;
         a.value(1)?;
     }
     Ok(Value::Int(0))

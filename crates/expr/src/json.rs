@@ -1,7 +1,7 @@
 //! JSON documents as MariaDB keeps them: text. Numbers and strings stay as they were written; functions that
 //! change or cut documents print them with a space after `:` and `,`.
 
-use cohort_types::{ErrorCode, SqlResult};
+use cohort_types::{ErrorCode, Interrupt, SqlResult};
 
 use crate::args::Args;
 
@@ -149,21 +149,57 @@ impl Json {
         1 + below.unwrap_or(0)
     }
 
-    /// Whether two documents mean the same: numbers by value, members in any order.
-    pub fn equals(&self, other: &Json) -> bool {
-        match (self, other) {
+    /// Whether two documents mean the same: numbers by value, members in any order. Takes up to as many
+    /// steps as the lengths' product.
+    pub fn equals(&self, other: &Json, interrupt: &dyn Interrupt) -> SqlResult<bool> {
+        interrupt.step()?;
+        Ok(match (self, other) {
             (Json::Number(a), Json::Number(b)) => number(a) == number(b),
             (Json::String(a), Json::String(b)) => unescape(a) == unescape(b),
             (Json::Array(a), Json::Array(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.equals(y))
+                a.len() == b.len() && all(a.iter().zip(b), |(x, y)| x.equals(y, interrupt))?
             }
             (Json::Object(a), Json::Object(b)) => {
                 a.len() == b.len()
-                    && a.iter().all(|(key, x)| b.iter().any(|(other, y)| key == other && x.equals(y)))
+                    && all(a, |(key, x)| member(b, key, |y| x.equals(y, interrupt), interrupt))?
             }
             (a, b) => a == b,
+        })
+    }
+}
+
+/// Whether a test passes for every item.
+pub(crate) fn all<T>(
+    items: impl IntoIterator<Item = T>,
+    mut test: impl FnMut(T) -> SqlResult<bool>,
+) -> SqlResult<bool> {
+    for item in items {
+        if !test(item)? {
+            return Ok(false);
         }
     }
+    Ok(true)
+}
+
+/// Whether a test passes for some item.
+pub(crate) fn any<T>(
+    items: impl IntoIterator<Item = T>,
+    mut test: impl FnMut(T) -> SqlResult<bool>,
+) -> SqlResult<bool> {
+    Ok(!all(items, |item| Ok(!test(item)?))?)
+}
+
+/// Whether a test passes for a member with the key.
+pub(crate) fn member(
+    members: &[(Vec<u8>, Json)],
+    key: &[u8],
+    mut test: impl FnMut(&Json) -> SqlResult<bool>,
+    interrupt: &dyn Interrupt,
+) -> SqlResult<bool> {
+    any(members, |(name, value)| {
+        interrupt.step()?;
+        Ok(name == key && test(value)?)
+    })
 }
 
 fn quoted(raw: &[u8], out: &mut Vec<u8>) {

@@ -1,12 +1,14 @@
 //! JSON functions that look into documents.
 
-use cohort_types::{ErrorCode, SqlResult, TypeKind, Value};
+use std::collections::HashSet;
+
+use cohort_types::{ErrorCode, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::json::{Json, complaint, document, number, unescape};
+use crate::json::{Json, all, any, complaint, document, member, number, unescape};
 use crate::json_path::path;
 use crate::table::{ANY, Function};
 use crate::typing::{joined_collation, string_of, width};
@@ -80,12 +82,13 @@ fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
 fn extract(a: Args<'_>) -> SqlResult<Value> {
     let json = or_null!(document(&a, 0));
     let mut found: Vec<&Json> = Vec::new();
+    let mut known: HashSet<*const Json> = HashSet::new();
     let mut single = a.count() == 2;
     for n in 1..a.count() {
         let path = or_null!(path(&a, n));
         single &= !path.is_wild();
         for place in path.find(&json) {
-            if !found.iter().any(|known| std::ptr::eq(*known, place)) {
+            if known.insert(std::ptr::from_ref(place)) {
                 found.push(place);
             }
         }
@@ -94,9 +97,9 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
         [] => Ok(Value::Null),
         [one] if single => print(&a, one),
         _ => {
-            let places = positions(&json);
-            found.sort_by_key(|place| places.iter().position(|p| std::ptr::eq(*p, *place)));
-            print(&a, &Json::Array(found.into_iter().cloned().collect()))
+            let found =
+                positions(&json).into_iter().filter(|place| known.contains(&std::ptr::from_ref(*place)));
+            print(&a, &Json::Array(found.cloned().collect()))
         }
     }
 }
@@ -186,35 +189,32 @@ fn type_name(a: Args<'_>) -> SqlResult<Value> {
 
 fn keys(a: Args<'_>) -> SqlResult<Value> {
     let Json::Object(members) = or_null!(place(&a, 1)) else { return Ok(Value::Null) };
-    let mut names: Vec<Json> = Vec::new();
-    for (key, _) in members {
-        let name = Json::String(key);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut known = HashSet::new();
+    let keys = members.into_iter().map(|(key, _)| key);
+    let names = keys.filter(|key| known.insert(key.clone())).map(Json::String).collect();
     print(&a, &Json::Array(names))
 }
 
 /// Whether a candidate is in a document: members of an object, elements of an array.
-fn holds(json: &Json, candidate: &Json) -> bool {
+fn holds(json: &Json, candidate: &Json, interrupt: &dyn Interrupt) -> SqlResult<bool> {
+    interrupt.step()?;
     match (json, candidate) {
         (Json::Object(members), Json::Object(wanted)) => {
-            wanted.iter().all(|(key, value)| members.iter().any(|(k, v)| k == key && holds(v, value)))
+            all(wanted, |(key, value)| member(members, key, |v| holds(v, value, interrupt), interrupt))
         }
         (Json::Array(items), Json::Array(wanted)) => {
-            wanted.iter().all(|w| items.iter().any(|item| holds(item, w)))
+            all(wanted, |wanted| any(items, |item| holds(item, wanted, interrupt)))
         }
-        (Json::Array(items), scalar) => items.iter().any(|item| holds(item, scalar)),
-        (Json::Number(x), Json::Number(y)) => number(x) == number(y),
-        (x, y) => x.equals(y),
+        (Json::Array(items), scalar) => any(items, |item| holds(item, scalar, interrupt)),
+        (Json::Number(x), Json::Number(y)) => Ok(number(x) == number(y)),
+        (x, y) => x.equals(y, interrupt),
     }
 }
 
 fn contains(a: Args<'_>) -> SqlResult<Value> {
     let json = or_null!(place(&a, 2));
     let candidate = or_null!(document(&a, 1));
-    Ok(Value::bool(holds(&json, &candidate)))
+    Ok(Value::bool(holds(&json, &candidate, a.ctx)?))
 }
 
 fn contains_path(a: Args<'_>) -> SqlResult<Value> {
@@ -248,20 +248,21 @@ fn exists(a: Args<'_>) -> SqlResult<Value> {
 
 fn equals(a: Args<'_>) -> SqlResult<Value> {
     let (x, y) = (or_null!(document(&a, 0)), or_null!(document(&a, 1)));
-    Ok(Value::bool(x.equals(&y)))
+    Ok(Value::bool(x.equals(&y, a.ctx)?))
 }
 
 /// Whether two documents share an element or a member.
 fn overlaps(a: Args<'_>) -> SqlResult<Value> {
     let (x, y) = (or_null!(document(&a, 0)), or_null!(document(&a, 1)));
-    Ok(Value::bool(match (&x, &y) {
-        (Json::Array(xs), Json::Array(ys)) => xs.iter().any(|x| ys.iter().any(|y| x.equals(y))),
-        (Json::Array(xs), other) | (other, Json::Array(xs)) => xs.iter().any(|x| x.equals(other)),
+    let found = match (&x, &y) {
+        (Json::Array(xs), Json::Array(ys)) => any(xs, |x| any(ys, |y| x.equals(y, a.ctx))),
+        (Json::Array(xs), other) | (other, Json::Array(xs)) => any(xs, |x| x.equals(other, a.ctx)),
         (Json::Object(xs), Json::Object(ys)) => {
-            xs.iter().any(|(k, x)| ys.iter().any(|(other, y)| k == other && x.equals(y)))
+            any(xs, |(key, x)| member(ys, key, |y| x.equals(y, a.ctx), a.ctx))
         }
-        (x, y) => x.equals(y),
-    }))
+        (x, y) => x.equals(y, a.ctx),
+    };
+    Ok(Value::bool(found?))
 }
 
 fn compact(a: Args<'_>) -> SqlResult<Value> {

@@ -200,7 +200,7 @@ fn replace(a: Args<'_>) -> SqlResult<Value> {
     }
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
-    while let Some(found) = find(Collation::BINARY, &text, &from, at) {
+    while let Some(found) = find(Collation::BINARY, &text, &from, at, a.ctx)? {
         out.extend_from_slice(&text[at..found]);
         out.extend_from_slice(&to);
         at = found + from.len();

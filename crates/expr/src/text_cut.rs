@@ -1,6 +1,6 @@
 //! String functions that answer a part of their argument, or it in another case.
 
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, Value};
 
 use crate::args::{Args, or_null};
 use crate::build::TrimSide;
@@ -133,7 +133,7 @@ fn substring_index(a: Args<'_>) -> SqlResult<Value> {
     if text.is_empty() || delimiter.is_empty() || count == 0 {
         return a.string(Vec::new());
     }
-    let places = occurrences(&text, &delimiter);
+    let places = occurrences(&text, &delimiter, a.ctx)?;
     let wanted = count.unsigned_abs() as usize;
     if wanted > places.len() {
         return a.string(text);
@@ -142,24 +142,25 @@ fn substring_index(a: Args<'_>) -> SqlResult<Value> {
         return a.string(&text[..places[wanted - 1]]);
     }
     // From the end occurrences are found backwards, which matters when they overlap.
-    let places = occurrences_backwards(&text, &delimiter);
+    let places = occurrences_backwards(&text, &delimiter, a.ctx)?;
     match places.get(wanted - 1) {
         Some(at) => a.string(&text[at + delimiter.len()..]),
         None => a.string(text),
     }
 }
 
-fn occurrences(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
+fn occurrences(text: &[u8], delimiter: &[u8], interrupt: &dyn Interrupt) -> SqlResult<Vec<usize>> {
     let mut places = Vec::new();
     let mut at = 0;
-    while let Some(found) = find(Collation::BINARY, text, delimiter, at) {
+    while let Some(found) = find(Collation::BINARY, text, delimiter, at, interrupt)? {
         places.push(found);
         at = found + delimiter.len();
     }
-    places
+    Ok(places)
 }
 
-fn occurrences_backwards(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
+fn occurrences_backwards(text: &[u8], delimiter: &[u8], interrupt: &dyn Interrupt) -> SqlResult<Vec<usize>> {
+    let cost = (delimiter.len() / 256) as u32;
     let mut places = Vec::new();
     let mut end = text.len();
     while end >= delimiter.len() {
@@ -169,9 +170,10 @@ fn occurrences_backwards(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
             end = at;
         } else {
             end -= 1;
+            interrupt.steps(cost)?;
         }
     }
-    places
+    Ok(places)
 }
 
 fn trim(a: Args<'_>) -> SqlResult<Value> {

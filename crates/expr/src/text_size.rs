@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cohort_types::{Charset, Collation, SqlResult, TypeKind, Value};
+use cohort_types::{Charset, Collation, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
@@ -108,16 +108,23 @@ fn ord(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(text[..first].iter().fold(0, |n, b| n << 8 | i64::from(*b))))
 }
 
-/// Byte offset of a needle at or after `from`, by a collation; bytes when that compares bytes.
-pub(crate) fn find(collation: Collation, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+/// Byte offset of a needle at or after `from`, by a collation; bytes when that compares bytes. Takes up to as
+/// many steps as the lengths' product.
+pub(crate) fn find(
+    collation: Collation,
+    text: &[u8],
+    needle: &[u8],
+    from: usize,
+    interrupt: &dyn Interrupt,
+) -> SqlResult<Option<usize>> {
     if from > text.len() {
-        return None;
+        return Ok(None);
     }
     if needle.is_empty() {
-        return Some(from);
+        return Ok(Some(from));
     }
     if collation.is_bin() {
-        return text[from..].windows(needle.len()).position(|w| w == needle).map(|n| n + from);
+        return find_bytes(text, needle, from, interrupt);
     }
     let wanted = folded(collation, needle);
     let chars = collation.char_len(needle);
@@ -125,14 +132,37 @@ pub(crate) fn find(collation: Collation, text: &[u8], needle: &[u8], from: usize
     while at < text.len() {
         let end = at + collation.prefix_len(&text[at..], chars);
         if collation.char_len(&text[at..end]) < chars {
-            return None;
+            return Ok(None);
         }
         if folded(collation, &text[at..end]) == wanted {
-            return Some(at);
+            return Ok(Some(at));
         }
+        interrupt.steps(needle.len() as u32 / 16 + 1)?;
         at += collation.prefix_len(&text[at..], 1).max(1);
     }
-    None
+    Ok(None)
+}
+
+/// Bytes that are compared between two looks at the interrupt.
+const COMPARED_BYTES: usize = 1 << 16;
+
+fn find_bytes(
+    text: &[u8],
+    needle: &[u8],
+    from: usize,
+    interrupt: &dyn Interrupt,
+) -> SqlResult<Option<usize>> {
+    let places = (text.len() - from + 1).saturating_sub(needle.len());
+    let at_once = (COMPARED_BYTES / needle.len()).max(1);
+    for first in (0..places).step_by(at_once) {
+        let end = first.saturating_add(at_once).min(places);
+        let part = &text[from + first..from + end + needle.len() - 1];
+        if let Some(n) = part.windows(needle.len()).position(|w| w == needle) {
+            return Ok(Some(from + first + n));
+        }
+        interrupt.steps((part.len() >> 8) as u32 + 1)?;
+    }
+    Ok(None)
 }
 
 /// A key that equal strings share; a mark at the end keeps trailing spaces significant.
@@ -162,7 +192,7 @@ fn position(a: &Args<'_>, text: usize, needle: usize, start: i64) -> SqlResult<V
     if beyond || collation.char_len(&text[..from]) < (start - 1) as usize {
         return Ok(Value::Int(0));
     }
-    let found = find(collation, &text, &needle, from);
+    let found = find(collation, &text, &needle, from, a.ctx)?;
     Ok(Value::Int(found.map_or(0, |at| collation.char_len(&text[..at]) as i64 + 1)))
 }
 

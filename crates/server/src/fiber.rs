@@ -35,6 +35,16 @@
 //! `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are used in
 //! functions that return before anybody sleeps.
 //!
+//! # A stack
+//! ```text
+//! | guard: GUARD_BYTES, no access | STACK_RESERVE | what recursion may use: `stack_bytes` | top
+//!                                                 ^ floor
+//! ```
+//! Recursion asks for the floor (`cohort_base::StackFloor`) and fails with an error of the statement. The
+//! guard is wide because C code may move the stack pointer by more than a page without touching what lies
+//! between. Guard and untouched pages cost address space alone: two entries of the kernel's list of mappings
+//! a stack, of which a process may have 65,530.
+//!
 //! # On failure
 //! No memory for a stack: the job runs on the worker's own, and its waits keep the worker.
 
@@ -45,8 +55,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use cohort_base::{STACK_RESERVE, StackFloor, switch_stack};
 use cohort_locks::Sleeper;
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use parking_lot::Mutex;
 
@@ -54,6 +65,9 @@ use crate::ready::{Ready, Work};
 
 /// Free fibers that are kept; more of them go, with their memory.
 const FREE_MAX: usize = 64;
+
+/// Bytes below a stack that nothing may touch.
+const GUARD_BYTES: usize = 1 << 20;
 
 /// Why a fiber gave its worker back.
 enum Left {
@@ -68,6 +82,7 @@ type Stack<J> = Coroutine<Option<J>, Left, (), DefaultStack>;
 /// A stack, and what runs on it.
 pub(crate) struct Fiber<J: Send + 'static> {
     stack: Stack<J>,
+    floor: StackFloor,
     bed: Arc<Bed<J>>,
 }
 
@@ -81,7 +96,9 @@ impl<J: Send> Fiber<J> {
     /// Runs until the job is done or sleeps.
     fn resume(&mut self, job: Option<J>) -> Left {
         CURRENT.set(Some(Arc::clone(&self.bed) as Arc<dyn Sleeper>));
+        switch_stack(Some(self.floor));
         let left = self.stack.resume(job);
+        switch_stack(None);
         CURRENT.set(None);
         match left {
             CoroutineResult::Yield(left) => left,
@@ -240,7 +257,7 @@ impl<J: Send> Fibers<J> {
     }
 
     fn make(self: &Arc<Self>) -> io::Result<Fiber<J>> {
-        let stack = DefaultStack::new(self.options.stack_bytes)?;
+        let (stack, floor) = map_stack(self.options.stack_bytes)?;
         let bed = Arc::new(Bed {
             state: Mutex::new(State::Awake),
             yielder: Mutex::new(None),
@@ -262,7 +279,7 @@ impl<J: Send> Fibers<J> {
                 next = yielder.suspend(Left::Done);
             }
         });
-        Ok(Fiber { stack, bed })
+        Ok(Fiber { stack, floor, bed })
     }
 
     fn give_back(&self, fiber: Fiber<J>) {
@@ -296,6 +313,20 @@ impl<J: Send> Fibers<J> {
     pub fn asleep(&self) -> usize {
         self.asleep.load(Ordering::Relaxed)
     }
+}
+
+/// A stack with its reserve and its guard, and its floor.
+fn map_stack(bytes: usize) -> io::Result<(DefaultStack, StackFloor)> {
+    let stack = DefaultStack::new(bytes.saturating_add(STACK_RESERVE).saturating_add(GUARD_BYTES))?;
+    // The mapping begins with a guard page of its own.
+    let (lowest, top) = (stack.limit().get(), stack.base().get());
+    // SAFETY: the range lies within the mapping that `stack` owns, nothing has used it, and it begins at a
+    // page: a mapping does, and GUARD_BYTES is a multiple of any page's size.
+    let guarded = unsafe { libc::mprotect(lowest as *mut libc::c_void, GUARD_BYTES, libc::PROT_NONE) };
+    if guarded != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((stack, StackFloor::of(lowest + GUARD_BYTES, top)))
 }
 
 #[cfg(test)]
@@ -362,6 +393,18 @@ mod tests {
         fibers.work(Work::Begin(Box::new(job)));
         assert_eq!(fibers.asleep(), 0);
         assert!(ready.pop().is_none());
+    }
+
+    #[test]
+    fn a_stack_has_what_was_asked_for_above_its_floor() {
+        let (fibers, _) = fibers();
+        let (tell, told) = std::sync::mpsc::channel();
+        let job = Box::new(move || tell.send(StackFloor::current().left()).expect("somebody listens"));
+        let outside = StackFloor::current();
+        fibers.work(Work::Begin(job));
+        let left = told.recv().expect("the job ran");
+        assert!((48 << 10..=80 << 10).contains(&left), "{left} of 65536 bytes");
+        assert_eq!(StackFloor::current(), outside);
     }
 
     #[test]

@@ -135,8 +135,10 @@ impl Workers {
         };
         let post = Arc::new(Post::default());
         let own = Arc::clone(&post);
-        let handle =
-            Builder::new().name("worker".into()).stack_size(self.limits.stack_bytes).spawn(move || {
+        let handle = Builder::new()
+            .name("worker".into())
+            .stack_size(self.limits.stack_bytes + cohort_base::STACK_RESERVE)
+            .spawn(move || {
                 POST.set(Some(own));
                 main();
             })?;

@@ -176,6 +176,8 @@ errors! {
     TooManyRows = 1172, "42000";
     WithColListWrongNumber = 4002, "HY000";
     TooManyTables = 1116, "HY000";
+    StackOverrunNeedMore = 1436, "HY000";
+    TooHighLevelOfNestingForSelect = 1473, "HY000";
     TableDefChanged = 1412, "HY000";
     InvalidRole = 1959, "0P000";
     UnknownTimeZone = 1298, "HY000";

@@ -9,9 +9,11 @@
 //! | `collation` | [`Collation`]: character sets and orders |
 //! | `error` | [`SqlError`], [`ErrorCode`]: the one table of error numbers, SQLSTATEs and texts |
 //! | `sql_mode` | [`SqlMode`]: the switches of the language |
+//! | `interrupt` | [`Interrupt`]: how KILL and time limits reach a long loop |
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
+//! | `nesting` | [`check_stack`]: how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
@@ -22,8 +24,10 @@ mod column;
 mod decimal;
 mod error;
 mod error_text;
+mod interrupt;
 mod json;
 mod key;
+mod nesting;
 mod row;
 mod scalar;
 mod sql_mode;
@@ -36,8 +40,10 @@ pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
 pub use error_text::{clip, printable};
+pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
+pub use nesting::{check_floor, check_stack};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{

@@ -187,6 +187,7 @@ impl<'b> Binder<'b> {
 
     fn predicate(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {
         use ast::BinaryOp as B;
+        self.ctx.enter()?;
         match expr {
             ast::Expr::Binary { op: B::And, left, right } => {
                 Ok(and(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
@@ -259,6 +260,7 @@ impl<'b> Binder<'b> {
     }
 
     fn bind(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        self.ctx.enter()?;
         let env = &self.ctx.session.env;
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Pin),

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table};
-use cohort_expr::{Expr, ExprType};
+use cohort_expr::{Expr, ExprType, SessionHooks};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack};
 
 use crate::bind::Clause;
 use crate::session_state::SessionState;
@@ -96,6 +96,13 @@ impl<'p> PlanContext<'p> {
     ) -> PlanContext<'p> {
         let (pins, reusable) = (RefCell::default(), Cell::new(true));
         PlanContext { catalog, session, params, source, pins, reusable, subqueries: None }
+    }
+
+    /// Called by what may call itself: fails when the stack has no room for another level, or nobody waits
+    /// for the statement any more.
+    pub(crate) fn enter(&self) -> SqlResult<()> {
+        check_stack()?;
+        self.session.check_interrupt()
     }
 
     /// The schema a name is in: error 1046 when it says none and there is no current database.

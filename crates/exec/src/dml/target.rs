@@ -8,11 +8,11 @@
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_expr::{EvalContext, SortKey, compare_rows};
+use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
-use crate::statement::StatementContext;
+use crate::statement::{StatementContext, row_done};
 use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, TableCursor, TableWriter};
 use crate::trx::WaitPolicy;
 
@@ -106,7 +106,7 @@ impl TargetPlan {
         }
         if !self.sort.is_empty() {
             let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
-            found.sort_by(|a, b| compare_rows(&a.sort, &b.sort, &keys));
+            sort_rows(&mut found, &|a, b| compare_rows(&a.sort, &b.sort, &keys), &ctx.eval)?;
         }
         found.truncate(limit);
         Ok(found)
@@ -121,7 +121,7 @@ impl TargetPlan {
         ctx.check_interrupt()?;
         let (trx, eval) = (&mut *ctx.trx, &ctx.eval);
         let mut filter = |row: &[Value]| match &self.filter {
-            Some(filter) => filter.passes(row, eval),
+            Some(filter) => row_done(eval).and_then(|()| filter.passes(row, eval)),
             None => Ok(true),
         };
         cursor.next(trx, &mut filter, row)

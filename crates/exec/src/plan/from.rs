@@ -66,6 +66,7 @@ impl From {
         with: &CommonTables<'_>,
         node: &ast::TableRef,
     ) -> SqlResult<Vec<usize>> {
+        ctx.enter()?;
         match node {
             ast::TableRef::Table(factor) => self.add_named(ctx, with, factor).map(|n| vec![n]),
             ast::TableRef::Derived { query, alias, columns } => {

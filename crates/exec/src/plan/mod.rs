@@ -30,8 +30,8 @@ use cohort_types::SqlResult;
 use crate::bind::PlanContext;
 
 pub use query::{
-    GroupPlan, HashKey, LimitPlan, Method, PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, Source,
-    Step, UnionPlan,
+    GroupPlan, HashKey, LimitPlan, Method, PlanBody, QueryPlan, SelectPlan, SetPlan, SortItem, SortValue,
+    Source, Step,
 };
 pub(crate) use select::to_common_class;
 pub use target::{TargetPlan, plan_target};

@@ -32,18 +32,19 @@ pub struct QueryPlan {
 /// What yields the rows.
 pub enum PlanBody {
     Select(Box<SelectPlan>),
-    Union(Box<UnionPlan>),
+    Set(Box<SetPlan>),
     Values(Vec<Vec<Expr>>),
     /// A query in parentheses with its own order and limit.
     Nested(Box<QueryPlan>),
 }
 
-/// UNION, EXCEPT, INTERSECT.
-pub struct UnionPlan {
+/// A chain of UNION, of EXCEPT or of INTERSECT.
+pub struct SetPlan {
     pub op: cohort_sql::ast::SetOperator,
-    pub all: bool,
-    pub left: QueryPlan,
-    pub right: QueryPlan,
+    /// From left to right, at least two.
+    pub operands: Vec<QueryPlan>,
+    /// The first so many yield no row twice: all up to the last DISTINCT.
+    pub distinct: usize,
     /// By which columns compare.
     pub collations: Vec<Collation>,
 }

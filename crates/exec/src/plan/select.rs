@@ -16,7 +16,7 @@ use crate::plan::from::{From, bind_from};
 use crate::plan::join::{JoinInput, plan_join};
 use crate::plan::meta::{column_meta, expression_meta};
 use crate::plan::query::{
-    GroupPlan, LimitPlan, PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, UnionPlan,
+    GroupPlan, LimitPlan, PlanBody, QueryPlan, SelectPlan, SetPlan, SortItem, SortValue,
 };
 use crate::plan::with::CommonTables;
 use crate::table::ReadMode;
@@ -28,6 +28,7 @@ pub(super) fn plan_query(
     with: &CommonTables<'_>,
     query: &ast::Query,
 ) -> SqlResult<QueryPlan> {
+    ctx.enter()?;
     let with = with.with(query.with.as_ref())?;
     let mut plan = match &query.body {
         ast::QueryBody::Select(select) => plan_select(ctx, &with, select, query)?,
@@ -51,6 +52,7 @@ pub(super) fn plan_query(
 
 /// The part of a query without ORDER BY and LIMIT.
 fn plan_body(ctx: &PlanContext<'_>, with: &CommonTables<'_>, body: &ast::QueryBody) -> SqlResult<QueryPlan> {
+    ctx.enter()?;
     match body {
         ast::QueryBody::Select(select) => {
             let bare = ast::Query {
@@ -68,33 +70,44 @@ fn plan_body(ctx: &PlanContext<'_>, with: &CommonTables<'_>, body: &ast::QueryBo
             let (columns, types) = (inner.columns.clone(), inner.types.clone());
             Ok(QueryPlan::unsorted(PlanBody::Nested(Box::new(inner)), columns, types))
         }
-        ast::QueryBody::SetOperation { op, all, left, right } => {
-            let (left, right) = (plan_body(ctx, with, left)?, plan_body(ctx, with, right)?);
-            plan_union(ctx.session.results, (*op, *all), left, right)
-        }
+        ast::QueryBody::SetOperation { op, first, rest } => plan_set_operation(ctx, with, *op, first, rest),
         ast::QueryBody::Values(rows) => plan_values(ctx, rows),
     }
 }
 
-fn plan_union(
-    results: Collation,
-    (op, all): (ast::SetOperator, bool),
-    left: QueryPlan,
-    right: QueryPlan,
+fn plan_set_operation(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    op: ast::SetOperator,
+    first: &ast::QueryBody,
+    rest: &[ast::SetOperand],
 ) -> SqlResult<QueryPlan> {
-    if left.types.len() != right.types.len() {
-        let text = "The used SELECT statements have a different number of columns";
-        return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
+    if op != ast::SetOperator::Union && rest.iter().any(|operand| operand.all) {
+        return Err(not_supported("EXCEPT ALL, INTERSECT ALL"));
     }
-    let mut types = Vec::new();
-    for (l, r) in left.types.iter().zip(&right.types) {
-        types.push(common_type(l, r)?);
+    let mut operands = vec![plan_body(ctx, with, first)?];
+    let mut types = operands[0].types.clone();
+    for operand in rest {
+        let plan = plan_body(ctx, with, &operand.body)?;
+        if plan.types.len() != types.len() {
+            let text = "The used SELECT statements have a different number of columns";
+            return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
+        }
+        for (ty, other) in types.iter_mut().zip(&plan.types) {
+            *ty = common_type(ty, other)?;
+        }
+        operands.push(plan);
     }
-    let names = left.columns.iter().map(|c| c.name.clone());
+    let names = operands[0].columns.iter().map(|c| c.name.clone());
+    let results = ctx.session.results;
     let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty, results)).collect();
     let collations = types.iter().map(|t| t.collation).collect();
-    let union = UnionPlan { op, all, left, right, collations };
-    Ok(QueryPlan::unsorted(PlanBody::Union(Box::new(union)), columns, types))
+    let distinct = match op {
+        ast::SetOperator::Union => rest.iter().rposition(|operand| !operand.all).map_or(0, |n| n + 2),
+        _ => operands.len(),
+    };
+    let plan = SetPlan { op, operands, distinct, collations };
+    Ok(QueryPlan::unsorted(PlanBody::Set(Box::new(plan)), columns, types))
 }
 
 /// The type that holds values of both: what a CASE with both as results has.

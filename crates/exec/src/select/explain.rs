@@ -67,9 +67,10 @@ impl Lines {
         match &plan.body {
             PlanBody::Select(select) => self.select(select, select_type),
             PlanBody::Nested(inner) => self.query(inner, select_type),
-            PlanBody::Union(union) => {
-                self.query(&union.left, "PRIMARY");
-                self.query(&union.right, "UNION");
+            PlanBody::Set(set) => {
+                for (n, operand) in set.operands.iter().enumerate() {
+                    self.query(operand, if n == 0 { "PRIMARY" } else { "UNION" });
+                }
             }
             PlanBody::Values(_) => {
                 let id = self.id();

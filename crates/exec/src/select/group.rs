@@ -1,7 +1,7 @@
 //! GROUP BY and aggregates. A group is its first row, which answers for columns that are not aggregated
 //! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
 
-use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows};
+use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows, sort_rows};
 use cohort_types::{SqlResult, Value};
 use hashbrown::HashMap;
 
@@ -88,7 +88,7 @@ impl<'p> Groups<'p> {
             }
             keyed.push((values, group));
         }
-        keyed.sort_by(|a, b| compare_rows(&a.0, &b.0, &keys));
+        sort_rows(&mut keyed, &|a, b| compare_rows(&a.0, &b.0, &keys), &ctx.eval)?;
         self.groups = keyed.into_iter().map(|(_, group)| group).collect();
         Ok(())
     }

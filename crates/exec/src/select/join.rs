@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use crate::plan::{HashKey, Method, SelectPlan, Source, Step};
 use crate::select::{Flow, rows as collect};
-use crate::statement::StatementContext;
+use crate::statement::{StatementContext, row_done};
 use crate::table::{Access, Columns, CursorOptions, ReadMode, TableCursor, every_row};
 use crate::trx::WaitPolicy;
 
@@ -108,7 +108,8 @@ fn run_one_table(
         let found = match filter {
             Some(filter) => {
                 let eval = &ctx.eval;
-                cursor.next(ctx.trx, &mut |row| filter.passes(row, eval), &mut row)?
+                let mut passes = |row: &[Value]| row_done(eval).and_then(|()| filter.passes(row, eval));
+                cursor.next(ctx.trx, &mut passes, &mut row)?
             }
             None => cursor.next(ctx.trx, &mut every_row, &mut row)?,
         };
@@ -127,6 +128,7 @@ impl Join<'_> {
         target: &mut Target<'_>,
     ) -> SqlResult<Flow> {
         let Some(step) = self.steps.get(n) else { return target.sink.joined(ctx, target.row) };
+        ctx.eval.check_stack()?;
         let mut state = std::mem::take(&mut self.states[n]);
         let mut matched = false;
         let flow = match &step.method {

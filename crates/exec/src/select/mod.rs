@@ -17,7 +17,7 @@ mod prepare;
 mod set_operation;
 
 use cohort_expr::Expr;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack};
 
 use crate::plan::{LimitPlan, PlanBody, QueryPlan, SelectPlan};
 use crate::statement::StatementContext;
@@ -103,6 +103,7 @@ pub(crate) fn run_query(
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
+    check_stack()?;
     let mut limits = Limits::of(&plan.limit, ctx)?;
     if plan.limit.count.is_none() {
         limits.count = limit_default;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::slice::from_ref;
 
-use cohort_expr::{Expr, append_group_key, compare_rows};
+use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows};
 use cohort_types::{Collation, SqlResult, Value};
 use hashbrown::HashSet;
 
@@ -57,7 +57,7 @@ impl<'p> Output<'p> {
     /// Sends what was kept for sorting.
     pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>) -> SqlResult<RowCounts> {
         if let Some(sorter) = self.sorter.take() {
-            for mut row in sorter.finish() {
+            for mut row in sorter.finish(ctx)? {
                 if self.send(ctx, &mut row)? == Flow::Stop {
                     break;
                 }
@@ -123,7 +123,7 @@ impl JoinSink for Output<'_> {
             return flow;
         };
         let next = Vec::with_capacity(self.values.len());
-        sorter.push(keys, std::mem::replace(&mut self.values, next));
+        sorter.push(ctx, keys, std::mem::replace(&mut self.values, next))?;
         Ok(Flow::Continue)
     }
 }
@@ -247,22 +247,23 @@ impl<'p> Sorter<'p> {
         Sorter { sort, rows: Vec::new(), keep: usize::try_from(keep).unwrap_or(usize::MAX) }
     }
 
-    fn push(&mut self, keys: Vec<Value>, row: Vec<Value>) {
+    fn push(&mut self, ctx: &StatementContext<'_>, keys: Vec<Value>, row: Vec<Value>) -> SqlResult<()> {
         self.rows.push(SortRow::new(keys, row, self.sort));
         if self.rows.len() >= self.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
-            self.sort();
+            self.sort(ctx)?;
             self.rows.truncate(self.keep);
         }
+        Ok(())
     }
 
-    fn sort(&mut self) {
+    fn sort(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         let sort = self.sort;
-        self.rows.sort_by(|a, b| a.compare(b, sort));
+        sort_rows(&mut self.rows, &|a, b| a.compare(b, sort), &ctx.eval)
     }
 
-    fn finish(mut self) -> impl Iterator<Item = Vec<Value>> {
-        self.sort();
-        self.rows.into_iter().map(|sorted| sorted.row)
+    fn finish(mut self, ctx: &StatementContext<'_>) -> SqlResult<impl Iterator<Item = Vec<Value>> + use<>> {
+        self.sort(ctx)?;
+        Ok(self.rows.into_iter().map(|sorted| sorted.row))
     }
 }
 
@@ -283,7 +284,7 @@ pub(super) fn run_sorted(
         // Behind a set operation only its columns are sort items.
         let mut all = Sorted { sorter: Sorter::new(&plan.sort, limits.reach()) };
         run_body(plan, ctx, &mut all)?;
-        for mut row in all.sorter.finish() {
+        for mut row in all.sorter.finish(ctx)? {
             if window.send(ctx, &mut row, sink)? == Flow::Stop {
                 break;
             }
@@ -296,9 +297,10 @@ fn run_body(plan: &QueryPlan, ctx: &mut StatementContext<'_>, sink: &mut dyn Row
     match &plan.body {
         PlanBody::Select(_) => run_query(plan, ctx, u64::MAX, sink).map(|_| ()),
         PlanBody::Nested(inner) => run_query(inner, ctx, u64::MAX, sink).map(|_| ()),
-        PlanBody::Union(union) => set_operation::run(union, &plan.types, ctx, sink),
+        PlanBody::Set(set) => set_operation::run(set, &plan.types, ctx, sink),
         PlanBody::Values(rows) => {
             for row in rows {
+                ctx.check_interrupt()?;
                 let mut values = Vec::with_capacity(row.len());
                 for (expr, ty) in row.iter().zip(&plan.types) {
                     values.push(to_common_class(expr.eval(&[], &ctx.eval)?.into_owned(), ty));
@@ -328,8 +330,8 @@ struct Sorted<'p> {
 }
 
 impl RowSink for Sorted<'_> {
-    fn row(&mut self, _: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        self.sorter.push(Vec::new(), std::mem::take(values));
+    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.sorter.push(ctx, Vec::new(), std::mem::take(values))?;
         Ok(Flow::Continue)
     }
 }

@@ -55,7 +55,7 @@ impl QueryPlan {
                 let inner = |step: &Step| matches!(&step.source, Source::Derived(plan) if plan.locks_rows());
                 matches!(select.read, ReadMode::LockExclusive(_)) || select.steps.iter().any(inner)
             }
-            PlanBody::Union(union) => union.left.locks_rows() || union.right.locks_rows(),
+            PlanBody::Set(set) => set.operands.iter().any(QueryPlan::locks_rows),
             PlanBody::Nested(inner) => inner.locks_rows(),
             PlanBody::Values(_) => false,
         }
@@ -74,10 +74,7 @@ fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<(&'p Arc<Table>, &'p str)
                 }
             }
         }
-        PlanBody::Union(union) => {
-            tables_of(&union.left, tables);
-            tables_of(&union.right, tables);
-        }
+        PlanBody::Set(set) => set.operands.iter().for_each(|operand| tables_of(operand, tables)),
         PlanBody::Nested(inner) => tables_of(inner, tables),
         PlanBody::Values(_) => {}
     }

@@ -4,37 +4,47 @@ use cohort_expr::ExprType;
 use cohort_sql::ast::SetOperator;
 use cohort_types::{SqlResult, Value};
 
-use crate::bind::not_supported;
-use crate::plan::{UnionPlan, to_common_class};
+use crate::plan::{SetPlan, to_common_class};
 use crate::select::output::Distinct;
 use crate::select::{Flow, RowSink, run_query};
 use crate::statement::StatementContext;
 
-/// Runs both sides.
+/// Runs the operands: those of UNION in order, those of EXCEPT and INTERSECT before the first one, whose rows
+/// they let pass or hold back.
 pub(super) fn run(
-    union: &UnionPlan,
+    set: &SetPlan,
     types: &[ExprType],
     ctx: &mut StatementContext<'_>,
     sink: &mut dyn RowSink,
 ) -> SqlResult<()> {
-    let distinct = || Distinct::new(union.collations.clone());
-    if union.op == SetOperator::Union {
-        let seen = (!union.all).then(distinct);
+    let distinct = || Distinct::new(set.collations.clone());
+    if set.op == SetOperator::Union {
+        let seen = (set.distinct > 0).then(distinct);
         let mut out = UnionSink { types, seen, sink, stopped: false };
-        run_query(&union.left, ctx, u64::MAX, &mut out)?;
-        if !out.stopped {
-            run_query(&union.right, ctx, u64::MAX, &mut out)?;
+        for (n, operand) in set.operands.iter().enumerate() {
+            ctx.check_interrupt()?;
+            if n == set.distinct {
+                out.seen = None;
+            }
+            run_query(operand, ctx, u64::MAX, &mut out)?;
+            if out.stopped {
+                break;
+            }
         }
         return Ok(());
     }
-    if union.all {
-        return Err(not_supported("EXCEPT ALL, INTERSECT ALL"));
+    let wanted = set.op == SetOperator::Intersect;
+    let mut others: Vec<Distinct> = Vec::new();
+    for operand in &set.operands[1..] {
+        ctx.check_interrupt()?;
+        // What any operand of EXCEPT holds is held back: one set is enough.
+        let seen = if wanted { None } else { others.pop() };
+        let mut members = Members { types, seen: seen.unwrap_or_else(distinct) };
+        run_query(operand, ctx, u64::MAX, &mut members)?;
+        others.push(members.seen);
     }
-    let mut right = Members { types, seen: distinct() };
-    run_query(&union.right, ctx, u64::MAX, &mut right)?;
-    let wanted = union.op == SetOperator::Intersect;
-    let mut out = FilterSink { types, right: right.seen, wanted, seen: distinct(), sink };
-    run_query(&union.left, ctx, u64::MAX, &mut out)?;
+    let mut out = FilterSink { types, others, wanted, seen: distinct(), sink };
+    run_query(&set.operands[0], ctx, u64::MAX, &mut out)?;
     Ok(())
 }
 
@@ -64,7 +74,7 @@ impl RowSink for UnionSink<'_> {
     }
 }
 
-/// The rows of the right side.
+/// The rows of an operand behind the first.
 struct Members<'u> {
     types: &'u [ExprType],
     seen: Distinct,
@@ -80,8 +90,8 @@ impl RowSink for Members<'_> {
 
 struct FilterSink<'u> {
     types: &'u [ExprType],
-    right: Distinct,
-    /// Rows that are on the right side, or those that are not.
+    others: Vec<Distinct>,
+    /// Rows that are in all of them, or in none.
     wanted: bool,
     seen: Distinct,
     sink: &'u mut dyn RowSink,
@@ -90,7 +100,7 @@ struct FilterSink<'u> {
 impl RowSink for FilterSink<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
         convert(values, self.types);
-        if self.right.has(values) != self.wanted || !self.seen.is_new(values) {
+        if self.others.iter_mut().any(|other| other.has(values) != self.wanted) || !self.seen.is_new(values) {
             return Ok(Flow::Continue);
         }
         self.sink.row(ctx, values)

@@ -81,6 +81,7 @@ pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Row
         rows.extend(logs.iter().map(|log| log_row(table, log.name())));
     }
     for base in visible_tables(ctx) {
+        ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
     }
     Ok(rows)
@@ -158,6 +159,7 @@ pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows
         }
     }
     for table in visible_tables(ctx) {
+        ctx.check_interrupt()?;
         rows.extend((0..table.columns.len()).map(|n| column_row(out, &table, n)));
     }
     Ok(rows)
@@ -317,6 +319,7 @@ fn extra(column: &Column) -> String {
 pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
     for table in visible_tables(ctx) {
+        ctx.check_interrupt()?;
         let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
         for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
@@ -353,6 +356,7 @@ fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
 pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
     for table in visible_tables(ctx) {
+        ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             for (n, part) in index.columns.iter().enumerate() {
                 rows.push(out.row([
@@ -374,6 +378,7 @@ pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>
 pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
     for table in visible_tables(ctx) {
+        ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(out.row([

@@ -179,7 +179,6 @@ impl SessionTrx {
     /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction
     /// itself, if there is none, starts when the statement first needs it.
     pub fn statement_begin(&mut self, timestamp: u32) {
-        self.kill.clear_query();
         self.statement_timestamp = timestamp;
         if let Some(active) = &mut self.active {
             if !active.isolation.keeps_view() {

@@ -12,17 +12,28 @@ use cohort_catalog::{
 };
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
-use cohort_exec::{ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session};
+use cohort_exec::{ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session, VirtualTables};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, ColumnDefault, DeclaredKind, KeyKind, Statement};
 use cohort_types::{Collation, ColumnType, SqlError, TypeKind, Value};
-use cohort_vfs::{MemFs, SharedFs, World};
+use cohort_vfs::{MemFs, RealClock, SharedClock, SharedFs, World};
 use parking_lot::RwLock;
 
-/// A server with an empty database `d`.
+/// A server with an empty database `d`, whose clock stands still.
+#[allow(dead_code, reason = "not every test needs it")]
 pub fn database() -> Arc<Database> {
+    database_of(None, VirtualTables::default())
+}
+
+/// The same with the machine's clock and an information_schema.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn database_in_real_time() -> Arc<Database> {
+    database_of(Some(RealClock::shared()), cohort_exec::information_schema())
+}
+
+fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc<Database> {
     let disk: SharedFs = Arc::new(MemFs::new());
     let datadir = PathBuf::from("/data");
     disk.create_dir_all(&datadir).expect("in memory");
@@ -58,7 +69,7 @@ pub fn database() -> Arc<Database> {
         failpoint: None,
     };
     let world = World::sim(disk, 1);
-    let (clock, rng) = (world.clock.clone(), world.rng.clone());
+    let (clock, rng) = (clock.unwrap_or_else(|| world.clock.clone()), world.rng.clone());
     let engines = vec![engine.clone() as Arc<dyn Engine>];
     let commit = Coordinator::open(
         world,
@@ -88,7 +99,7 @@ pub fn database() -> Arc<Database> {
         globals: Arc::default(),
         status: Arc::default(),
         binlog_cache: Default::default(),
-        virtual_tables: Default::default(),
+        virtual_tables,
     })
 }
 

@@ -34,16 +34,25 @@ pub struct CommonTable {
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
+    /// `first op a op b ...`, from left to right.
     SetOperation {
         op: SetOperator,
-        all: bool,
-        left: Box<QueryBody>,
-        right: Box<QueryBody>,
+        first: Box<QueryBody>,
+        /// At least one.
+        rest: Vec<SetOperand>,
     },
     /// VALUES (..), (..).
     Values(Vec<Vec<Expr>>),
     /// A query in parentheses with its own ORDER BY and LIMIT.
     Nested(Box<Query>),
+}
+
+/// What stands behind a set operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOperand {
+    /// ALL stands before it.
+    pub all: bool,
+    pub body: QueryBody,
 }
 
 /// UNION, EXCEPT, INTERSECT (INTERSECT binds tighter).

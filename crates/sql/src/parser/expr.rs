@@ -91,10 +91,14 @@ impl Parser<'_> {
 
     fn climb(&mut self, power: u8) -> SqlResult<Expr> {
         // What stands on the left binds as loosely as its operator: `a IS NULL + 1` is an error.
-        let mut loosest =
-            if self.is("NOT") && !self.options.mode.high_not_precedence { NOT } else { u8::MAX };
-        let mut left = self.prefix(power)?;
+        let loosest = if self.is("NOT") && !self.options.mode.high_not_precedence { NOT } else { u8::MAX };
+        let left = self.prefix(power)?;
         self.grow()?;
+        self.operators(left, power, loosest)
+    }
+
+    /// The operators behind an operand, of at least this power and none looser than `loosest` to its left.
+    fn operators(&mut self, mut left: Expr, power: u8, mut loosest: u8) -> SqlResult<Expr> {
         while let Some(infix) = self.infix() {
             if infix.power() < power || infix.power() > loosest {
                 break;
@@ -305,13 +309,7 @@ impl Parser<'_> {
 
     fn prefix(&mut self, power: u8) -> SqlResult<Expr> {
         match self.kind() {
-            Kind::Minus => self.unary(UnaryOp::Negate),
-            Kind::Tilde => self.unary(UnaryOp::BitNot),
-            Kind::Bang => self.unary(UnaryOp::Not),
-            Kind::Plus => {
-                self.advance();
-                self.operand(UNARY)
-            }
+            Kind::Minus | Kind::Tilde | Kind::Bang | Kind::Plus => self.unary(),
             Kind::LeftParen => self.parenthesised(),
             Kind::Word => self.word_operand(power),
             Kind::Quoted | Kind::Dot => self.column_or_call(),
@@ -332,10 +330,22 @@ impl Parser<'_> {
         }
     }
 
-    fn unary(&mut self, op: UnaryOp) -> SqlResult<Expr> {
-        self.advance();
-        let expr = Box::new(self.operand(UNARY)?);
-        Ok(Expr::Unary { op, expr })
+    /// A row of unary operators and their operand.
+    fn unary(&mut self) -> SqlResult<Expr> {
+        let mut ops = Vec::new();
+        loop {
+            match self.kind() {
+                Kind::Minus => ops.push(UnaryOp::Negate),
+                Kind::Tilde => ops.push(UnaryOp::BitNot),
+                Kind::Bang => ops.push(UnaryOp::Not),
+                Kind::Plus => {}
+                _ => break,
+            }
+            self.advance();
+        }
+        let operand = self.operand(UNARY)?;
+        self.grow_by(u32::try_from(ops.len()).unwrap_or(u32::MAX))?;
+        Ok(ops.into_iter().rev().fold(operand, |expr, op| Expr::Unary { op, expr: Box::new(expr) }))
     }
 
     fn word_operand(&mut self, power: u8) -> SqlResult<Expr> {
@@ -389,20 +399,44 @@ impl Parser<'_> {
         if power > NOT && !high {
             return Err(self.error());
         }
-        self.advance();
-        let expr = Box::new(self.operand(if high { UNARY } else { NOT })?);
-        Ok(Expr::Unary { op: UnaryOp::Not, expr })
+        let mut count = 0;
+        while self.eat_word("NOT") {
+            count += 1;
+        }
+        let operand = self.operand(if high { UNARY } else { NOT })?;
+        // Two negations make a truth value, and so do four.
+        let kept = if count > 2 { 2 - count % 2 } else { count };
+        self.grow_by(kept)?;
+        Ok((0..kept).fold(operand, |expr, _| Expr::Unary { op: UnaryOp::Not, expr: Box::new(expr) }))
     }
 
+    /// An expression in any number of parentheses. The outer ones are followed by a loop: the innermost one
+    /// is read first, then what stands behind each level's closing mark.
     fn parenthesised(&mut self) -> SqlResult<Expr> {
-        if self.query_word_at(1) {
+        let mut levels = 0;
+        while self.kind() == Kind::LeftParen && !self.query_word_at(1) {
+            self.advance();
+            levels += 1;
+        }
+        let mut expr = if self.kind() == Kind::LeftParen {
             self.advance();
             let query = Box::new(self.inner_query()?);
             self.expect(Kind::RightParen)?;
-            return Ok(Expr::Subquery(query));
+            Expr::Subquery(query)
+        } else {
+            levels -= 1;
+            let first = self.expr()?;
+            self.close_parenthesis(first)?
+        };
+        for _ in 0..levels {
+            let first = self.operators(expr, 0, u8::MAX)?;
+            expr = self.close_parenthesis(first)?;
         }
-        self.advance();
-        let first = self.expr()?;
+        Ok(expr)
+    }
+
+    /// What stands behind the first expression in a parenthesis, and its end.
+    fn close_parenthesis(&mut self, first: Expr) -> SqlResult<Expr> {
         let first = match first {
             Expr::Subquery(query) if self.is_any(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"]) => {
                 Expr::Subquery(Box::new(self.continue_inner_query(*query)?))

@@ -4,9 +4,11 @@
 //! describes or fails at the token where MariaDB's parser would fail, since clients see the text near it. No
 //! rule backtracks over an expression.
 //!
-//! Bounds. Recursion is counted ([`Parser::enter`], at most [`DEPTH_MAX`]); the height of an expression tree
-//! is counted too ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but dropped and
-//! evaluated by recursion. AND and OR chains are built balanced and may be as long as they like.
+//! Bounds. A rule that may come back to itself asks for room on the stack ([`Parser::enter`]). The height of
+//! a tree is counted ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but copied,
+//! dropped and evaluated by recursion. Chains of AND and OR are built balanced, chains of one set operator
+//! are lists, and parentheses leave no trace: all these may be as long as they like. SELECTs nest as deep as
+//! in MariaDB ([`SELECT_DEPTH_MAX`]).
 //!
 //! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that
 //! becomes an `Expr::Literal` whose value may change counts as a parameter; when all literals of the
@@ -24,7 +26,8 @@
 
 use std::ops::Range;
 
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_base::StackFloor;
+use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
 use crate::ast::{ObjectName, Statement};
 use crate::lexer::{Kind, Lexer, Token};
@@ -47,11 +50,11 @@ mod table;
 mod table_ref;
 mod words;
 
-/// Nested parentheses, subqueries, unary operators: as much as fits a 2 MiB stack in a debug build.
-const DEPTH_MAX: u32 = 100;
-
-/// Height of an expression tree.
+/// Height of an expression tree: what the reserve below a stack's floor can copy and drop.
 const HEIGHT_MAX: u32 = 1000;
+
+/// SELECTs within each other.
+const SELECT_DEPTH_MAX: u32 = 64;
 
 /// Bytes of the statement that an error shows.
 const NEAR_MAX: usize = 80;
@@ -150,7 +153,9 @@ struct Parser<'a> {
     names_matter: bool,
     /// INTO of the SELECT being read, when it stands before FROM.
     into: Vec<String>,
-    depth: u32,
+    floor: StackFloor,
+    /// SELECTs around the token.
+    select_depth: u32,
     /// Height of the tallest expression finished in the rule being read.
     height: u32,
 }
@@ -183,7 +188,8 @@ impl<'a> Parser<'a> {
             version_comment: lexer.saw_version_comment,
             names_matter: true,
             into: Vec::new(),
-            depth: 0,
+            floor: StackFloor::current(),
+            select_depth: 0,
             height: 0,
         }
     }
@@ -423,18 +429,29 @@ impl<'a> Parser<'a> {
 
     /// Runs a rule that may come back to itself.
     fn enter<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
-        if self.depth >= DEPTH_MAX {
-            return Err(too_deep());
+        check_floor(self.floor)?;
+        rule(self)
+    }
+
+    /// Runs the rule of a SELECT's inside.
+    fn enter_select<T>(&mut self, rule: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        if self.select_depth >= SELECT_DEPTH_MAX {
+            let text = "Too high level of nesting for select";
+            return Err(SqlError::new(ErrorCode::TooHighLevelOfNestingForSelect, text));
         }
-        self.depth += 1;
+        self.select_depth += 1;
         let result = rule(self);
-        self.depth -= 1;
+        self.select_depth -= 1;
         result
     }
 
-    /// An expression tree grew by one.
+    /// A tree grew by one.
     fn grow(&mut self) -> SqlResult<()> {
-        self.height += 1;
+        self.grow_by(1)
+    }
+
+    fn grow_by(&mut self, levels: u32) -> SqlResult<()> {
+        self.height += levels;
         if self.height > HEIGHT_MAX { Err(too_deep()) } else { Ok(()) }
     }
 
@@ -520,5 +537,6 @@ impl<'a> Parser<'a> {
 }
 
 fn too_deep() -> SqlError {
-    SqlError::new(ErrorCode::OutOfResources, "Statement is nested too deeply for the parser")
+    let text = format!("Expressions of more than {HEIGHT_MAX} levels are not supported");
+    SqlError::new(ErrorCode::StackOverrunNeedMore, text)
 }

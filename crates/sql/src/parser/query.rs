@@ -5,7 +5,7 @@ use cohort_types::SqlResult;
 use super::Parser;
 use crate::ast::{
     CommonTable, Expr, Limit, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query, QueryBody,
-    Select, SelectItem, SelectOptions, SetOperator, Statement, With,
+    Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -129,9 +129,22 @@ impl Parser<'_> {
                 () => return Ok(left),
             };
             let all = self.all_or_distinct();
-            let right = Box::new(self.intersections()?);
-            left = QueryBody::SetOperation { op, all, left: Box::new(left), right };
-            self.grow()?;
+            let body = self.intersections()?;
+            left = self.chained(left, op, SetOperand { all, body })?;
+        }
+    }
+
+    /// `left` with one operation more: longer by an operand if it is a chain of the same operator.
+    fn chained(&mut self, left: QueryBody, op: SetOperator, operand: SetOperand) -> SqlResult<QueryBody> {
+        match left {
+            QueryBody::SetOperation { op: before, first, mut rest } if before == op => {
+                rest.push(operand);
+                Ok(QueryBody::SetOperation { op, first, rest })
+            }
+            left => {
+                self.grow()?;
+                Ok(QueryBody::SetOperation { op, first: Box::new(left), rest: vec![operand] })
+            }
         }
     }
 
@@ -144,9 +157,8 @@ impl Parser<'_> {
         let mut left = first;
         while self.eat_word("INTERSECT") {
             let all = self.all_or_distinct();
-            let right = Box::new(self.query_term()?);
-            left = QueryBody::SetOperation { op: SetOperator::Intersect, all, left: Box::new(left), right };
-            self.grow()?;
+            let body = self.query_term()?;
+            left = self.chained(left, SetOperator::Intersect, SetOperand { all, body })?;
         }
         Ok(left)
     }
@@ -175,6 +187,10 @@ impl Parser<'_> {
     }
 
     fn select(&mut self) -> SqlResult<Select> {
+        self.enter_select(Self::select_inner)
+    }
+
+    fn select_inner(&mut self) -> SqlResult<Select> {
         self.expect_word("SELECT")?;
         let options = self.select_options()?;
         let items = self.list(Self::select_item)?;

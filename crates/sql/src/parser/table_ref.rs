@@ -5,13 +5,16 @@
 //! operands and joins wait on a stack until an ON or USING closes the last open one; what stays open at the
 //! end is hung on the leftmost leaf of what stands right of it.
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
     IndexHint, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind, TableFactor, TableRef,
 };
 use crate::lexer::Kind;
+
+/// Tables of one join.
+const TABLES_MAX: usize = 61;
 
 /// A join tree that still tells what stood in parentheses (a leaf).
 enum Node {
@@ -45,6 +48,15 @@ impl Node {
     }
 }
 
+/// Error 1116 when more tables are joined than any join may have: their tree is as high.
+fn check_table_count(count: usize) -> SqlResult<()> {
+    if count <= TABLES_MAX {
+        return Ok(());
+    }
+    let text = format!("Too many tables; MariaDB can only use {TABLES_MAX} tables in a join");
+    Err(SqlError::new(ErrorCode::TooManyTables, text))
+}
+
 /// How a join was written.
 struct JoinWords {
     kind: JoinKind,
@@ -55,7 +67,10 @@ impl Parser<'_> {
     /// `a, b JOIN c ON ..., ...`.
     pub(super) fn table_refs(&mut self) -> SqlResult<TableRef> {
         let mut left = self.joined_tables()?;
+        let mut count = 1;
         while self.eat(Kind::Comma) {
+            count += 1;
+            check_table_count(count)?;
             let right = self.joined_tables()?;
             let condition = JoinCondition::None;
             left = TableRef::Join(Box::new(Join { kind: JoinKind::Cross, left, right, condition }));
@@ -67,8 +82,11 @@ impl Parser<'_> {
     fn joined_tables(&mut self) -> SqlResult<TableRef> {
         let mut operands = vec![Node::Leaf(self.table_primary()?)];
         let mut open: Vec<JoinKind> = Vec::new();
+        let mut count = 1;
         loop {
             if let Some(words) = self.join_words()? {
+                count += 1;
+                check_table_count(count)?;
                 let right = Node::Leaf(self.table_primary()?);
                 if words.natural {
                     let left = operands.pop().expect("a join has a left side");

@@ -2,6 +2,7 @@
 
 use super::fold::{decode, weight};
 use super::{Collation, Weighing, uca};
+use crate::{Interrupt, SqlResult, Uninterrupted};
 
 /// One element of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,9 +16,20 @@ enum Element {
 }
 
 impl Collation {
-    /// `text LIKE pattern ESCAPE escape`; no escape character when `None`. Characters match when their
-    /// weights are equal; nothing is padded.
+    /// [`Collation::like_within`] for names and other short texts.
     pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
+        self.like_within(text, pattern, escape, &Uninterrupted).expect("Uninterrupted never fails")
+    }
+
+    /// `text LIKE pattern ESCAPE escape`; no escape character when `None`. Characters match when their
+    /// weights are equal; nothing is padded. Takes up to as many steps as the lengths' product.
+    pub fn like_within(
+        self,
+        text: &[u8],
+        pattern: &[u8],
+        escape: Option<char>,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<bool> {
         let escape = escape.map(u32::from);
         let (mut t, mut p) = (0, 0);
         // Where the last `%` ends in the pattern, and where the text it swallows ends so far.
@@ -29,7 +41,7 @@ impl Collation {
                 (Some((Element::Any, len)), _) => {
                     p += len;
                     if p == pattern.len() {
-                        return true;
+                        return Ok(true);
                     }
                     last_any = Some((p, t));
                     continue;
@@ -44,16 +56,18 @@ impl Collation {
                     t += step;
                     continue;
                 }
-                (None, None) => return true,
+                (None, None) => return Ok(true),
                 _ => {}
             }
             // Mismatch: let the last `%` swallow one more character.
-            let Some((after, end)) = last_any else { return false };
+            let Some((after, end)) = last_any else { return Ok(false) };
             if end >= text.len() {
-                return false;
+                return Ok(false);
             }
             let end = end + self.character(&text[end..]).1;
             last_any = Some((after, end));
+            let compared = p.saturating_sub(after) / 16 + 1;
+            interrupt.steps(u32::try_from(compared).unwrap_or(u32::MAX))?;
             (p, t) = (after, end);
         }
     }

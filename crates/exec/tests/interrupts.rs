@@ -1,0 +1,120 @@
+//! KILL and `max_statement_time` end statements that would run for hours, whatever they are busy with.
+
+mod support;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use cohort_base::ConnectionId;
+use cohort_exec::{Command, Session};
+use cohort_locks::KillLevel;
+use support::run;
+
+/// Long enough for a slow machine that is busy with something else.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Each would take hours, or fill the memory.
+const ENDLESS: &[&str] = &[
+    "select benchmark(9000000000000000000, 1 + 1)",
+    "select benchmark(9000000000000000000, benchmark(9000000000000000000, sha2(k, 512))) from t",
+    "do benchmark(9000000000000000000, 1)",
+    "set @a = benchmark(9000000000000000000, 1)",
+    "select id from t where benchmark(9000000000000000000, id)",
+    "select id from t order by benchmark(9000000000000000000, id)",
+    "select 1 from t a, t b, t c, t d, t e, t f where a.k + b.k + c.k + d.k + e.k + f.k < 0",
+    "select count(*) from t a, t b, t c, t d, t e, t f",
+    "select distinct a.k + b.k < 0 from t a, t b, t c, t d, t e, t f",
+    "select a.k + b.k + c.k + d.k + e.k + f.k x from t a, t b, t c, t d, t e, t f order by x desc limit 1",
+    "select group_concat(a.k) from t a, t b, t c, t d, t e, t f group by b.k",
+    "select 1 from t where id in (select a.k from t a, t b, t c, t d, t e, t f where a.k + f.k < 0)",
+    "select 1 union select a.k - a.k from t a, t b, t c, t d, t e, t f",
+    "select a.k - a.k from t a, t b, t c, t d, t e, t f intersect select 1",
+    "select 1 from (select a.k from t a, t b, t c, t d, t e, t f where a.k + f.k < 0) x",
+    "with x as (select a.k from t a, t b, t c, t d, t e, t f where a.k + f.k < 0) select 1 from x",
+    "insert into t select a.k, 1 from t a, t b, t c, t d, t e, t f where a.k + f.k < 0",
+    "update t set k = benchmark(9000000000000000000, 1)",
+    "delete from t where benchmark(9000000000000000000, id)",
+    "insert into t values (100000, benchmark(9000000000000000000, 1))",
+    "select 1 from information_schema.columns a, information_schema.columns b, information_schema.columns c, \
+     information_schema.columns d where a.ordinal_position + b.ordinal_position + c.ordinal_position + d.ordinal_position < 0",
+    "select @big like concat('%', @half, 'b')",
+    "select @big like concat(repeat('%a', 100000), 'b')",
+    "select locate(concat(@half, 'b'), @big)",
+    "select locate(cast(concat(@half, 'b') as binary), cast(@big as binary))",
+    "select replace(@big, concat(@half, 'b'), '')",
+    "select substring_index(@big, concat('b', @half), 1)",
+    "select substring_index(@big, concat(@half, 'b'), -1)",
+    "select json_contains(@ones, @twos)",
+    "select json_overlaps(@ones, @threes)",
+    "select benchmark(9000000000000000000, md5(@big))",
+];
+
+/// A session with a table of 300 rows and large variables.
+fn session() -> Session {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    run(&mut session, "create table t (id int not null primary key, k int)");
+    let rows: Vec<String> = (1..=300).map(|n| format!("({n},{n})")).collect();
+    run(&mut session, &format!("insert into t values {}", rows.join(",")));
+    for set in [
+        "set @big = repeat('a', 8000000), @half = repeat('a', 4000000)",
+        "set @ones = concat('[', repeat('1,', 100000), '2]'), @twos = concat('[', repeat('2,', 100000), '1]')",
+        "set @threes = concat('[', repeat('3,', 100000), '4]')",
+    ] {
+        assert_eq!(run(&mut session, set), "");
+    }
+    session
+}
+
+/// Runs the statements, each after `before` was told; what they answered.
+fn answers(prepare: &str, mut before: impl FnMut(&Session)) -> Vec<String> {
+    let (tell, told) = mpsc::channel();
+    let mut session = session();
+    assert_eq!(run(&mut session, prepare), "");
+    before(&session);
+    std::thread::Builder::new()
+        .stack_size(8 << 20)
+        .spawn(move || {
+            for statement in ENDLESS {
+                let answer = run(&mut session, statement);
+                assert_eq!(run(&mut session, "select 'alive'"), "alive\nalive\n");
+                if tell.send(answer).is_err() {
+                    return;
+                }
+            }
+        })
+        .expect("a thread");
+    let mut answers = Vec::new();
+    for statement in ENDLESS {
+        answers.push(told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("goes on for ever: {statement}")));
+    }
+    answers
+}
+
+#[test]
+fn the_time_limit_ends_everything() {
+    let limit = "ERROR 1969 (70100): Query execution was interrupted (max_statement_time exceeded)\n";
+    for (statement, answer) in ENDLESS.iter().zip(answers("set max_statement_time = 0.05", |_| ())) {
+        assert!(answer.ends_with(limit), "{statement}: {answer}");
+    }
+}
+
+#[test]
+fn kill_ends_everything() {
+    let killed = "ERROR 1317 (70100): Query execution was interrupted\n";
+    let answers = answers("set max_statement_time = 0", |session| {
+        let db = session.database().clone();
+        std::thread::spawn(move || {
+            while let Some(process) = db.processes.get(ConnectionId(1)) {
+                std::thread::sleep(Duration::from_millis(60));
+                let text = process.snapshot(&|_| false).info.unwrap_or_default();
+                if process.command() == Command::Query && ENDLESS.contains(&text.as_str()) {
+                    process.kill(KillLevel::Query);
+                }
+            }
+        });
+    });
+    for (statement, answer) in ENDLESS.iter().zip(answers) {
+        assert!(answer.ends_with(killed), "{statement}: {answer}");
+    }
+}
