@@ -44,7 +44,7 @@ impl CatalogChange {
         for change in changes {
             change.put(&mut bytes);
         }
-        Redo { bytes }
+        Redo::new(bytes)
     }
 
     /// Reads what [`CatalogChange::encode`] wrote.

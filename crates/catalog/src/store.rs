@@ -127,7 +127,7 @@ fn decode_file(bytes: &[u8]) -> Option<(Catalog, Lsn)> {
     }
     let (lsn, version) = (Lsn(r.u64().ok()?), r.u64().ok()?);
     let mut catalog = Catalog::default();
-    catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo { bytes: r.rest().to_vec() }).ok()?);
+    catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo::new(r.rest().to_vec())).ok()?);
     catalog.version = version;
     Some((catalog, lsn))
 }

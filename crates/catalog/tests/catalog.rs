@@ -83,7 +83,7 @@ fn changes_round_trip_and_reject_what_is_cut() {
     let whole: Vec<usize> =
         (0..changes().len()).map(|n| CatalogChange::encode(&changes()[..n]).bytes.len()).collect();
     for len in 0..redo.bytes.len() {
-        let cut = CatalogChange::decode(&Redo { bytes: redo.bytes[..len].to_vec() });
+        let cut = CatalogChange::decode(&Redo::new(redo.bytes[..len].to_vec()));
         assert_eq!(cut.is_ok(), whole.contains(&len), "cut at {len}");
     }
 }

@@ -94,7 +94,7 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
                 let done = Arc::new(Counter::default());
                 let mut sent = 0;
                 while start.elapsed() < time {
-                    let redo = vec![(ParticipantId(1), Redo { bytes: vec![7; TRX_BYTES] })];
+                    let redo = vec![(ParticipantId(1), Redo::new(vec![7; TRX_BYTES]))];
                     let locks = locks.owner(TrxId(thread));
                     let request = CommitRequest { redo, binlog: None, locks, client: None };
                     let prepared = coordinator.prepare(request).map_err(|(e, _)| e).expect("there is room");

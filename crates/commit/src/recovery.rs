@@ -388,9 +388,9 @@ impl Pass<'_, '_> {
 
     fn redo_bytes(&self, redo: &RedoRef<'_>) -> Result<Redo, RecoveryError> {
         match redo {
-            RedoRef::Inline(bytes) => Ok(Redo { bytes: bytes.to_vec() }),
+            RedoRef::Inline(bytes) => Ok(Redo::new(bytes.to_vec())),
             RedoRef::Spilled(file) => {
-                Ok(Redo { bytes: read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)? })
+                Ok(Redo::new(read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)?))
             }
         }
     }

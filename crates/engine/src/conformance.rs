@@ -21,7 +21,7 @@ pub trait Harness {
 
 /// Runs all checks, each on storage of its own.
 pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
-    let checks: [(&str, fn(&dyn Harness)); 7] = [
+    let checks: [(&str, fn(&dyn Harness)); 9] = [
         ("reads see own writes, others do not", own_writes_are_private),
         ("a view does not move", views_do_not_move),
         ("scans merge, bound and continue", scans_merge_and_bound),
@@ -29,6 +29,11 @@ pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
         ("checkpoint and replay", checkpoint_and_replay),
         ("bulk load and drop", bulk_load_and_drop),
         ("batches of several transactions apply in order", batches_apply_in_order),
+        ("what is dropped after prepare leaves nothing", dropped_after_prepare),
+        (
+            "what is ordered behind a checkpoint's begin is in the next one",
+            ordered_behind_a_checkpoints_begin,
+        ),
     ];
     for (name, check) in checks {
         eprintln!("conformance: {name}");
@@ -226,13 +231,62 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
 }
 
 fn batches_apply_in_order(harness: &dyn Harness) {
-    let driver = Driver::new(harness);
-    let redo = |value: &str| {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("k", "0")]);
+    // Locks keep writers of one key apart until each is ordered, so a batch has a key once.
+    let redo = |key: &str, value: &str| {
         let mut trx = driver.engine.begin();
-        trx.put(A, b"k", value.as_bytes()).expect("puts");
+        trx.put(A, key.as_bytes(), value.as_bytes()).expect("puts");
         trx.prepare().expect("prepares")
     };
-    let (first, second, third) = (redo("1"), redo("2"), redo("3"));
-    driver.engine.commit_ordered(CommitSeq(3), &[&first, &second, &third]);
-    assert_eq!(get(&*driver.engine.begin(), ReadAt::Latest, "k").as_deref(), Some("3"));
+    let (first, second, third) = (redo("k", "1"), redo("l", "2"), redo("m", "3"));
+    let reader = driver.engine.begin();
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "k=0");
+    driver.engine.commit_ordered(CommitSeq(4), &[&first, &second, &third]);
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "k=1 l=2 m=3");
+    driver.engine.commit_ordered(CommitSeq(5), &[&redo("k", "4")]);
+    assert_eq!(get(&*reader, ReadAt::Latest, "k").as_deref(), Some("4"));
+}
+
+fn dropped_after_prepare(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1"), ("b", "1")]);
+    let before = driver.view();
+    let mut trx = driver.engine.begin();
+    trx.put(A, b"a", b"2").expect("puts");
+    trx.delete(A, b"b").expect("deletes");
+    trx.put(A, b"c", b"2").expect("puts");
+    let redo = trx.prepare().expect("prepares");
+    // Another engine's prepare failed: redo and transaction go, then the locks, then others write the keys.
+    drop((redo, trx));
+    let reader = driver.engine.begin();
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=1 b=1");
+    driver.put(A, &[("a", "3")]);
+    let mut trx = driver.engine.begin();
+    trx.delete(A, b"c").expect("deletes what is not there");
+    trx.delete(A, b"b").expect("deletes");
+    driver.commit(trx);
+    driver.put(A, &[("c", "4")]);
+    assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=3 c=4");
+    assert_eq!(scan(&*reader, ReadAt::View(&before), ("", ""), Direction::Forward, 9).0, "a=1 b=1");
+}
+
+fn ordered_behind_a_checkpoints_begin(harness: &dyn Harness) {
+    let mut driver = Driver::new(harness);
+    driver.put(A, &[("a", "1")]);
+    let mut early = driver.engine.begin();
+    early.put(A, b"a", b"2").expect("puts");
+    early.put(A, b"b", b"2").expect("puts");
+    let redo = early.prepare().expect("prepares");
+    let first = driver.engine.begin_checkpoint(Lsn(10)).expect("begins");
+    driver.seq += 1;
+    driver.engine.commit_ordered(CommitSeq(driver.seq), &[&redo]);
+    first.finish().expect("finishes");
+    driver.engine.begin_checkpoint(Lsn(20)).expect("begins").finish().expect("finishes");
+    drop((redo, early, driver));
+    // The log up to the second checkpoint is gone: what was in neither image would be lost.
+    let engine = harness.open();
+    assert_eq!(engine.durable_lsn(), Lsn(20));
+    let found = scan(&*engine.begin(), ReadAt::Latest, ("", ""), Direction::Forward, 9).0;
+    assert_eq!(found, "a=2 b=2");
 }

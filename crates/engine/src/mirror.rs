@@ -10,8 +10,8 @@ use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
-    Participant, ReadAt, Redo, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, Installed,
+    KeyRange, Participant, ReadAt, Redo, Savepoint,
 };
 
 /// Runs `first` and `second` side by side under the first one's number.
@@ -32,7 +32,26 @@ fn split(redo: &Redo) -> Result<(Redo, Redo), EngineError> {
     let mut r = Reader::new(&redo.bytes);
     let first = r.u32().and_then(|len| r.bytes(len as usize));
     let first = first.map_err(|_| EngineError::Corrupt("redo of a mirror is truncated".to_owned()))?;
-    Ok((Redo { bytes: first.to_vec() }, Redo { bytes: r.rest().to_vec() }))
+    let half = |bytes: &[u8], of: fn(&BothInstalled) -> &Redo| {
+        let both = redo.installation().and_then(|token| token.as_any().downcast_ref::<BothInstalled>());
+        match both.and_then(|both| of(both).installation()) {
+            Some(token) => Redo::installed(bytes.to_vec(), Arc::clone(token)),
+            None => Redo::new(bytes.to_vec()),
+        }
+    };
+    Ok((half(first, |both| &both.first), half(r.rest(), |both| &both.second)))
+}
+
+/// The tokens of both engines; the bytes are in the mirror's redo.
+struct BothInstalled {
+    first: Redo,
+    second: Redo,
+}
+
+impl Installed for BothInstalled {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// The snapshots of both, each as a view of its own.
@@ -232,6 +251,6 @@ impl EngineTrx for MirrorTrx {
         bytes.put_u32(first.bytes.len() as u32);
         bytes.extend_from_slice(&first.bytes);
         bytes.extend_from_slice(&second.bytes);
-        Ok(Redo { bytes })
+        Ok(Redo::installed(bytes, Arc::new(BothInstalled { first, second })))
     }
 }

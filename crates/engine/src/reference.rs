@@ -489,6 +489,6 @@ impl EngineTrx for Trx {
         for (key, value) in self.writes.iter() {
             put_write(&mut bytes, key, value);
         }
-        Ok(Redo { bytes })
+        Ok(Redo::new(bytes))
     }
 }

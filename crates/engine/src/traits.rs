@@ -10,7 +10,7 @@
 //! | call | thread | may block | may fail | durable at return |
 //! |---|---|---|---|---|
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
-//! | [`EngineTrx::prepare`] | the session's worker | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
+//! | [`EngineTrx::prepare`] | the session's worker, all locks of its writes held until it is ordered | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
 //! | [`Participant::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
 //! | [`Participant::stage`] | the session's worker, after prepare | yes | yes | what it wrote aside |
 //! | [`StagedRedo::apply`] | the session's worker, holding the order stage, log hardened | milliseconds | no: it aborts the process instead | may be: it is hardened (I3) |
@@ -19,6 +19,7 @@
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
 //! | [`Participant::replay`] | recovery, before any session | yes | yes | nothing |
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -112,12 +113,54 @@ impl Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub usize);
 
-/// What an engine needs to do a transaction again after a crash. It travels in the commit record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What an engine needs to do a transaction again after a crash. The bytes travel in the commit record.
+///
+/// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last owner
+/// decides: ordered with the token, the writes become visible; dropped before, they are undone. So whoever
+/// rolls a prepared transaction back drops its redo before its locks go.
+#[derive(Clone, Default)]
 pub struct Redo {
     /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.
     pub bytes: Vec<u8>,
+    installation: Option<Arc<dyn Installed>>,
 }
+
+/// Writes that stand in place and that nobody sees yet. Dropped before `commit_ordered`, they are undone.
+pub trait Installed: Any + Send + Sync {
+    /// For the engine that made it to get its own type back.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl Redo {
+    /// Redo of an engine that applies it at the order stage.
+    pub fn new(bytes: Vec<u8>) -> Redo {
+        Redo { bytes, installation: None }
+    }
+
+    /// Redo of writes that stand in place.
+    pub fn installed(bytes: Vec<u8>, installation: Arc<dyn Installed>) -> Redo {
+        Redo { bytes, installation: Some(installation) }
+    }
+
+    /// The token, if its engine gave one.
+    pub fn installation(&self) -> Option<&Arc<dyn Installed>> {
+        self.installation.as_ref()
+    }
+}
+
+impl fmt::Debug for Redo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redo({} bytes)", self.bytes.len())
+    }
+}
+
+impl PartialEq for Redo {
+    fn eq(&self, other: &Redo) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Redo {}
 
 /// What went wrong in an engine, by what the caller must do.
 #[derive(Debug)]

@@ -104,7 +104,7 @@ pub fn build<'a>(writes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>, siz
             None => batch.delete(key),
         }
     }
-    Redo { bytes: batch.data().to_vec() }
+    Redo::new(batch.data().to_vec())
 }
 
 #[cfg(test)]
@@ -135,9 +135,9 @@ mod tests {
         ranged.put("b", "1");
         ranged.delete_range("a", "c");
         ranged.put("a", "2");
-        let parts = [Redo { bytes: ranged.data().to_vec() }, redo(&[("a", Some("3"))])];
+        let parts = [Redo::new(ranged.data().to_vec()), redo(&[("a", Some("3"))])];
         let joined = join(&parts.iter().collect::<Vec<_>>()).expect("valid");
         assert_eq!(join_sorted(&parts).expect("valid").data(), joined.data());
-        assert!(join_sorted(&[Redo { bytes: vec![1, 2, 3] }]).is_err());
+        assert!(join_sorted(&[Redo::new(vec![1, 2, 3])]).is_err());
     }
 }

@@ -1,0 +1,195 @@
+//! Bulk loads: a tree built from the bottom, leaves filled to 15/16, durable by itself at its end.
+//!
+//! Finished pages are written at once, so memory holds one page of each level. Nobody finds the tree before the
+//! page map names it. Dropped unfinished, its extents are free again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use cohort_base::IndexId;
+use cohort_engine::{BulkLoad, EngineError};
+use parking_lot::Mutex;
+
+use crate::inner::Inner;
+use crate::page::{Entry, KEY_BYTES_MAX, PAGE_BYTES, Page, PageId, PageSpec};
+use crate::space::Extent;
+use crate::store::{MapChange, Place};
+use crate::tree::Tree;
+use crate::value;
+
+const FILLED_BYTES: usize = PAGE_BYTES / 16 * 15;
+
+/// One level of the tree that is built: its last page, still growing.
+struct Level {
+    id: PageId,
+    low: Vec<u8>,
+    entries: Vec<(Vec<u8>, Vec<u8>, bool)>,
+    bytes: usize,
+    values: Vec<Extent>,
+}
+
+/// A load in progress.
+pub struct Load {
+    inner: Arc<Inner>,
+    index: IndexId,
+    levels: Vec<Level>,
+    last: Option<Vec<u8>>,
+    written: Vec<(IndexId, PageId, Place)>,
+    entries: u64,
+    is_finished: bool,
+}
+
+impl Load {
+    /// For a key space that nobody sees.
+    pub fn new(inner: Arc<Inner>, index: IndexId) -> Load {
+        Load {
+            inner,
+            index,
+            levels: Vec::new(),
+            last: None,
+            written: Vec::new(),
+            entries: 0,
+            is_finished: false,
+        }
+    }
+
+    fn new_level(&self, low: Vec<u8>) -> Level {
+        let id = self.inner.ground.new_page_id();
+        Level { id, low, entries: Vec::new(), bytes: 0, values: Vec::new() }
+    }
+
+    /// Adds an entry to a level; a full page is written and named in the level above.
+    fn push(
+        &mut self,
+        at: usize,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        extent: Option<Extent>,
+    ) -> Result<(), EngineError> {
+        if at == self.levels.len() {
+            let level = self.new_level(Vec::new());
+            self.levels.push(level);
+        }
+        let bytes = key.len() + value.len() + 16;
+        let level = &self.levels[at];
+        if level.bytes + bytes > FILLED_BYTES && level.entries.len() >= 2 {
+            let fresh = self.new_level(key.clone());
+            let full = std::mem::replace(&mut self.levels[at], fresh);
+            self.write(at, full, Some(&key))?;
+        }
+        let level = &mut self.levels[at];
+        level.entries.push((key, value, extent.is_some()));
+        level.values.extend(extent);
+        level.bytes += bytes;
+        Ok(())
+    }
+
+    fn write(&mut self, at: usize, level: Level, high: Option<&[u8]>) -> Result<(), EngineError> {
+        self.write_as(at, level.id, &level, high)?;
+        // The level above begins with the entry of its first child, whose key is empty as the fence is.
+        self.push(at + 1, level.low, level.id.0.to_le_bytes().to_vec(), None)
+    }
+
+    fn write_as(
+        &mut self,
+        at: usize,
+        id: PageId,
+        level: &Level,
+        high: Option<&[u8]>,
+    ) -> Result<(), EngineError> {
+        let spec = PageSpec { index: self.index, id, level: at as u8, low: &level.low, high };
+        let mut page = Page::new(spec);
+        for (key, value, is_overflow) in &level.entries {
+            page.append(key, Entry { is_deleted: false, is_overflow: *is_overflow, version: None, value });
+        }
+        let image = self.inner.store.write(&page.image()).map_err(EngineError::Io)?;
+        self.written.push((self.index, id, Place { image, values: level.values.clone() }));
+        Ok(())
+    }
+
+    /// Writes the last page of each level; the topmost is the root.
+    fn write_last(&mut self) -> Result<PageId, EngineError> {
+        if self.levels.is_empty() {
+            let root = self.new_level(Vec::new());
+            self.write_as(0, root.id, &root, None)?;
+            return Ok(root.id);
+        }
+        let mut at = 0;
+        loop {
+            let is_top = at + 1 == self.levels.len();
+            let spare = self.new_level(Vec::new());
+            let level = std::mem::replace(&mut self.levels[at], spare);
+            if is_top {
+                self.write_as(at, level.id, &level, None)?;
+                return Ok(level.id);
+            }
+            self.write(at, level, None)?;
+            at += 1;
+        }
+    }
+}
+
+impl BulkLoad for Load {
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        assert!(self.last.as_deref().is_none_or(|last| last < key), "bulk load keys ascend strictly");
+        if key.len() > KEY_BYTES_MAX {
+            return Err(EngineError::Io(std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                format!("a key of {} bytes is longer than {KEY_BYTES_MAX}", key.len()),
+            )));
+        }
+        self.last = Some(key.to_vec());
+        let (kept, extent) = value::keep(&self.inner.store, value)?;
+        self.entries += 1;
+        self.push(0, key.to_vec(), kept.bytes.into_vec(), extent)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), EngineError> {
+        let root = self.write_last()?;
+        let inner = self.inner.clone();
+        let tree = Tree {
+            index: self.index,
+            root,
+            entries: AtomicI64::new(self.entries as i64),
+            pages: Mutex::new(self.written.iter().map(|(_, page, _)| *page).collect()),
+            values: Mutex::new(self.written.iter().flat_map(|(_, _, place)| place.values.clone()).collect()),
+        };
+        let change = MapChange {
+            lsn: None,
+            next_page: inner.ground.next_page(),
+            written: self.written.clone(),
+            roots: vec![(self.index, root, self.entries)],
+            dropped: vec![self.index],
+        };
+        let _alone = inner.publishing.lock();
+        let former = inner.directory.write().remove(&self.index);
+        if let Some(former) = former {
+            let pages: HashSet<PageId> = std::mem::take(&mut former.pages.lock());
+            pages.into_iter().for_each(|page| inner.ground.pool.discard(page));
+            let values: HashSet<Extent> = std::mem::take(&mut former.values.lock());
+            inner.store.doom(values);
+        }
+        inner.dropped.lock().retain(|index| *index != self.index);
+        // From here on a failure leaves the extents to whichever superblock the disk holds.
+        self.is_finished = true;
+        inner.store.change_map(change).map_err(EngineError::Io)?;
+        inner.directory.write().insert(self.index, Arc::new(tree));
+        Ok(())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        for (_, _, place) in self.written.drain(..) {
+            self.inner.store.free(place.image);
+            place.values.into_iter().for_each(|value| self.inner.store.free(value));
+        }
+        for level in self.levels.drain(..) {
+            level.values.into_iter().for_each(|value| self.inner.store.free(value));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Which pages a checkpoint has to write, and what it writes of them.
+//!
+//! # Concepts
+//! - **Interval**: the time between the beginnings of two checkpoints. A page that changes is listed once in it.
+//! - **Horizon** of a checkpoint: the last transaction that was ordered when it began. All up to it is
+//!   published, because a checkpoint begins behind an open gate, and none later is in its images.
+//! - **Reconciled**: the entries of a page as they were at the horizon, without version references.
+//! - **Captured**: reconciled before the page's structure changed, because the checkpoint had not come to it.
+//!
+//! # Why a checkpoint is one state
+//! Its pages are those listed when it began, each with the keys it covered then and the versions of the
+//! horizon; pages not listed had not changed since their last image. So together they are the trees at the
+//! horizon, and the checkpoint's LSN is exact. The horizon is a live view while the checkpoint runs, so purge
+//! keeps what reconciling needs.
+//!
+//! # Invariants
+//! - A page is listed, under its latch, before a change of it can be ordered.
+//! - A page of the checkpoint is reconciled once: who removes it from `pending`, under its latch, does it.
+//! - A page that holds anything the image leaves out is listed for the next checkpoint: what was installed
+//!   before a checkpoint began and ordered afterwards is in neither of its images otherwise.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, IndexId};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+
+use crate::page::{Entry, Page, PageId, PageSpec};
+use crate::pool::Frame;
+use crate::space::Extent;
+use crate::value;
+use crate::version::{Horizon, Undo, Versions};
+
+/// A page as a checkpoint writes it.
+pub struct Reconciled {
+    pub index: IndexId,
+    pub page: PageId,
+    pub image: Vec<u8>,
+    /// Long values that it names.
+    pub values: Vec<Extent>,
+    /// Every version that the page in memory holds is in the image, and nobody needs an older one.
+    pub is_all: bool,
+}
+
+/// A checkpoint that has begun.
+pub struct Running {
+    pub horizon: CommitSeq,
+    /// Pages to be written.
+    pub pending: Mutex<HashMap<PageId, IndexId>>,
+    captured: Mutex<Vec<Reconciled>>,
+}
+
+impl Running {
+    /// What was captured since the last call.
+    pub fn take_captured(&self) -> Vec<Reconciled> {
+        std::mem::take(&mut *self.captured.lock())
+    }
+}
+
+/// The pages that changed.
+pub struct Changes {
+    versions: Arc<Versions>,
+    interval: AtomicU64,
+    listed: Mutex<HashMap<PageId, IndexId>>,
+    running: RwLock<Option<Arc<Running>>>,
+}
+
+impl Changes {
+    /// Nothing has changed.
+    pub fn new(versions: Arc<Versions>) -> Changes {
+        Changes {
+            versions,
+            interval: AtomicU64::new(1),
+            listed: Mutex::default(),
+            running: RwLock::default(),
+        }
+    }
+
+    /// The page in the frame, which the caller has latched alone, is changed.
+    pub fn list(&self, frame: &mut Frame) {
+        frame.is_changed = true;
+        if frame.listed_in == self.interval.load(Ordering::Acquire) {
+            return;
+        }
+        let (id, index) = (frame.page().id(), frame.page().index());
+        let mut listed = self.listed.lock();
+        listed.insert(id, index);
+        frame.listed_in = self.interval.load(Ordering::Acquire);
+    }
+
+    /// Lists a page for the next checkpoint, whatever its frame says.
+    pub fn list_again(&self, pages: impl IntoIterator<Item = (PageId, IndexId)>) {
+        self.listed.lock().extend(pages);
+    }
+
+    /// Number of pages listed.
+    pub fn listed_len(&self) -> usize {
+        self.listed.lock().len()
+    }
+
+    /// Keeps checkpoints from beginning while pages change their structure. The caller does no I/O under it.
+    pub fn structure(&self) -> Structure<'_> {
+        Structure { changes: self, running: self.running.read() }
+    }
+
+    /// Begins a checkpoint of all that is listed, between two changes of structure. The order stage is held.
+    pub fn begin(&self, horizon: CommitSeq) -> Arc<Running> {
+        let mut running = self.running.write();
+        assert!(running.is_none(), "one checkpoint runs at a time");
+        let mut listed = self.listed.lock();
+        self.interval.fetch_add(1, Ordering::AcqRel);
+        let begun = Arc::new(Running {
+            horizon,
+            pending: Mutex::new(std::mem::take(&mut listed)),
+            captured: Mutex::default(),
+        });
+        *running = Some(begun.clone());
+        begun
+    }
+
+    /// The checkpoint that runs is over.
+    pub fn end(&self) {
+        *self.running.write() = None;
+    }
+
+    /// The page's entries at the horizon. The caller holds its latch.
+    pub fn reconcile(&self, page: &Page, horizon: CommitSeq) -> Reconciled {
+        let spec = PageSpec {
+            index: page.index(),
+            id: page.id(),
+            level: page.level(),
+            low: page.low(),
+            high: page.high(),
+        };
+        let mut image = Page::new(spec);
+        let (mut values, mut is_all) = (Vec::new(), true);
+        let mut key = Vec::new();
+        for n in 0..page.len() {
+            let entry = page.entry(n);
+            is_all &= !entry.is_deleted && entry.version.is_none_or(|v| self.versions.find(v.trx).is_none());
+            let older: Undo;
+            let entry = match self.versions.resolve(Horizon::At(horizon), entry.version) {
+                Ok(()) if entry.is_deleted => continue,
+                Ok(()) => Entry { version: None, ..entry },
+                Err(undo) => {
+                    older = undo;
+                    let Some(value) = &older.value else { continue };
+                    let is_overflow = value.is_overflow;
+                    Entry { is_deleted: false, is_overflow, version: None, value: &value.bytes }
+                }
+            };
+            if entry.is_overflow {
+                values.push(value::extent_of(entry.value));
+            }
+            key.clear();
+            page.push_key(n, &mut key);
+            image.append(&key, entry);
+        }
+        Reconciled { index: page.index(), page: page.id(), image: image.image(), values, is_all }
+    }
+}
+
+/// A change of structure: entries move between pages.
+pub struct Structure<'c> {
+    changes: &'c Changes,
+    running: RwLockReadGuard<'c, Option<Arc<Running>>>,
+}
+
+impl Structure<'_> {
+    /// The entries of the page, which the caller has latched alone, are about to move to other pages.
+    pub fn capture(&self, frame: &mut Frame) {
+        let Some(running) = self.running.as_ref() else { return };
+        if running.pending.lock().remove(&frame.page().id()).is_some() {
+            let reconciled = self.changes.reconcile(frame.page(), running.horizon);
+            running.captured.lock().push(reconciled);
+        }
+    }
+}

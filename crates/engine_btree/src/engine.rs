@@ -1,0 +1,241 @@
+//! The engine as the server sees it.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{
+    BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, Participant, Redo,
+};
+use cohort_vfs::SharedFs;
+use parking_lot::Mutex;
+
+use crate::bulk::Load;
+use crate::changes::Changes;
+use crate::checkpoint::Checkpoint;
+use crate::inner::{Inner, Pin};
+use crate::pool::Pool;
+use crate::redo;
+use crate::store::Store;
+use crate::tree::{Ground, Tree};
+use crate::trx::{BtreeTrx, Installation};
+use crate::version::Versions;
+
+/// Between two rounds of purge when there is nothing to do.
+const PURGE_PAUSE: Duration = Duration::from_millis(10);
+/// Indexes below this are not the catalog's.
+const ENTRY_BYTES_GUESSED: u64 = 64;
+
+/// Sizes of the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct BtreeOptions {
+    /// `innodb_buffer_pool_size`
+    pub pool_bytes: usize,
+    /// `innodb_rollback_segments`
+    pub rollback_segments: usize,
+    /// Whether a thread purges; simulations call [`BtreeEngine::purge`] themselves.
+    pub has_threads: bool,
+}
+
+impl Default for BtreeOptions {
+    fn default() -> BtreeOptions {
+        BtreeOptions { pool_bytes: 128 << 20, rollback_segments: 8, has_threads: true }
+    }
+}
+
+/// The B+tree engine.
+#[derive(Clone)]
+pub struct BtreeEngine {
+    inner: Arc<Inner>,
+}
+
+impl BtreeEngine {
+    /// Opens the last checkpoint in `dir`, or starts empty.
+    pub fn open(
+        id: ParticipantId,
+        fs: &SharedFs,
+        dir: &Path,
+        options: BtreeOptions,
+    ) -> Result<BtreeEngine, EngineError> {
+        let store = Arc::new(Store::open(fs, dir)?);
+        let versions = Arc::new(Versions::new(options.rollback_segments));
+        let pool = Pool::new(store.clone(), options.pool_bytes);
+        let next_page = store.with_map(|map| map.next_page);
+        let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
+        let inner = Arc::new(Inner::new(id, store, versions, ground));
+        inner.store.with_map(|map| {
+            let mut directory = inner.directory.write();
+            for (index, tree) in &map.trees {
+                let values: HashSet<_> = tree.pages.values().flat_map(|place| place.values.clone()).collect();
+                let tree = Tree {
+                    index: *index,
+                    root: tree.root,
+                    entries: AtomicI64::new(tree.entries as i64),
+                    pages: Mutex::new(tree.pages.keys().copied().collect()),
+                    values: Mutex::new(values),
+                };
+                directory.insert(*index, Arc::new(tree));
+            }
+        });
+        if options.has_threads {
+            start_purge(&inner);
+        }
+        Ok(BtreeEngine { inner })
+    }
+
+    /// One round of purge; answers how many transactions it passed.
+    pub fn purge(&self) -> Result<usize, EngineError> {
+        self.inner.purge()
+    }
+
+    /// `innodb_rollback_segments`, at run time.
+    pub fn set_rollback_segments(&self, segments: usize) {
+        self.inner.versions.set_segments(segments);
+    }
+
+    /// `innodb_buffer_pool_size`, at run time.
+    pub fn resize_pool(&self, bytes: usize) {
+        self.inner.ground.pool.resize(bytes);
+    }
+}
+
+/// The thread ends with the engine.
+fn start_purge(inner: &Arc<Inner>) {
+    let weak = Arc::downgrade(inner);
+    let run = move || {
+        loop {
+            let Some(inner) = weak.upgrade() else { return };
+            let passed = match inner.purge() {
+                Ok(passed) => passed,
+                Err(error) => {
+                    eprintln!("[ERROR] purge stopped for now: {error}");
+                    0
+                }
+            };
+            drop(inner);
+            if passed == 0 {
+                std::thread::sleep(PURGE_PAUSE);
+            }
+        }
+    };
+    std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start");
+}
+
+/// The engine's part of a read view.
+pub struct View {
+    pin: Pin,
+}
+
+impl View {
+    /// The newest transaction that it shows.
+    pub fn seq(&self) -> CommitSeq {
+        self.pin.seq
+    }
+}
+
+impl EngineSnapshot for View {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Participant for BtreeEngine {
+    fn id(&self) -> ParticipantId {
+        self.inner.id
+    }
+
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
+        for redo in redo {
+            let installation = redo.installation().expect("prepare installed it, and nobody dropped it (I6)");
+            let installation = installation.as_any().downcast_ref::<Installation>();
+            installation.expect("prepared by this engine").record.commit(seq);
+            self.inner.unflushed_bytes.fetch_add(redo.bytes.len() as u64, Ordering::Relaxed);
+        }
+        self.inner.advance(seq);
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        Ok(Box::new(Checkpoint::begin(&self.inner, lsn)))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.inner.store.with_map(|map| map.lsn)
+    }
+
+    fn unflushed_bytes(&self) -> u64 {
+        self.inner.unflushed_bytes.load(Ordering::Relaxed)
+    }
+
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
+        for redo in redo {
+            for (key, value) in redo::decode(&redo.bytes)? {
+                self.inner.write_plain(key, value)?;
+            }
+            self.inner.unflushed_bytes.fetch_add(redo.bytes.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Engine for BtreeEngine {
+    fn name(&self) -> &'static str {
+        "INNODB"
+    }
+
+    fn begin(&self) -> Box<dyn EngineTrx> {
+        Box::new(BtreeTrx::new(self.inner.clone()))
+    }
+
+    fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
+        Arc::new(View { pin: self.inner.pin() })
+    }
+
+    fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
+        Ok(Box::new(Load::new(self.inner.clone(), index)))
+    }
+
+    fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
+        for index in indexes {
+            let Some(tree) = self.inner.directory.write().remove(index) else { continue };
+            self.inner.dropped.lock().push(*index);
+            let values: HashSet<_> = std::mem::take(&mut tree.values.lock());
+            self.inner.store.doom(values);
+            let pages: HashSet<_> = std::mem::take(&mut tree.pages.lock());
+            pages.into_iter().for_each(|page| self.inner.ground.pool.discard(page));
+        }
+        Ok(())
+    }
+
+    fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
+        Ok(self.inner.directory.read().keys().copied().collect())
+    }
+
+    fn stats(&self, index: IndexId) -> IndexStats {
+        let Some(tree) = self.inner.tree(index) else { return IndexStats::default() };
+        let entries = tree.entries.load(Ordering::Relaxed).max(0) as u64;
+        let pages = tree.pages.lock().len() as u64;
+        let bytes = (pages * crate::page::PAGE_BYTES as u64).min(entries * ENTRY_BYTES_GUESSED).max(pages);
+        IndexStats { entries, bytes }
+    }
+
+    fn status(&self) -> Vec<(String, u64)> {
+        let pool = &self.inner.ground.pool;
+        let (blocks, free) = self.inner.store.blocks();
+        [
+            ("Innodb_buffer_pool_pages_data", pool.pages() as u64),
+            ("Innodb_buffer_pool_pages_dirty", self.inner.ground.changes.listed_len() as u64),
+            ("Innodb_buffer_pool_read_requests", pool.hits.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_reads", pool.reads.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
+            ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
+            ("Innodb_data_file_blocks", blocks),
+            ("Innodb_data_file_free_blocks", free),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}

@@ -1,0 +1,159 @@
+//! What all handles of the engine share.
+//!
+//! # Lock order
+//! `purging` > leaf latches > a record's leftovers > a tree's sets; `live` and `directory` are held alone and
+//! for no I/O.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, IndexId, ParticipantId};
+use cohort_engine::EngineError;
+use parking_lot::{Mutex, RwLock};
+
+use crate::space::Extent;
+use crate::store::Store;
+use crate::tree::{Ground, Tree};
+use crate::version::{TrxRecord, TrxState, Versions};
+
+/// Records that one round of purge takes.
+const PURGE_RECORDS_MAX: usize = 1024;
+
+/// The engine's state.
+pub struct Inner {
+    pub id: ParticipantId,
+    pub store: Arc<Store>,
+    pub versions: Arc<Versions>,
+    pub ground: Ground,
+    pub directory: RwLock<BTreeMap<IndexId, Arc<Tree>>>,
+    /// Key spaces that were dropped and that the page map in force may name.
+    pub dropped: Mutex<Vec<IndexId>>,
+    /// Views in use, with the horizon of a checkpoint that runs: CommitSeq -> how many.
+    live: Mutex<BTreeMap<CommitSeq, usize>>,
+    applied: AtomicU64,
+    pub unflushed_bytes: AtomicU64,
+    /// One purge at a time.
+    purging: Mutex<()>,
+    /// One change of the page map at a time.
+    pub publishing: Mutex<()>,
+}
+
+/// A view that purge does not pass while it lives.
+pub struct Pin {
+    pub seq: CommitSeq,
+    inner: Arc<Inner>,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut live = self.inner.live.lock();
+        let count = live.get_mut(&self.seq).expect("counted when made");
+        *count -= 1;
+        if *count == 0 {
+            live.remove(&self.seq);
+        }
+    }
+}
+
+impl Inner {
+    pub fn new(id: ParticipantId, store: Arc<Store>, versions: Arc<Versions>, ground: Ground) -> Inner {
+        Inner {
+            id,
+            store,
+            versions,
+            ground,
+            directory: RwLock::default(),
+            dropped: Mutex::default(),
+            live: Mutex::default(),
+            applied: AtomicU64::new(0),
+            unflushed_bytes: AtomicU64::new(0),
+            purging: Mutex::new(()),
+            publishing: Mutex::new(()),
+        }
+    }
+
+    /// The key space's tree, if it has one.
+    pub fn tree(&self, index: IndexId) -> Option<Arc<Tree>> {
+        self.directory.read().get(&index).cloned()
+    }
+
+    /// The key space's tree, made if it has none.
+    pub fn tree_or_new(&self, index: IndexId) -> Arc<Tree> {
+        if let Some(tree) = self.tree(index) {
+            return tree;
+        }
+        let mut directory = self.directory.write();
+        directory.entry(index).or_insert_with(|| Tree::create(index, &self.ground)).clone()
+    }
+
+    /// The last ordered transaction.
+    pub fn applied(&self) -> CommitSeq {
+        CommitSeq(self.applied.load(Ordering::Acquire))
+    }
+
+    /// Everything up to `seq` is ordered. The order stage is held.
+    pub fn advance(&self, seq: CommitSeq) {
+        self.applied.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    /// A view of what is ordered. The order stage is held, so it covers whole transactions.
+    pub fn pin(self: &Arc<Inner>) -> Pin {
+        let mut live = self.live.lock();
+        let seq = self.applied();
+        *live.entry(seq).or_default() += 1;
+        Pin { seq, inner: Arc::clone(self) }
+    }
+
+    /// What every present and later view sees.
+    fn oldest(&self) -> CommitSeq {
+        let live = self.live.lock();
+        live.keys().next().copied().unwrap_or_else(|| self.applied())
+    }
+
+    /// Extents of long values that nobody reads any more. Those of a dropped tree went with it.
+    pub fn doom(&self, tree: &Tree, extents: impl IntoIterator<Item = Extent>) {
+        let mut values = tree.values.lock();
+        let owned: Vec<Extent> = extents.into_iter().filter(|extent| values.remove(extent)).collect();
+        drop(values);
+        self.store.doom(owned);
+    }
+
+    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far as
+    /// no view needs it. Answers how many transactions it passed.
+    pub fn purge(&self) -> Result<usize, EngineError> {
+        let _alone = self.purging.lock();
+        let records = self.versions.purgeable(self.oldest(), PURGE_RECORDS_MAX);
+        for record in &records {
+            self.clean(record)?;
+        }
+        self.versions.forget(&records);
+        Ok(records.len())
+    }
+
+    /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
+    fn clean(&self, record: &TrxRecord) -> Result<(), EngineError> {
+        let mut leftovers = record.leftovers().lock();
+        let is_aborted = record.state() == TrxState::Aborted;
+        let keys = if is_aborted { &leftovers.written } else { &leftovers.deleted };
+        for (index, key) in keys {
+            let Some(tree) = self.tree(*index) else { continue };
+            match is_aborted {
+                true => self.restore(record, &tree, key)?,
+                false => self.remove_deleted(record, &tree, key)?,
+            }
+        }
+        let values = match is_aborted {
+            true => std::mem::take(&mut leftovers.new_values),
+            false => std::mem::take(&mut leftovers.old_values),
+        };
+        leftovers.written = Vec::new();
+        leftovers.deleted = Vec::new();
+        for (index, extent) in values {
+            if let Some(tree) = self.tree(index) {
+                self.doom(&tree, [extent]);
+            }
+        }
+        Ok(())
+    }
+}

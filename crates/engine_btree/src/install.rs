@@ -1,0 +1,263 @@
+//! Putting a transaction's writes into the leaves, and taking them out again.
+//!
+//! # A write's way into a leaf
+//! 1. The leaf that covers the key is latched alone; it is split first if it has no room.
+//! 2. If the entry's newest version belongs to an aborted transaction, what was before that counts as present.
+//! 3. A long value is written aside.
+//! 4. The present version goes to the undo of the transaction, with the key to its leftovers.
+//! 5. The new version takes its place, with a reference to the undo, and the page is listed as changed.
+//!
+//! The versions are invisible until the transaction's record is committed. Callers hold the locks of all keys
+//! from before this until the transaction is ordered, so no two transactions install over each other.
+//!
+//! # On failure
+//! A page that cannot be read, or a value that cannot be written, ends the installation. The caller aborts the
+//! record, and purge takes out what is in place.
+
+use std::sync::atomic::Ordering;
+
+use cohort_base::IndexId;
+use cohort_engine::{EngineError, INDEX_ID_BYTES};
+
+use crate::inner::Inner;
+use crate::page::{Entry, KEY_BYTES_MAX, Page};
+use crate::pool::{Exclusive, Frame};
+use crate::tree::Tree;
+use crate::value;
+use crate::version::{TrxRecord, TrxState, Undo, Value, VersionRef};
+
+/// The leaf that the last key went to, kept for the next one.
+#[derive(Default)]
+struct Place {
+    tree: Option<std::sync::Arc<Tree>>,
+    leaf: Option<Exclusive>,
+}
+
+impl Place {
+    /// The tree and the latched leaf of a key.
+    fn go_to(&mut self, inner: &Inner, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
+        if self.tree.as_ref().is_none_or(|tree| tree.index != index) {
+            self.leaf = None;
+            self.tree = Some(inner.tree_or_new(index));
+        }
+        if self.leaf.as_ref().is_some_and(|leaf| leaf.page().covers(key)) {
+            return Ok(());
+        }
+        // The old leaf goes first: nobody holds two leaves.
+        self.leaf = None;
+        let tree = self.tree.as_ref().expect("set above");
+        self.leaf = Some(tree.leaf_exclusive(&inner.ground, key)?);
+        Ok(())
+    }
+
+    fn split(&mut self, inner: &Inner, key: &[u8], needed: usize) -> Result<(), EngineError> {
+        self.leaf = None;
+        inner.ground.pool.evict_some();
+        self.tree.as_ref().expect("a place that was gone to").split(&inner.ground, key, needed)
+    }
+}
+
+impl Inner {
+    /// Installs writes in full-key order. An error leaves some of them in place: the record is to be aborted.
+    pub fn install<'w>(
+        &self,
+        record: &TrxRecord,
+        writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
+    ) -> Result<(), EngineError> {
+        let mut place = Place::default();
+        for (full_key, value) in writes {
+            let (index, key) = split_key(full_key)?;
+            let kept = match value {
+                Some(value) => {
+                    let (kept, extent) = value::keep(&self.store, value)?;
+                    if let Some(extent) = extent {
+                        self.tree_or_new(index).values.lock().insert(extent);
+                        record.leftovers().lock().new_values.push((index, extent));
+                    }
+                    Some(kept)
+                }
+                None => None,
+            };
+            while let Some(needed) = self.install_one(&mut place, record, (index, key), kept.as_ref())? {
+                place.split(self, key, needed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Some bytes: the leaf has no room for them.
+    fn install_one(
+        &self,
+        place: &mut Place,
+        record: &TrxRecord,
+        (index, key): (IndexId, &[u8]),
+        value: Option<&Value>,
+    ) -> Result<Option<usize>, EngineError> {
+        place.go_to(self, index, key)?;
+        let frame = place.leaf.as_mut().expect("gone to");
+        let found = frame.page().find(key);
+        let present = found.ok().map_or_else(absent, |n| self.present(frame.page(), n));
+        if value.is_none() && present.value.is_none() {
+            return Ok(None);
+        }
+        // The reference's contents do not matter for the room it takes.
+        let room_for = VersionRef { trx: record.number(), undo: 0 };
+        let needed = frame.page().entry_bytes(key, &entry(value, Some(room_for)));
+        if !has_room(frame.page(), found, needed) {
+            return Ok(Some(needed));
+        }
+        let is_new = found.is_err();
+        {
+            let mut leftovers = record.leftovers().lock();
+            leftovers.written.push((index, key.into()));
+            if value.is_none() {
+                leftovers.deleted.push((index, key.into()));
+            }
+            if let Some(old) = present.value.as_ref().filter(|old| old.is_overflow) {
+                leftovers.old_values.push((index, value::extent_of(&old.bytes)));
+            }
+        }
+        let version = record.push_undo(present);
+        write_entry(frame, found, key, entry(value, Some(version)));
+        self.ground.changes.list(frame);
+        if is_new {
+            place.tree.as_ref().expect("gone to").entries.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(None)
+    }
+
+    /// What an entry holds for the next writer: an aborted version counts for nothing.
+    fn present(&self, page: &Page, n: usize) -> Undo {
+        let entry = page.entry(n);
+        let record = entry.version.and_then(|version| Some((version, self.versions.find(version.trx)?)));
+        match record {
+            Some((version, record)) if record.state() == TrxState::Aborted => {
+                Undo { existed: true, ..record.undo(version.undo) }
+            }
+            record => Undo {
+                value: (!entry.is_deleted)
+                    .then(|| Value { is_overflow: entry.is_overflow, bytes: entry.value.into() }),
+                existed: true,
+                version: record.map(|(version, _)| version),
+            },
+        }
+    }
+
+    /// Writes without a version, as recovery does: everybody sees it.
+    pub fn write_plain(&self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
+        let (index, key) = split_key(full_key)?;
+        let tree = self.tree_or_new(index);
+        let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
+        let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
+        tree.values.lock().extend(extent);
+        loop {
+            let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+            let found = frame.page().find(key);
+            let old = found.ok().map(|n| frame.page().entry(n)).filter(|old| old.is_overflow);
+            let old = old.map(|old| value::extent_of(old.value));
+            match (&value, found) {
+                (None, Err(_)) => return Ok(()),
+                (None, Ok(n)) => {
+                    frame.page_mut().remove(n);
+                    tree.entries.fetch_sub(1, Ordering::Relaxed);
+                }
+                (Some(_), found) => {
+                    let needed = frame.page().entry_bytes(key, &entry(value.as_ref(), None));
+                    if !has_room(frame.page(), found, needed) {
+                        drop(frame);
+                        tree.split(&self.ground, key, needed)?;
+                        self.ground.pool.evict_some();
+                        continue;
+                    }
+                    write_entry(&mut frame, found, key, entry(value.as_ref(), None));
+                    tree.entries.fetch_add(i64::from(found.is_err()), Ordering::Relaxed);
+                }
+            }
+            self.ground.changes.list(&mut frame);
+            drop(frame);
+            self.doom(&tree, old);
+            return Ok(());
+        }
+    }
+
+    /// Takes out an aborted transaction's version of a key, if it is still there.
+    pub fn restore(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<(), EngineError> {
+        loop {
+            let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+            let Ok(n) = frame.page().find(key) else { return Ok(()) };
+            let version = frame.page().entry(n).version;
+            let Some(version) = version.filter(|version| version.trx == record.number()) else {
+                return Ok(());
+            };
+            let before = record.undo(version.undo);
+            if before.existed {
+                let entry = entry(before.value.as_ref(), before.version);
+                let needed = frame.page().entry_bytes(key, &entry);
+                if !has_room(frame.page(), Ok(n), needed) {
+                    drop(frame);
+                    tree.split(&self.ground, key, needed)?;
+                    continue;
+                }
+                write_entry(&mut frame, Ok(n), key, entry);
+            } else {
+                frame.page_mut().remove(n);
+                tree.entries.fetch_sub(1, Ordering::Relaxed);
+            }
+            self.ground.changes.list(&mut frame);
+            return Ok(());
+        }
+    }
+
+    /// Takes a deleted entry out of its leaf, if it is still the record's deletion.
+    pub fn remove_deleted(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<(), EngineError> {
+        let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+        let Ok(n) = frame.page().find(key) else { return Ok(()) };
+        let entry = frame.page().entry(n);
+        if entry.is_deleted && entry.version.is_some_and(|version| version.trx == record.number()) {
+            frame.page_mut().remove(n);
+            self.ground.changes.list(&mut frame);
+            tree.entries.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
+    let (index, key) =
+        full_key.split_first_chunk::<INDEX_ID_BYTES>().expect("a full key starts with its index");
+    if key.len() > KEY_BYTES_MAX {
+        return Err(EngineError::Io(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            format!("a key of {} bytes is longer than {KEY_BYTES_MAX}", key.len()),
+        )));
+    }
+    Ok((IndexId(u32::from_be_bytes(*index)), key))
+}
+
+fn absent() -> Undo {
+    Undo { value: None, existed: false, version: None }
+}
+
+fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
+    match value {
+        Some(value) => {
+            Entry { is_deleted: false, is_overflow: value.is_overflow, version, value: &value.bytes }
+        }
+        None => Entry { is_deleted: true, is_overflow: false, version, value: &[] },
+    }
+}
+
+/// Whether an entry of so many bytes fits, in place of the one that was found.
+fn has_room(page: &Page, found: Result<usize, usize>, needed: usize) -> bool {
+    let replaced = found.map_or(0, |n| page.entry_bytes_at(n));
+    page.free_bytes() + replaced >= needed || page.len() < crate::page::SPLIT_ENTRIES_MIN
+}
+
+fn write_entry(frame: &mut Frame, found: Result<usize, usize>, key: &[u8], entry: Entry<'_>) {
+    let page = frame.page_mut();
+    let is_put = match found {
+        Ok(n) => page.replace(n, entry),
+        Err(n) => page.insert(n, key, entry),
+    };
+    assert!(is_put, "room was looked for");
+}

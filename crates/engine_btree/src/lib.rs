@@ -1,0 +1,21 @@
+//! The B+tree engine: rows in place in memory, pages out of place on disk, one store per commit. README.md
+//! follows one write through it.
+
+mod bulk;
+mod changes;
+mod checkpoint;
+mod engine;
+mod inner;
+mod install;
+mod page;
+mod pool;
+mod redo;
+mod scan;
+mod space;
+mod store;
+mod tree;
+mod trx;
+mod value;
+mod version;
+
+pub use engine::{BtreeEngine, BtreeOptions};

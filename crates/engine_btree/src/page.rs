@@ -1,0 +1,560 @@
+//! Slotted pages: sorted entries of one node of a tree.
+//!
+//! ```text
+//! 0   4  CRC-32C of the rest, in images on disk
+//! 4   1  level: 0 leaf, above it inner nodes
+//! 5   1  flags: 1 the page has a high fence
+//! 6   2  -
+//! 8   4  key space
+//! 12  4  number of entries
+//! 16  8  page id
+//! 24  4  heap start: the heap grows from the end of the page towards the slots
+//! 28  4  bytes of the heap that no slot names
+//! 32  4  place of the fences in the heap
+//! 36  2  length of the low fence
+//! 38  2  length of the high fence
+//! 40  2  length of the prefix that both fences share
+//! 42  6  -
+//! 48  8n slots: u32 offset of the entry | u32 head, the first four bytes of the key's suffix, big-endian
+//!        heap: entries, fences
+//!
+//! entry  u8 flags (1 delete mark, 2 version reference, 4 overflow value)
+//!        | u16 length of the suffix | u32 length of the value
+//!        | u64 transaction, u32 place in its undo (with a version reference) | suffix | value
+//! ```
+//!
+//! A page holds keys with `low fence <= key < high fence`; without a high fence it is the last one of its
+//! level. Keys are stored without the prefix that the fences share. In an inner node the value is the child's
+//! page id, and the child holds the keys from its entry's key up to the next entry's.
+//!
+//! Pages are [`PAGE_BYTES`] long. A page with fewer than [`SPLIT_ENTRIES_MIN`] entries grows instead of being
+//! split, so long keys always fit. An image read from disk may be longer, because reconciling may bring
+//! longer values back; the next change that finds no room splits it.
+
+use std::cmp::Ordering;
+
+use cohort_base::IndexId;
+
+use crate::version::{TrxNo, VersionRef};
+
+/// Size of a page that holds entries of usual length.
+pub const PAGE_BYTES: usize = 16 << 10;
+/// Pages with fewer entries grow when they are full.
+pub const SPLIT_ENTRIES_MIN: usize = 4;
+/// Longest key.
+pub const KEY_BYTES_MAX: usize = 12 << 10;
+/// Longest value inside of a page; longer ones lie in extents of their own.
+pub const INLINE_BYTES_MAX: usize = 4 << 10;
+
+const HEADER: usize = 48;
+const SLOT: usize = 8;
+const ENTRY_HEADER: usize = 7;
+const REFERENCE: usize = 12;
+
+const DELETED: u8 = 1;
+const REFERRED: u8 = 2;
+const OVERFLOW: u8 = 4;
+const HAS_HIGH: u8 = 1;
+
+/// A page's number, never used for another page of the same run while anybody may hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageId(pub u64);
+
+/// What an entry says, but for its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'p> {
+    /// The newest version is a deletion.
+    pub is_deleted: bool,
+    /// The value names an extent ([`crate::store::Extent`]).
+    pub is_overflow: bool,
+    /// None: everybody sees this version.
+    pub version: Option<VersionRef>,
+    pub value: &'p [u8],
+}
+
+/// A page in memory. Whoever reads or writes it holds its frame's latch.
+#[derive(Clone, Debug)]
+pub struct Page {
+    bytes: Vec<u8>,
+}
+
+/// What a page is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct PageSpec<'k> {
+    pub index: IndexId,
+    pub id: PageId,
+    pub level: u8,
+    pub low: &'k [u8],
+    pub high: Option<&'k [u8]>,
+}
+
+fn head_of(suffix: &[u8]) -> u32 {
+    match suffix.first_chunk::<4>() {
+        Some(head) => u32::from_be_bytes(*head),
+        None => {
+            let mut head = [0; 4];
+            head[..suffix.len()].copy_from_slice(suffix);
+            u32::from_be_bytes(head)
+        }
+    }
+}
+
+fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(spec: PageSpec<'_>) -> Page {
+        let fences = spec.low.len() + spec.high.map_or(0, <[u8]>::len);
+        let mut page =
+            Page { bytes: vec![0; PAGE_BYTES.max((HEADER + fences).next_multiple_of(PAGE_BYTES))] };
+        let prefix = spec.high.map_or(0, |high| shared_prefix(spec.low, high));
+        page.bytes[4] = spec.level;
+        page.bytes[5] = if spec.high.is_some() { HAS_HIGH } else { 0 };
+        page.set_u32(8, spec.index.0);
+        page.bytes[16..24].copy_from_slice(&spec.id.0.to_le_bytes());
+        page.set_u32(24, page.bytes.len() as u32);
+        let at = page.allot(fences);
+        page.set_u32(32, at as u32);
+        page.bytes[at..at + spec.low.len()].copy_from_slice(spec.low);
+        if let Some(high) = spec.high {
+            page.bytes[at + spec.low.len()..at + fences].copy_from_slice(high);
+        }
+        page.set_u16(36, spec.low.len() as u16);
+        page.set_u16(38, spec.high.map_or(0, <[u8]>::len) as u16);
+        page.set_u16(40, prefix as u16);
+        page
+    }
+
+    fn u16(&self, at: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn set_u16(&mut self, at: usize, value: u16) {
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn set_u32(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Its number.
+    pub fn id(&self) -> PageId {
+        PageId(self.u64(16))
+    }
+
+    /// The key space it belongs to.
+    pub fn index(&self) -> IndexId {
+        IndexId(self.u32(8))
+    }
+
+    /// 0 for leaves.
+    pub fn level(&self) -> u8 {
+        self.bytes[4]
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.u32(12) as usize
+    }
+
+    /// Whether it holds no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The least key it may hold.
+    pub fn low(&self) -> &[u8] {
+        let at = self.u32(32) as usize;
+        &self.bytes[at..at + self.u16(36)]
+    }
+
+    /// The least key beyond it; none: it is the last of its level.
+    pub fn high(&self) -> Option<&[u8]> {
+        let at = self.u32(32) as usize + self.u16(36);
+        (self.bytes[5] & HAS_HIGH != 0).then(|| &self.bytes[at..at + self.u16(38)])
+    }
+
+    /// Whether the key belongs here.
+    pub fn covers(&self, key: &[u8]) -> bool {
+        self.low() <= key && self.high().is_none_or(|high| key < high)
+    }
+
+    /// What all keys of the page begin with.
+    pub fn prefix(&self) -> &[u8] {
+        &self.low()[..self.u16(40)]
+    }
+
+    fn prefix_len(&self) -> usize {
+        self.u16(40)
+    }
+
+    fn slot(&self, n: usize) -> (usize, u32) {
+        let at = HEADER + n * SLOT;
+        (self.u32(at) as usize, self.u32(at + 4))
+    }
+
+    /// The n-th key without the prefix.
+    pub fn suffix(&self, n: usize) -> &[u8] {
+        let (at, _) = self.slot(n);
+        let start = at + ENTRY_HEADER + self.reference_len(at);
+        &self.bytes[start..start + self.u16(at + 1)]
+    }
+
+    fn reference_len(&self, at: usize) -> usize {
+        if self.bytes[at] & REFERRED != 0 { REFERENCE } else { 0 }
+    }
+
+    /// Writes the n-th key behind what `out` holds.
+    pub fn push_key(&self, n: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.prefix());
+        out.extend_from_slice(self.suffix(n));
+    }
+
+    /// The n-th key.
+    pub fn key(&self, n: usize) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.push_key(n, &mut key);
+        key
+    }
+
+    /// The n-th entry.
+    pub fn entry(&self, n: usize) -> Entry<'_> {
+        let (at, _) = self.slot(n);
+        let flags = self.bytes[at];
+        let suffix_len = self.u16(at + 1);
+        let value_len = self.u32(at + 3) as usize;
+        let reference = at + ENTRY_HEADER;
+        let version = (flags & REFERRED != 0)
+            .then(|| VersionRef { trx: TrxNo(self.u64(reference)), undo: self.u32(reference + 8) });
+        let value = reference + self.reference_len(at) + suffix_len;
+        Entry {
+            is_deleted: flags & DELETED != 0,
+            is_overflow: flags & OVERFLOW != 0,
+            version,
+            value: &self.bytes[value..value + value_len],
+        }
+    }
+
+    /// The child that an inner node's n-th entry names.
+    pub fn child(&self, n: usize) -> PageId {
+        let value = self.entry(n).value;
+        PageId(u64::from_le_bytes(value.try_into().expect("an inner entry holds a page id")))
+    }
+
+    /// The place of a key that the page covers: `Ok` where it is, `Err` where it would be.
+    pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        let suffix = &key[self.prefix_len()..];
+        let head = head_of(suffix);
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            let (_, other) = self.slot(middle);
+            let order = other.cmp(&head).then_with(|| self.suffix(middle).cmp(suffix));
+            match order {
+                Ordering::Less => from = middle + 1,
+                Ordering::Greater => to = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(from)
+    }
+
+    /// Which child of an inner node covers the key.
+    pub fn child_place(&self, key: &[u8]) -> usize {
+        match self.find(key) {
+            Ok(n) => n,
+            // The first entry's key is the page's low fence, so nothing is before it.
+            Err(n) => n.saturating_sub(1),
+        }
+    }
+
+    /// Bytes that a new entry takes.
+    pub fn entry_bytes(&self, key: &[u8], entry: &Entry<'_>) -> usize {
+        let reference = if entry.version.is_some() { REFERENCE } else { 0 };
+        SLOT + ENTRY_HEADER + reference + key.len() - self.prefix_len() + entry.value.len()
+    }
+
+    /// Bytes that the n-th entry takes.
+    pub fn entry_bytes_at(&self, n: usize) -> usize {
+        SLOT + self.entry_len(n)
+    }
+
+    fn gap(&self) -> usize {
+        self.u32(24) as usize - HEADER - self.len() * SLOT
+    }
+
+    /// Bytes for further entries, once the heap is compacted.
+    pub fn free_bytes(&self) -> usize {
+        self.gap() + self.u32(28) as usize
+    }
+
+    fn allot(&mut self, bytes: usize) -> usize {
+        let start = self.u32(24) as usize - bytes;
+        self.set_u32(24, start as u32);
+        start
+    }
+
+    /// Puts an entry before the n-th. False: there is no room, and nothing is changed.
+    pub fn insert(&mut self, n: usize, key: &[u8], entry: Entry<'_>) -> bool {
+        let needed = self.entry_bytes(key, &entry);
+        if !self.make_room(needed) {
+            return false;
+        }
+        let suffix = &key[self.prefix_len()..];
+        let at = self.write_entry(suffix, &entry);
+        let len = self.len();
+        let (start, end) = (HEADER + n * SLOT, HEADER + len * SLOT);
+        self.bytes.copy_within(start..end, start + SLOT);
+        self.set_u32(start, at as u32);
+        self.set_u32(start + 4, head_of(suffix));
+        self.set_u32(12, len as u32 + 1);
+        true
+    }
+
+    /// Puts another version of the n-th entry in its place. False: there is no room, nothing is changed.
+    pub fn replace(&mut self, n: usize, entry: Entry<'_>) -> bool {
+        let (at, _) = self.slot(n);
+        let old = self.entry(n);
+        let same_size =
+            old.value.len() == entry.value.len() && old.version.is_some() == entry.version.is_some();
+        let key = self.key(n);
+        if same_size {
+            let mut header = self.bytes[at];
+            header = (header & REFERRED)
+                | if entry.is_deleted { DELETED } else { 0 }
+                | if entry.is_overflow { OVERFLOW } else { 0 };
+            self.bytes[at] = header;
+            let suffix_len = self.u16(at + 1);
+            let mut place = at + ENTRY_HEADER;
+            if let Some(version) = entry.version {
+                self.bytes[place..place + 8].copy_from_slice(&version.trx.0.to_le_bytes());
+                self.set_u32(place + 8, version.undo);
+                place += REFERENCE;
+            }
+            place += suffix_len;
+            self.bytes[place..place + entry.value.len()].copy_from_slice(entry.value);
+            return true;
+        }
+        let needed = self.entry_bytes(&key, &entry) - SLOT;
+        let freed = self.entry_len(n);
+        if self.free_bytes() + freed < needed && self.len() >= SPLIT_ENTRIES_MIN {
+            return false;
+        }
+        self.remove(n);
+        let is_put = self.insert(n, &key, entry);
+        assert!(is_put, "room was counted");
+        true
+    }
+
+    fn entry_len(&self, n: usize) -> usize {
+        let (at, _) = self.slot(n);
+        ENTRY_HEADER + self.reference_len(at) + self.u16(at + 1) + self.u32(at + 3) as usize
+    }
+
+    /// Takes the n-th entry out.
+    pub fn remove(&mut self, n: usize) {
+        let garbage = self.u32(28) + self.entry_len(n) as u32;
+        self.set_u32(28, garbage);
+        let len = self.len();
+        let (start, end) = (HEADER + n * SLOT, HEADER + len * SLOT);
+        self.bytes.copy_within(start + SLOT..end, start);
+        self.set_u32(12, len as u32 - 1);
+    }
+
+    fn make_room(&mut self, needed: usize) -> bool {
+        if self.gap() >= needed {
+            return true;
+        }
+        if self.free_bytes() >= needed {
+            self.rebuild(self.bytes.len());
+            return true;
+        }
+        if self.len() >= SPLIT_ENTRIES_MIN {
+            return false;
+        }
+        let used = self.bytes.len() - self.free_bytes();
+        self.rebuild((used + needed).next_multiple_of(PAGE_BYTES));
+        true
+    }
+
+    fn write_entry(&mut self, suffix: &[u8], entry: &Entry<'_>) -> usize {
+        let reference = if entry.version.is_some() { REFERENCE } else { 0 };
+        let at = self.allot(ENTRY_HEADER + reference + suffix.len() + entry.value.len());
+        self.bytes[at] = if entry.is_deleted { DELETED } else { 0 }
+            | if entry.is_overflow { OVERFLOW } else { 0 }
+            | if entry.version.is_some() { REFERRED } else { 0 };
+        self.set_u16(at + 1, suffix.len() as u16);
+        self.set_u32(at + 3, entry.value.len() as u32);
+        let mut place = at + ENTRY_HEADER;
+        if let Some(version) = entry.version {
+            self.bytes[place..place + 8].copy_from_slice(&version.trx.0.to_le_bytes());
+            self.set_u32(place + 8, version.undo);
+            place += REFERENCE;
+        }
+        self.bytes[place..place + suffix.len()].copy_from_slice(suffix);
+        place += suffix.len();
+        self.bytes[place..place + entry.value.len()].copy_from_slice(entry.value);
+        at
+    }
+
+    /// Writes the page anew, without holes, in so many bytes.
+    fn rebuild(&mut self, size_bytes: usize) {
+        let spec = PageSpec {
+            index: self.index(),
+            id: self.id(),
+            level: self.level(),
+            low: self.low(),
+            high: self.high(),
+        };
+        let mut fresh = Page::new(spec);
+        if fresh.bytes.len() < size_bytes {
+            fresh.grow(size_bytes);
+        }
+        for n in 0..self.len() {
+            fresh.append_suffix(self.suffix(n), &self.entry(n));
+        }
+        *self = fresh;
+    }
+
+    /// Makes an otherwise empty page longer: its fences move to the new end.
+    fn grow(&mut self, size_bytes: usize) {
+        assert!(self.is_empty(), "only fences are moved");
+        let start = self.u32(24) as usize;
+        let tail = self.bytes.split_off(start);
+        let moved = size_bytes - tail.len();
+        self.bytes.resize(moved, 0);
+        self.bytes.extend_from_slice(&tail);
+        self.set_u32(24, moved as u32);
+        self.set_u32(32, moved as u32);
+    }
+
+    fn append_suffix(&mut self, suffix: &[u8], entry: &Entry<'_>) {
+        let at = self.write_entry(suffix, entry);
+        let n = self.len();
+        let slot = HEADER + n * SLOT;
+        assert!(slot + SLOT <= at, "a rebuilt page has room for what it held");
+        self.set_u32(slot, at as u32);
+        self.set_u32(slot + 4, head_of(suffix));
+        self.set_u32(12, n as u32 + 1);
+    }
+
+    /// Adds an entry behind all others; grows when it must. For images and bulk loads, whose callers watch
+    /// the size.
+    pub fn append(&mut self, key: &[u8], entry: Entry<'_>) {
+        let needed = self.entry_bytes(key, &entry);
+        if self.gap() < needed {
+            let used = self.bytes.len() - self.free_bytes();
+            self.rebuild((used + needed).next_multiple_of(PAGE_BYTES));
+        }
+        let suffix = key[self.prefix_len()..].to_vec();
+        self.append_suffix(&suffix, &entry);
+    }
+
+    /// What is written to disk: no holes, a checksum, no longer than needed.
+    pub fn image(&self) -> Vec<u8> {
+        let used = self.bytes.len() - self.free_bytes();
+        let mut packed = self.clone();
+        packed.rebuild(self.bytes.len());
+        let slots_end = HEADER + packed.len() * SLOT;
+        let heap = packed.u32(24) as usize;
+        // The heap moves down to the slots; all offsets with it.
+        let shift = heap - slots_end;
+        for n in 0..packed.len() {
+            let at = HEADER + n * SLOT;
+            packed.set_u32(at, packed.u32(at) - shift as u32);
+        }
+        packed.set_u32(32, packed.u32(32) - shift as u32);
+        packed.set_u32(24, slots_end as u32);
+        packed.bytes.drain(slots_end..heap);
+        assert!(packed.bytes.len() <= used, "an image holds what the page holds");
+        let crc = crc32c::crc32c(&packed.bytes[4..]);
+        packed.set_u32(0, crc);
+        packed.bytes
+    }
+
+    /// A page from its image; none if the image is damaged.
+    pub fn from_image(bytes: Vec<u8>) -> Option<Page> {
+        if bytes.len() < HEADER {
+            return None;
+        }
+        let mut page = Page { bytes };
+        if crc32c::crc32c(&page.bytes[4..]) != page.u32(0) {
+            return None;
+        }
+        page.set_u32(0, 0);
+        let size = page.bytes.len().next_multiple_of(PAGE_BYTES);
+        page.rebuild(size);
+        Some(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(low: &[u8], high: Option<&[u8]>) -> Page {
+        Page::new(PageSpec { index: IndexId(16), id: PageId(7), level: 0, low, high })
+    }
+
+    fn plain(value: &[u8]) -> Entry<'_> {
+        Entry { is_deleted: false, is_overflow: false, version: None, value }
+    }
+
+    #[test]
+    fn entries_are_found_replaced_and_removed_in_any_order() {
+        let mut page = page(b"key-0000", Some(b"key-9999"));
+        assert_eq!(page.prefix(), b"key-");
+        let key = |n: u32| format!("key-{n:04}").into_bytes();
+        for n in 0..200 {
+            let key = key(n * 37 % 200);
+            let at = page.find(&key).expect_err("new");
+            assert!(page.insert(at, &key, plain(b"one")));
+        }
+        let version = Some(VersionRef { trx: TrxNo(9), undo: 3 });
+        for n in 0..200 {
+            let at = page.find(&key(n)).expect("there");
+            assert_eq!(at, n as usize);
+            assert!(page.replace(at, Entry { version, ..plain(b"another value") }));
+        }
+        for n in (0..200).step_by(2) {
+            let at = page.find(&key(n)).expect("there");
+            page.remove(at);
+        }
+        let image = Page::from_image(page.image()).expect("undamaged");
+        assert_eq!(image.len(), 100);
+        for n in 0..100 {
+            assert_eq!(image.key(n), key(n as u32 * 2 + 1));
+            assert_eq!(image.entry(n), Entry { version, ..plain(b"another value") });
+        }
+        let mut damaged = page.image();
+        damaged[100] ^= 1;
+        assert!(Page::from_image(damaged).is_none());
+    }
+
+    #[test]
+    fn a_full_page_refuses_and_a_page_of_few_long_entries_grows() {
+        let mut short = page(b"", None);
+        let mut n = 0_u32;
+        while short.insert(short.len(), &n.to_be_bytes(), plain(&[1; 100])) {
+            n += 1;
+        }
+        assert!((120..PAGE_BYTES as u32 / 100).contains(&n), "{n} entries");
+        let mut long = page(b"", None);
+        for n in 0..SPLIT_ENTRIES_MIN as u8 {
+            assert!(long.insert(long.len(), &[n; KEY_BYTES_MAX], plain(&[n; INLINE_BYTES_MAX])));
+        }
+        assert!(!long.insert(long.len(), &[9; KEY_BYTES_MAX], plain(&[9; INLINE_BYTES_MAX])));
+        let image = Page::from_image(long.image()).expect("undamaged");
+        assert_eq!(image.key(3), [3; KEY_BYTES_MAX]);
+    }
+}

@@ -1,0 +1,248 @@
+//! The buffer pool: pages in memory, each under a latch.
+//!
+//! # Concepts
+//! - **Frame**: a page in memory with what the pool knows of it, behind a readers-writer latch.
+//! - **Resident**: a frame that the pool's table names. Whoever holds a frame's `Arc` keeps it resident, because
+//!   only frames that nobody holds are evicted.
+//!
+//! # Invariants
+//! - A page id has at most one resident frame, so latching the frame is latching the page.
+//! - A frame whose page changed since its newest image was written is evicted only after another image.
+//!
+//! # Lock order
+//! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is held
+//! for no I/O and while no latch is waited for.
+//!
+//! # On failure
+//! A page that cannot be read leaves no frame: the caller gets the error, the next one tries again. A page that
+//! cannot be written stays in memory.
+//!
+//! # Missing
+//! The thread that misses reads the page itself and evicts for it; nothing reads ahead, and scans of large
+//! trees push others out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use cohort_base::IndexId;
+use cohort_engine::EngineError;
+use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, Mutex, RawRwLock, RwLock};
+
+use crate::page::{PAGE_BYTES, Page, PageId};
+use crate::store::Store;
+
+const SHARDS: usize = 64;
+/// Residents that one miss looks at for something to evict.
+const LOOKED_AT_MAX: usize = 256;
+
+/// A page in memory.
+#[derive(Debug)]
+pub struct Frame {
+    /// None: it could not be read.
+    page: Option<Page>,
+    /// The newest image on disk does not say what the page says.
+    pub is_changed: bool,
+    /// The last checkpoint interval in which the page was put on the list of changed ones.
+    pub listed_in: u64,
+}
+
+impl Frame {
+    /// The page.
+    pub fn page(&self) -> &Page {
+        self.page.as_ref().expect("the pool gives out frames that were read")
+    }
+
+    /// The page, to be changed.
+    pub fn page_mut(&mut self) -> &mut Page {
+        self.page.as_mut().expect("the pool gives out frames that were read")
+    }
+}
+
+/// A frame that may be latched.
+pub type Latch = Arc<RwLock<Frame>>;
+/// A page latched with others.
+pub type Shared = ArcRwLockReadGuard<RawRwLock, Frame>;
+/// A page latched alone.
+pub type Exclusive = ArcRwLockWriteGuard<RawRwLock, Frame>;
+
+struct Resident {
+    latch: Latch,
+    /// Since the hand passed.
+    is_used: AtomicBool,
+}
+
+/// Pages in memory.
+pub struct Pool {
+    store: Arc<Store>,
+    shards: Box<[Mutex<HashMap<PageId, Resident>>]>,
+    /// `innodb_buffer_pool_size`
+    bytes_max: AtomicUsize,
+    pages: AtomicUsize,
+    hand: AtomicUsize,
+    /// Pages read from the file.
+    pub reads: AtomicU64,
+    /// Pages found in memory.
+    pub hits: AtomicU64,
+    /// Pages that left memory for others.
+    pub evictions: AtomicU64,
+}
+
+impl Pool {
+    /// An empty pool of so many bytes.
+    pub fn new(store: Arc<Store>, bytes_max: usize) -> Pool {
+        Pool {
+            store,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            bytes_max: AtomicUsize::new(bytes_max),
+            pages: AtomicUsize::new(0),
+            hand: AtomicUsize::new(0),
+            reads: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    fn shard(&self, id: PageId) -> &Mutex<HashMap<PageId, Resident>> {
+        &self.shards[(id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize]
+    }
+
+    /// Latches a page with others; reads it first if it is not in memory.
+    pub fn shared(&self, index: IndexId, id: PageId) -> Result<Shared, EngineError> {
+        loop {
+            if let Some(latch) = self.resident(id) {
+                let frame = latch.read_arc();
+                if frame.page.is_some() {
+                    return Ok(frame);
+                }
+            } else if let Some(frame) = self.load(index, id)? {
+                return Ok(ArcRwLockWriteGuard::downgrade(frame));
+            }
+        }
+    }
+
+    /// Latches a page alone; reads it first if it is not in memory.
+    pub fn exclusive(&self, index: IndexId, id: PageId) -> Result<Exclusive, EngineError> {
+        loop {
+            if let Some(latch) = self.resident(id) {
+                let frame = latch.write_arc();
+                if frame.page.is_some() {
+                    return Ok(frame);
+                }
+            } else if let Some(frame) = self.load(index, id)? {
+                return Ok(frame);
+            }
+        }
+    }
+
+    fn resident(&self, id: PageId) -> Option<Latch> {
+        let shard = self.shard(id).lock();
+        let resident = shard.get(&id)?;
+        resident.is_used.store(true, Ordering::Relaxed);
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(resident.latch.clone())
+    }
+
+    /// Reads a page. None: somebody else does already.
+    fn load(&self, index: IndexId, id: PageId) -> Result<Option<Exclusive>, EngineError> {
+        let Some(mut frame) = self.enter(id, Frame { page: None, is_changed: false, listed_in: 0 }) else {
+            return Ok(None);
+        };
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        match self.store.read_page(index, id) {
+            Ok(page) => frame.page = Some(page),
+            Err(error) => {
+                self.leave(id);
+                return Err(error);
+            }
+        }
+        self.evict_some();
+        Ok(Some(frame))
+    }
+
+    /// Makes a frame resident, latched before anybody else can come to it.
+    fn enter(&self, id: PageId, frame: Frame) -> Option<Exclusive> {
+        let latch = Arc::new(RwLock::new(frame));
+        let mut shard = self.shard(id).lock();
+        if shard.contains_key(&id) {
+            return None;
+        }
+        let frame = latch.write_arc();
+        shard.insert(id, Resident { latch, is_used: AtomicBool::new(true) });
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        Some(frame)
+    }
+
+    fn leave(&self, id: PageId) {
+        if self.shard(id).lock().remove(&id).is_some() {
+            self.pages.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes in a page that has no image yet. It does no I/O: the next miss makes room.
+    pub fn create(&self, page: Page) -> Exclusive {
+        let id = page.id();
+        let frame = Frame { page: Some(page), is_changed: true, listed_in: 0 };
+        self.enter(id, frame).expect("a new page's number is not in use")
+    }
+
+    /// Drops a page that nobody reads any more.
+    pub fn discard(&self, id: PageId) {
+        self.leave(id);
+        self.store.forget_evicted(id);
+    }
+
+    /// Changes the pool's size; pages beyond it leave with the next misses.
+    pub fn resize(&self, bytes_max: usize) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
+    /// Pages in memory.
+    pub fn pages(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    fn is_over(&self) -> bool {
+        self.pages() * PAGE_BYTES > self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Makes room while the pool is too large: the hand passes over shards, and takes what nobody holds and
+    /// nobody used since it passed before.
+    pub fn evict_some(&self) {
+        let mut looked_at = 0;
+        while self.is_over() && looked_at < LOOKED_AT_MAX {
+            let at = self.hand.fetch_add(1, Ordering::Relaxed) % SHARDS;
+            let victim = {
+                let shard = self.shards[at].lock();
+                looked_at += shard.len().max(1);
+                let is_victim = |resident: &&Resident| {
+                    !resident.is_used.swap(false, Ordering::Relaxed)
+                        && Arc::strong_count(&resident.latch) == 1
+                };
+                // Nobody else can come to the latch while the shard is locked.
+                shard.values().find(is_victim).and_then(|resident| resident.latch.try_write_arc())
+            };
+            if let Some(victim) = victim {
+                self.evict(victim);
+            }
+        }
+    }
+
+    fn evict(&self, mut frame: Exclusive) {
+        if frame.is_changed {
+            if self.store.evict(frame.page()).is_err() {
+                // It stays; the next checkpoint tells why pages cannot be written.
+                return;
+            }
+            frame.is_changed = false;
+        }
+        let id = frame.page().id();
+        let mut shard = self.shard(id).lock();
+        let is_alone = |resident: &Resident| Arc::strong_count(&resident.latch) == 2;
+        if shard.get(&id).is_some_and(is_alone) {
+            shard.remove(&id);
+            self.pages.fetch_sub(1, Ordering::Relaxed);
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

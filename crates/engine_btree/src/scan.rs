@@ -1,0 +1,243 @@
+//! Ranges: the entries that a horizon shows, leaf by leaf.
+//!
+//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So a
+//! scan at `Latest` may see different states of different leaves, and one at a view sees one state.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use cohort_base::IndexId;
+use cohort_engine::{BaseScan, Batch, Direction, EngineError};
+
+use crate::inner::Inner;
+use crate::page::Page;
+use crate::tree::Side;
+use crate::value;
+use crate::version::Horizon;
+
+/// What a scan asks for; keys without the index.
+#[derive(Clone, Copy)]
+pub struct Asked<'k> {
+    pub index: IndexId,
+    pub horizon: Horizon,
+    pub direction: Direction,
+    pub start: &'k [u8],
+    pub end: Option<&'k [u8]>,
+}
+
+/// Entries that a scan appends.
+struct Sink<'b> {
+    batch: &'b mut Batch,
+    /// Put before each key.
+    prefix: &'b [u8],
+    key: Vec<u8>,
+    full: usize,
+}
+
+impl Inner {
+    /// Appends up to `limit` visible entries to `batch`, each key behind `prefix`. True: the range may hold
+    /// more.
+    pub fn scan(
+        &self,
+        asked: Asked<'_>,
+        limit: usize,
+        prefix: &[u8],
+        batch: &mut Batch,
+    ) -> Result<bool, EngineError> {
+        let is_empty = asked.end.is_some_and(|end| end <= asked.start);
+        let Some(tree) = self.tree(asked.index).filter(|_| !is_empty && limit > 0) else {
+            return Ok(limit == 0 && !is_empty);
+        };
+        let full = batch.len() + limit;
+        let mut sink = Sink { batch, prefix, key: Vec::new(), full };
+        let mut fence: Option<Vec<u8>> = match asked.direction {
+            Direction::Forward => Some(asked.start.to_vec()),
+            Direction::Backward => asked.end.map(<[u8]>::to_vec),
+        };
+        loop {
+            let side = match asked.direction {
+                Direction::Forward => Side::Covering(fence.as_deref().expect("a forward scan has a place")),
+                Direction::Backward => Side::Below(fence.as_deref()),
+            };
+            let frame = tree.leaf(&self.ground, &side)?;
+            let page = frame.page();
+            if self.scan_leaf(page, asked, fence.as_deref(), &mut sink)?.is_break() {
+                return Ok(sink.batch.len() >= sink.full);
+            }
+            let next = match asked.direction {
+                Direction::Forward => page.high().filter(|high| asked.end.is_none_or(|end| *high < end)),
+                Direction::Backward => Some(page.low()).filter(|low| *low > asked.start),
+            };
+            let Some(next) = next else { return Ok(false) };
+            fence = Some(next.to_vec());
+        }
+    }
+
+    /// Break: the range or the limit is reached.
+    fn scan_leaf(
+        &self,
+        page: &Page,
+        asked: Asked<'_>,
+        fence: Option<&[u8]>,
+        sink: &mut Sink<'_>,
+    ) -> Result<ControlFlow<()>, EngineError> {
+        let place = |key: &[u8]| page.find(key).unwrap_or_else(|n| n);
+        let len = page.len();
+        match asked.direction {
+            Direction::Forward => {
+                let from = fence.map_or(0, place);
+                let is_last = asked.end.filter(|end| page.high().is_none_or(|high| *end <= high));
+                let to = is_last.map_or(len, place);
+                for n in from..to {
+                    if self.push_visible(page, n, asked.horizon, sink)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                if is_last.is_some() { Ok(ControlFlow::Break(())) } else { Ok(ControlFlow::Continue(())) }
+            }
+            Direction::Backward => {
+                let to = fence.map_or(len, place);
+                let is_last = asked.start >= page.low();
+                let from = if is_last { place(asked.start) } else { 0 };
+                for n in (from..to).rev() {
+                    if self.push_visible(page, n, asked.horizon, sink)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                if is_last { Ok(ControlFlow::Break(())) } else { Ok(ControlFlow::Continue(())) }
+            }
+        }
+    }
+
+    fn push_visible(
+        &self,
+        page: &Page,
+        n: usize,
+        horizon: Horizon,
+        sink: &mut Sink<'_>,
+    ) -> Result<ControlFlow<()>, EngineError> {
+        sink.key.clear();
+        sink.key.extend_from_slice(sink.prefix);
+        page.push_key(n, &mut sink.key);
+        let entry = page.entry(n);
+        match self.versions.resolve(horizon, entry.version) {
+            Ok(()) if entry.is_deleted => return Ok(ControlFlow::Continue(())),
+            Ok(()) if !entry.is_overflow => sink.batch.push(&sink.key, entry.value),
+            Ok(()) => self.push_long(entry.value, sink)?,
+            Err(undo) => match undo.value {
+                None => return Ok(ControlFlow::Continue(())),
+                Some(value) if value.is_overflow => self.push_long(&value.bytes, sink)?,
+                Some(value) => sink.batch.push(&sink.key, &value.bytes),
+            },
+        }
+        let is_full = sink.batch.len() >= sink.full;
+        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn push_long(&self, name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {
+        let mut bytes = Vec::new();
+        value::read_into(&self.store, name, &mut bytes)?;
+        sink.batch.push(&sink.key, &bytes);
+        Ok(())
+    }
+
+    /// Reads one key at the horizon into `out`; false: it is not there.
+    pub fn get(
+        &self,
+        index: IndexId,
+        horizon: Horizon,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        let Some(tree) = self.tree(index) else { return Ok(false) };
+        let frame = tree.leaf(&self.ground, &Side::Covering(key))?;
+        let Ok(n) = frame.page().find(key) else { return Ok(false) };
+        let entry = frame.page().entry(n);
+        let older;
+        let (value, is_overflow) = match self.versions.resolve(horizon, entry.version) {
+            Ok(()) if entry.is_deleted => return Ok(false),
+            Ok(()) => (entry.value, entry.is_overflow),
+            Err(undo) => {
+                older = undo.value;
+                let Some(value) = &older else { return Ok(false) };
+                (&*value.bytes, value.is_overflow)
+            }
+        };
+        match is_overflow {
+            // Under the latch, so that at `Latest` the value is not freed meanwhile.
+            true => value::read_into(&self.store, value, out)?,
+            false => out.extend_from_slice(value),
+        }
+        Ok(true)
+    }
+}
+
+/// Entries read ahead for a scan that is merged with a transaction's own writes.
+const AHEAD: usize = 64;
+
+/// The engine's side of a merged scan.
+pub struct Merged<'e> {
+    inner: &'e Inner,
+    asked: Asked<'e>,
+    prefix: [u8; 4],
+    batch: Batch,
+    at: usize,
+    has_more: bool,
+    /// Told by the next look.
+    failed: RefCell<Option<EngineError>>,
+}
+
+impl<'e> Merged<'e> {
+    /// Stands at the first entry.
+    pub fn new(inner: &'e Inner, asked: Asked<'e>) -> Merged<'e> {
+        let prefix = asked.index.0.to_be_bytes();
+        let mut merged = Merged {
+            inner,
+            asked,
+            prefix,
+            batch: Batch::default(),
+            at: 0,
+            has_more: false,
+            failed: RefCell::new(None),
+        };
+        merged.fill(asked);
+        merged
+    }
+
+    fn fill(&mut self, asked: Asked<'_>) {
+        self.batch.clear();
+        self.at = 0;
+        match self.inner.scan(asked, AHEAD, &self.prefix, &mut self.batch) {
+            Ok(more) => self.has_more = more,
+            Err(error) => {
+                self.has_more = false;
+                *self.failed.borrow_mut() = Some(error);
+            }
+        }
+    }
+}
+
+impl BaseScan<'_> for Merged<'_> {
+    fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError> {
+        if let Some(error) = self.failed.borrow_mut().take() {
+            return Err(error);
+        }
+        Ok((self.at < self.batch.len()).then(|| self.batch.get(self.at)))
+    }
+
+    fn advance(&mut self) {
+        self.at += 1;
+        if self.at < self.batch.len() || !self.has_more {
+            return;
+        }
+        let last = self.batch.get(self.batch.len() - 1).0[4..].to_vec();
+        match self.asked.direction {
+            Direction::Forward => {
+                let mut start = last;
+                start.push(0);
+                self.fill(Asked { start: &start, ..self.asked });
+            }
+            Direction::Backward => self.fill(Asked { end: Some(&last), ..self.asked }),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The data file's blocks: which are free.
+//!
+//! Space is given in extents of whole blocks, the first place that is long enough. Nothing here is durable:
+//! at a start everything that the page map does not name is free.
+
+use std::collections::BTreeMap;
+
+/// Unit of space in the data file.
+pub const BLOCK_BYTES: u64 = 4096;
+/// The superblock's two copies.
+pub const FIRST_FREE_BLOCK: u64 = 2;
+
+/// Where an image or a long value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Extent {
+    /// First block.
+    pub block: u64,
+    /// Bytes in use, from the first block's start.
+    pub bytes: u32,
+}
+
+impl Extent {
+    /// Blocks that it takes.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.bytes).div_ceil(BLOCK_BYTES).max(1)
+    }
+
+    /// Where it begins in the file.
+    pub fn offset(&self) -> u64 {
+        self.block * BLOCK_BYTES
+    }
+}
+
+/// Free blocks. One lock guards it, which is held for no I/O.
+#[derive(Debug)]
+pub struct Space {
+    /// First block -> number of blocks; neighbours are joined.
+    free: BTreeMap<u64, u64>,
+    /// Blocks from here on have never been used, or are free again.
+    end: u64,
+}
+
+impl Space {
+    /// All blocks but those of the extents are free.
+    pub fn new(used: impl IntoIterator<Item = Extent>) -> Space {
+        let mut used: Vec<(u64, u64)> = used.into_iter().map(|e| (e.block, e.blocks())).collect();
+        used.sort_unstable();
+        let mut space = Space { free: BTreeMap::new(), end: FIRST_FREE_BLOCK };
+        for (block, blocks) in used {
+            if block > space.end {
+                space.free.insert(space.end, block - space.end);
+            }
+            space.end = space.end.max(block + blocks);
+        }
+        space
+    }
+
+    /// Takes an extent.
+    pub fn allot(&mut self, bytes: u32) -> Extent {
+        let mut extent = Extent { block: self.end, bytes };
+        let blocks = extent.blocks();
+        match self.free.iter().find(|(_, len)| **len >= blocks).map(|(at, len)| (*at, *len)) {
+            Some((at, len)) => {
+                self.free.remove(&at);
+                if len > blocks {
+                    self.free.insert(at + blocks, len - blocks);
+                }
+                extent.block = at;
+            }
+            None => self.end += blocks,
+        }
+        extent
+    }
+
+    /// Gives one back.
+    pub fn free(&mut self, extent: Extent) {
+        let (mut at, mut len) = (extent.block, extent.blocks());
+        assert!(at >= FIRST_FREE_BLOCK && at + len <= self.end, "{extent:?} was given out");
+        if let Some((before, before_len)) = self.free.range(..at).next_back().map(|(a, l)| (*a, *l)) {
+            assert!(before + before_len <= at, "{extent:?} is freed once");
+            if before + before_len == at {
+                self.free.remove(&before);
+                (at, len) = (before, before_len + len);
+            }
+        }
+        if let Some(behind_len) = self.free.remove(&(at + len)) {
+            len += behind_len;
+        }
+        if at + len == self.end {
+            self.end = at;
+        } else {
+            self.free.insert(at, len);
+        }
+    }
+
+    /// Blocks of the file that are in use or lie before such.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Blocks before the end that are free.
+    pub fn free_blocks(&self) -> u64 {
+        self.free.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn freed_neighbours_are_joined_and_the_end_moves_back() {
+        let mut space = Space::new([Extent { block: 5, bytes: 4097 }]);
+        assert_eq!(space.allot(1), Extent { block: 2, bytes: 1 });
+        assert_eq!(space.allot(3 * 4096), Extent { block: 7, bytes: 3 * 4096 });
+        assert_eq!(space.allot(8192), Extent { block: 3, bytes: 8192 });
+        assert_eq!((space.end(), space.free_blocks()), (10, 0));
+        space.free(Extent { block: 2, bytes: 1 });
+        space.free(Extent { block: 5, bytes: 4097 });
+        space.free(Extent { block: 3, bytes: 8192 });
+        assert_eq!(space.free_blocks(), 5);
+        space.free(Extent { block: 7, bytes: 3 * 4096 });
+        assert_eq!((space.end(), space.free_blocks()), (2, 0));
+    }
+}

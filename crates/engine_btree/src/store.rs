@@ -1,0 +1,408 @@
+//! The data file `btree.data`: images of pages, long values, the page map and the superblock.
+//!
+//! ```text
+//! block 0, 1   the superblock's two copies; the newer valid one counts
+//! then         extents: images of pages, long values, the page map
+//!
+//! superblock   8 magic "COHBTR01" | u64 generation | u64 LSN of the checkpoint | u64 next page id
+//!              | u64 block of the page map | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
+//!
+//! page map     u32 number of trees, each: u32 key space | u64 root | u64 entries, estimated | u32 number of pages,
+//!              each: u64 page id | u64 block | u32 bytes | u16 number of long values, each: u64 block | u32 bytes
+//! ```
+//!
+//! # What is written when
+//! A page is never written over: every image takes a new extent. Two kinds of images exist.
+//! - A *checkpoint image* holds published versions only (I3). It counts from the superblock on that names its
+//!   page map, and the extents that the former map named are free from then on.
+//! - An *eviction image* is the page as it stands, with its version references. No page map names it, so a
+//!   restart never reads it.
+//!
+//! A new superblock is written after everything it names is durable. Its two copies are written by turns.
+//!
+//! # On failure
+//! A failed write or sync leaves the former superblock in force; its extents are not touched.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cohort_base::{IndexId, Lsn, Reader, Write};
+use cohort_engine::EngineError;
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use parking_lot::Mutex;
+
+use crate::page::{Page, PageId};
+use crate::space::{BLOCK_BYTES, Extent, Space};
+
+const MAGIC: &[u8; 8] = b"COHBTR01";
+const FILE: &str = "btree.data";
+const SUPERBLOCK_BYTES: usize = 52;
+
+/// A page's place in the last checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub image: Extent,
+    /// Long values that its entries name.
+    pub values: Vec<Extent>,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent { block: 0, bytes: 0 }
+    }
+}
+
+/// A tree as the page map tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeMap {
+    pub root: PageId,
+    /// Entries, estimated.
+    pub entries: u64,
+    pub pages: BTreeMap<PageId, Place>,
+}
+
+impl Default for PageId {
+    fn default() -> PageId {
+        PageId(0)
+    }
+}
+
+/// All that a restart reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageMap {
+    pub lsn: Lsn,
+    pub next_page: u64,
+    pub trees: BTreeMap<IndexId, TreeMap>,
+}
+
+impl PageMap {
+    fn extents(&self) -> impl Iterator<Item = Extent> {
+        let places = self.trees.values().flat_map(|tree| tree.pages.values());
+        places.flat_map(|place| place.values.iter().copied().chain([place.image]))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(self.trees.len() as u32);
+        for (index, tree) in &self.trees {
+            out.put_u32(index.0);
+            out.put_u64(tree.root.0);
+            out.put_u64(tree.entries);
+            out.put_u32(tree.pages.len() as u32);
+            for (id, place) in &tree.pages {
+                out.put_u64(id.0);
+                put_extent(&mut out, place.image);
+                out.put_u16(place.values.len() as u16);
+                place.values.iter().for_each(|value| put_extent(&mut out, *value));
+            }
+        }
+        out
+    }
+
+    fn decode(lsn: Lsn, next_page: u64, bytes: &[u8]) -> Result<PageMap, cohort_base::Truncated> {
+        let mut r = Reader::new(bytes);
+        let mut map = PageMap { lsn, next_page, ..PageMap::default() };
+        for _ in 0..r.u32()? {
+            let index = IndexId(r.u32()?);
+            let mut tree = TreeMap { root: PageId(r.u64()?), entries: r.u64()?, ..TreeMap::default() };
+            for _ in 0..r.u32()? {
+                let id = PageId(r.u64()?);
+                let mut place = Place { image: extent(&mut r)?, ..Place::default() };
+                for _ in 0..r.u16()? {
+                    place.values.push(extent(&mut r)?);
+                }
+                tree.pages.insert(id, place);
+            }
+            map.trees.insert(index, tree);
+        }
+        Ok(map)
+    }
+}
+
+fn put_extent(out: &mut Vec<u8>, extent: Extent) {
+    out.put_u64(extent.block);
+    out.put_u32(extent.bytes);
+}
+
+fn extent(r: &mut Reader<'_>) -> Result<Extent, cohort_base::Truncated> {
+    Ok(Extent { block: r.u64()?, bytes: r.u32()? })
+}
+
+struct Superblock {
+    generation: u64,
+    lsn: Lsn,
+    next_page: u64,
+    map: Extent,
+    map_crc: u32,
+}
+
+impl Superblock {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.put_u64(self.generation);
+        out.put_u64(self.lsn.0);
+        out.put_u64(self.next_page);
+        put_extent(&mut out, self.map);
+        out.put_u32(self.map_crc);
+        let crc = crc32c::crc32c(&out);
+        out.put_u32(crc);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Superblock> {
+        let (body, crc) = bytes.get(..SUPERBLOCK_BYTES)?.split_last_chunk::<4>()?;
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let mut r = Reader::new(body);
+        if r.bytes(MAGIC.len()).ok()? != MAGIC {
+            return None;
+        }
+        Some(Superblock {
+            generation: r.u64().ok()?,
+            lsn: Lsn(r.u64().ok()?),
+            next_page: r.u64().ok()?,
+            map: extent(&mut r).ok()?,
+            map_crc: r.u32().ok()?,
+        })
+    }
+}
+
+/// What the superblock in force names, and where pages that are not in memory lie besides.
+struct State {
+    generation: u64,
+    map: PageMap,
+    map_extent: Option<Extent>,
+    /// Eviction images of this run, newer than what the map names.
+    evicted: HashMap<PageId, Extent>,
+    /// Long values that nobody reads any more; the map in force may still name them.
+    doomed: Vec<Extent>,
+    space: Space,
+}
+
+impl State {
+    /// Frees what is doomed and not named by the map in force.
+    fn free_doomed(&mut self) {
+        if self.doomed.is_empty() {
+            return;
+        }
+        let places = self.map.trees.values().flat_map(|tree| tree.pages.values());
+        let named: HashSet<Extent> = places.flat_map(|place| place.values.iter().copied()).collect();
+        for extent in self.doomed.extract_if(.., |extent| !named.contains(extent)).collect::<Vec<_>>() {
+            self.space.free(extent);
+        }
+    }
+}
+
+/// The data file. Shared by all threads; its lock is held for no I/O but a superblock's.
+pub struct Store {
+    file: SharedFile,
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+/// A change of the page map.
+#[derive(Default)]
+pub struct MapChange {
+    /// A checkpoint's position; none: the map is changed between checkpoints.
+    pub lsn: Option<Lsn>,
+    pub next_page: u64,
+    /// New images, and trees that they begin.
+    pub written: Vec<(IndexId, PageId, Place)>,
+    /// Roots of all trees of the new map with estimates; trees that are not here are left as they are.
+    pub roots: Vec<(IndexId, PageId, u64)>,
+    /// Trees that are gone.
+    pub dropped: Vec<IndexId>,
+}
+
+impl Store {
+    /// Opens the file, or makes it.
+    pub fn open(fs: &SharedFs, dir: &Path) -> Result<Store, EngineError> {
+        fs.create_dir_all(dir).map_err(EngineError::Io)?;
+        let path = dir.join(FILE);
+        let is_new = !fs.exists(&path);
+        let file = fs.open(&path, OpenMode::CreateOrOpen).map_err(EngineError::Io)?;
+        if is_new {
+            fs.sync_dir(dir).map_err(EngineError::Io)?;
+        }
+        let mut found: Vec<Superblock> = Vec::new();
+        let mut is_used = false;
+        for copy in 0..2 {
+            let mut bytes = vec![0; SUPERBLOCK_BYTES];
+            let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
+            is_used |= bytes[..read].iter().any(|byte| *byte != 0);
+            found.extend(Superblock::decode(&bytes[..read]));
+        }
+        found.sort_by_key(|superblock| superblock.generation);
+        let Some(newest) = found.pop() else {
+            if is_used && file.len().map_err(EngineError::Io)? > 2 * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
+                let what = format!("{}: both superblocks are damaged; restore a backup", path.display());
+                return Err(EngineError::Corrupt(what));
+            }
+            let map = PageMap { next_page: 1, ..PageMap::default() };
+            return Ok(Store::with(file, path, 0, map, None));
+        };
+        let corrupt = || {
+            EngineError::Corrupt(format!(
+                "{}: the page map at block {} is damaged; restore a backup",
+                path.display(),
+                newest.map.block
+            ))
+        };
+        let mut bytes = vec![0; newest.map.bytes as usize];
+        let read = file.read_at(&mut bytes, newest.map.offset()).map_err(EngineError::Io)?;
+        if read < bytes.len() || crc32c::crc32c(&bytes) != newest.map_crc {
+            return Err(corrupt());
+        }
+        let map = PageMap::decode(newest.lsn, newest.next_page, &bytes).map_err(|_| corrupt())?;
+        Ok(Store::with(file, path, newest.generation, map, Some(newest.map)))
+    }
+
+    fn with(
+        file: SharedFile,
+        path: PathBuf,
+        generation: u64,
+        map: PageMap,
+        map_extent: Option<Extent>,
+    ) -> Store {
+        let space = Space::new(map.extents().chain(map_extent));
+        let state = State { generation, map, map_extent, evicted: HashMap::new(), doomed: Vec::new(), space };
+        Store { file, path, state: Mutex::new(state) }
+    }
+
+    /// Looks at the map in force.
+    pub fn with_map<R>(&self, look: impl FnOnce(&PageMap) -> R) -> R {
+        look(&self.state.lock().map)
+    }
+
+    /// Writes bytes into an extent of their own; they are not durable.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<Extent> {
+        let extent = self.state.lock().space.allot(bytes.len() as u32);
+        match self.file.write_at(bytes, extent.offset()) {
+            Ok(()) => Ok(extent),
+            Err(e) => {
+                self.free(extent);
+                Err(e)
+            }
+        }
+    }
+
+    /// Gives an extent back that no map in force names.
+    pub fn free(&self, extent: Extent) {
+        self.state.lock().space.free(extent);
+    }
+
+    /// Nobody reads these long values any more: they are free as soon as no map in force names them.
+    pub fn doom(&self, values: impl IntoIterator<Item = Extent>) {
+        self.state.lock().doomed.extend(values);
+    }
+
+    /// Reads an extent.
+    pub fn read(&self, extent: Extent) -> Result<Vec<u8>, EngineError> {
+        let mut bytes = vec![0; extent.bytes as usize];
+        let read = self.file.read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)?;
+        if read < bytes.len() {
+            return Err(self.corrupt(extent, "the file ends inside it"));
+        }
+        Ok(bytes)
+    }
+
+    /// The error for damage.
+    pub fn corrupt(&self, extent: Extent, what: &str) -> EngineError {
+        EngineError::Corrupt(format!(
+            "{}: block {}, {} bytes: {what}; restore a backup",
+            self.path.display(),
+            extent.block,
+            extent.bytes
+        ))
+    }
+
+    /// Reads a page that is not in memory.
+    pub fn read_page(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
+        let extent = {
+            let state = self.state.lock();
+            let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
+            state.evicted.get(&id).copied().or_else(of_map)
+        };
+        let extent = extent.ok_or_else(|| {
+            EngineError::Corrupt(format!("{}: no image of page {} is known", self.path.display(), id.0))
+        })?;
+        let page = Page::from_image(self.read(extent)?);
+        let page = page.ok_or_else(|| self.corrupt(extent, "the page fails its checksum"))?;
+        if (page.index(), page.id()) != (index, id) {
+            return Err(self.corrupt(extent, "it holds another page"));
+        }
+        Ok(page)
+    }
+
+    /// Writes a page as it stands, so that it can leave memory.
+    pub fn evict(&self, page: &Page) -> io::Result<()> {
+        let extent = self.write(&page.image())?;
+        let mut state = self.state.lock();
+        if let Some(old) = state.evicted.insert(page.id(), extent) {
+            state.space.free(old);
+        }
+        Ok(())
+    }
+
+    /// The page in memory is what its checkpoint image says, or it is gone: its eviction image is free.
+    pub fn forget_evicted(&self, id: PageId) {
+        let mut state = self.state.lock();
+        if let Some(old) = state.evicted.remove(&id) {
+            state.space.free(old);
+        }
+    }
+
+    /// Puts a changed page map in force, durably. Callers exclude each other.
+    pub fn change_map(&self, change: MapChange) -> io::Result<()> {
+        let (mut map, generation) = {
+            let state = self.state.lock();
+            (state.map.clone(), state.generation + 1)
+        };
+        // Freed once the new superblock is in force.
+        let mut outdated: Vec<Extent> = Vec::new();
+        map.lsn = change.lsn.unwrap_or(map.lsn);
+        map.next_page = change.next_page.max(map.next_page);
+        for index in change.dropped {
+            let tree = map.trees.remove(&index).unwrap_or_default();
+            outdated.extend(tree.pages.into_values().map(|place| place.image));
+        }
+        for (index, root, entries) in change.roots {
+            let tree = map.trees.entry(index).or_default();
+            (tree.root, tree.entries) = (root, entries);
+        }
+        for (index, id, place) in change.written {
+            let tree = map.trees.get_mut(&index).expect("every tree's root is told");
+            outdated.extend(tree.pages.insert(id, place).map(|old| old.image));
+        }
+        let bytes = map.encode();
+        let map_extent = self.write(&bytes)?;
+        let superblock = Superblock {
+            generation,
+            lsn: map.lsn,
+            next_page: map.next_page,
+            map: map_extent,
+            map_crc: crc32c::crc32c(&bytes),
+        };
+        let write = || {
+            self.file.sync_data()?;
+            self.file.write_at(&superblock.encode(), generation % 2 * BLOCK_BYTES)?;
+            self.file.sync_data()
+        };
+        // After a failure nobody knows which superblock the disk holds: the extents of both stay taken.
+        write()?;
+        let mut state = self.state.lock();
+        outdated.extend(state.map_extent.replace(map_extent));
+        (state.map, state.generation) = (map, generation);
+        outdated.into_iter().for_each(|extent| state.space.free(extent));
+        state.free_doomed();
+        Ok(())
+    }
+
+    /// Blocks of the file in use, and blocks that are free between them.
+    pub fn blocks(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (state.space.end(), state.space.free_blocks())
+    }
+}

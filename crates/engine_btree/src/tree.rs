@@ -1,0 +1,275 @@
+//! A tree: the pages of one key space, and the ways down.
+//!
+//! # Ways down
+//! | who | latches |
+//! |---|---|
+//! | readers | shared, a child before its parent goes |
+//! | writers of one entry | shared down to the leaf's parent, the leaf alone |
+//! | who splits | alone, from the lowest ancestor that may change |
+//!
+//! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full, its
+//! entries move into a new child.
+//!
+//! # Invariants
+//! - The children of an inner node cover its range without a hole, each with the fences that its entries say.
+//! - While a checkpoint runs, a page that it has not written yet is captured before its structure changes
+//!   ([`Structure::capture`](crate::changes::Structure::capture)): the checkpoint's pages make up the tree as it was when it began.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use cohort_base::IndexId;
+use cohort_engine::EngineError;
+use parking_lot::Mutex;
+
+use crate::changes::Changes;
+use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
+use crate::pool::{Exclusive, Pool, Shared};
+use crate::space::Extent;
+
+/// What all trees of an engine share.
+pub struct Ground {
+    pub pool: Pool,
+    pub changes: Changes,
+    next_page: AtomicU64,
+}
+
+impl Ground {
+    /// For trees whose pages are numbered from `next_page` on.
+    pub fn new(pool: Pool, changes: Changes, next_page: u64) -> Ground {
+        Ground { pool, changes, next_page: AtomicU64::new(next_page) }
+    }
+
+    /// A number for a new page.
+    pub fn new_page_id(&self) -> PageId {
+        PageId(self.next_page.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number that the next new page gets.
+    pub fn next_page(&self) -> u64 {
+        self.next_page.load(Ordering::Relaxed)
+    }
+}
+
+/// The key space of one index.
+pub struct Tree {
+    pub index: IndexId,
+    pub root: PageId,
+    /// Entries, estimated: inserted less removed.
+    pub entries: AtomicI64,
+    /// All its pages.
+    pub pages: Mutex<HashSet<PageId>>,
+    /// Extents of its long values.
+    pub values: Mutex<HashSet<Extent>>,
+}
+
+/// The end of a way down: the leaf that a key belongs to.
+pub enum Side<'k> {
+    /// The leaf that covers the key.
+    Covering(&'k [u8]),
+    /// The leaf with the keys right below this one; none: the last leaf.
+    Below(Option<&'k [u8]>),
+}
+
+impl Side<'_> {
+    fn child_of(&self, page: &Page) -> usize {
+        match self {
+            Side::Covering(key) => page.child_place(key),
+            Side::Below(None) => page.len() - 1,
+            Side::Below(Some(key)) => match page.find(key) {
+                Ok(n) | Err(n) => n.saturating_sub(1),
+            },
+        }
+    }
+}
+
+impl Tree {
+    /// A tree of one empty leaf.
+    pub fn create(index: IndexId, ground: &Ground) -> Arc<Tree> {
+        let root = ground.new_page_id();
+        let tree = Arc::new(Tree {
+            index,
+            root,
+            entries: AtomicI64::new(0),
+            pages: Mutex::new(HashSet::from([root])),
+            values: Mutex::default(),
+        });
+        let mut frame =
+            ground.pool.create(Page::new(PageSpec { index, id: root, level: 0, low: &[], high: None }));
+        ground.changes.list(&mut frame);
+        tree
+    }
+
+    /// The leaf, latched with others.
+    pub fn leaf(&self, ground: &Ground, side: &Side<'_>) -> Result<Shared, EngineError> {
+        let mut frame = ground.pool.shared(self.index, self.root)?;
+        while frame.page().level() > 0 {
+            let child = frame.page().child(side.child_of(frame.page()));
+            let next = ground.pool.shared(self.index, child)?;
+            frame = next;
+        }
+        Ok(frame)
+    }
+
+    /// The leaf that covers the key, latched alone.
+    pub fn leaf_exclusive(&self, ground: &Ground, key: &[u8]) -> Result<Exclusive, EngineError> {
+        let side = Side::Covering(key);
+        loop {
+            let mut frame = ground.pool.shared(self.index, self.root)?;
+            if frame.page().level() == 0 {
+                drop(frame);
+                let root = ground.pool.exclusive(self.index, self.root)?;
+                match root.page().level() {
+                    0 => return Ok(root),
+                    // It was split meanwhile.
+                    _ => continue,
+                }
+            }
+            while frame.page().level() > 1 {
+                let child = frame.page().child(side.child_of(frame.page()));
+                let next = ground.pool.shared(self.index, child)?;
+                frame = next;
+            }
+            let child = frame.page().child(side.child_of(frame.page()));
+            return ground.pool.exclusive(self.index, child);
+        }
+    }
+
+    /// Makes room for so many bytes in the leaf that covers the key: one split after the other, from the top,
+    /// until the leaf has it.
+    pub fn split(&self, ground: &Ground, key: &[u8], needed: usize) -> Result<(), EngineError> {
+        // Reads what is not in memory, so that the latches below are held for no I/O as a rule.
+        drop(self.leaf(ground, &Side::Covering(key))?);
+        loop {
+            let mut path = self.path(ground, key)?;
+            if has_room(path.last().expect("a leaf").page(), needed) {
+                return Ok(());
+            }
+            let (mut at, separator) = page_to_split(&path, key);
+            if at == 0 {
+                self.push_down(ground, &mut path[0]);
+                continue;
+            }
+            let mut frame = path.remove(at);
+            at -= 1;
+            self.divide(ground, &mut path[at], &mut frame, &separator);
+        }
+    }
+
+    /// All pages from the root down to the key's leaf, latched alone.
+    fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
+        let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
+        loop {
+            let page = path.last().expect("it begins with the root").page();
+            if page.level() == 0 {
+                return Ok(path);
+            }
+            let child = page.child(page.child_place(key));
+            path.push(ground.pool.exclusive(self.index, child)?);
+        }
+    }
+
+    /// Moves the entries of the full root into a new child.
+    fn push_down(&self, ground: &Ground, root: &mut Exclusive) {
+        let structure = ground.changes.structure();
+        structure.capture(root);
+        let id = ground.new_page_id();
+        self.pages.lock().insert(id);
+        let old = root.page();
+        let (index, level) = (self.index, old.level());
+        let mut child = Page::new(PageSpec { index, id, level, low: &[], high: None });
+        (0..old.len()).for_each(|n| child.append(&old.key(n), old.entry(n)));
+        let mut top = Page::new(PageSpec { index, id: self.root, level: level + 1, low: &[], high: None });
+        top.append(&[], naming(&id.0.to_le_bytes()));
+        *root.page_mut() = top;
+        ground.changes.list(root);
+        ground.changes.list(&mut ground.pool.create(child));
+    }
+
+    /// Moves the entries from the split point on into a new right neighbour and enters it in the parent, which
+    /// has room.
+    fn divide(&self, ground: &Ground, parent: &mut Exclusive, frame: &mut Exclusive, split: &SplitPoint) {
+        let structure = ground.changes.structure();
+        structure.capture(parent);
+        structure.capture(frame);
+        let id = ground.new_page_id();
+        self.pages.lock().insert(id);
+        let old = frame.page().clone();
+        let half = |id: PageId, low: &[u8], high: Option<&[u8]>, range: std::ops::Range<usize>| {
+            let mut page = Page::new(PageSpec { index: self.index, id, level: old.level(), low, high });
+            range.for_each(|n| page.append(&old.key(n), old.entry(n)));
+            page
+        };
+        let right = half(id, &split.separator, old.high(), split.at..old.len());
+        *frame.page_mut() = half(old.id(), old.low(), Some(&split.separator), 0..split.at);
+        let place = parent.page().find(&split.separator).expect_err("separators are new");
+        let is_put = parent.page_mut().insert(place, &split.separator, naming(&id.0.to_le_bytes()));
+        assert!(is_put, "the parent has room");
+        ground.changes.list(parent);
+        ground.changes.list(frame);
+        ground.changes.list(&mut ground.pool.create(right));
+    }
+}
+
+/// An inner node's entry.
+fn naming(child: &[u8; 8]) -> Entry<'_> {
+    Entry { is_deleted: false, is_overflow: false, version: None, value: child }
+}
+
+fn has_room(page: &Page, needed: usize) -> bool {
+    page.free_bytes() >= needed || page.len() < SPLIT_ENTRIES_MIN
+}
+
+/// Where a page is divided.
+struct SplitPoint {
+    /// The first entry of the right half.
+    at: usize,
+    /// The right half's low fence.
+    separator: Vec<u8>,
+}
+
+/// The lowest page of the path whose parent has room for its separator, or the root, with its split point.
+fn page_to_split(path: &[Exclusive], key: &[u8]) -> (usize, SplitPoint) {
+    let mut at = path.len() - 1;
+    loop {
+        let split = split_point(path[at].page(), key);
+        if at == 0 || has_room(path[at - 1].page(), ENTRY_OVERHEAD + split.separator.len()) {
+            return (at, split);
+        }
+        at -= 1;
+    }
+}
+
+/// More than what an inner entry takes beside its key.
+const ENTRY_OVERHEAD: usize = 64;
+
+/// Half of the bytes to each side; all to the left when keys arrive in ascending order.
+fn split_point(page: &Page, key: &[u8]) -> SplitPoint {
+    let len = page.len();
+    let is_leaf = page.level() == 0;
+    let is_ascending = page.high().is_none() && page.find(key) == Err(len);
+    let last = page.key(len - 1);
+    if is_ascending && is_leaf {
+        return SplitPoint { at: len, separator: shortest_between(&last, key) };
+    }
+    let half = (0..len).map(|n| page.entry_bytes_at(n)).sum::<usize>() / 2;
+    let mut left = 0;
+    let by_bytes = (0..len).position(|n| {
+        left += page.entry_bytes_at(n);
+        left > half
+    });
+    let at = if is_ascending { len - 1 } else { by_bytes.unwrap_or(len / 2).clamp(1, len - 1) };
+    let separator = match is_leaf {
+        true => shortest_between(&page.key(at - 1), &page.key(at)),
+        // It is the child's low fence.
+        false => page.key(at),
+    };
+    SplitPoint { at, separator }
+}
+
+/// The shortest key above `below` and not above `upto`.
+fn shortest_between(below: &[u8], upto: &[u8]) -> Vec<u8> {
+    let shared = below.iter().zip(upto).take_while(|(a, b)| a == b).count();
+    upto[..upto.len().min(shared + 1)].to_vec()
+}

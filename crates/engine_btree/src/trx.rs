@@ -1,0 +1,141 @@
+//! A transaction: private writes until they are installed, and the token of the installation.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use cohort_base::IndexId;
+use cohort_engine::{
+    Batch, Direction, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo, Savepoint,
+    WriteSet, full_key, full_range,
+};
+
+use crate::engine::View;
+use crate::inner::Inner;
+use crate::redo;
+use crate::scan::{Asked, Merged};
+use crate::version::{Horizon, TrxRecord, TrxState};
+
+/// Writes of one transaction that stand in the leaves. Dropped before it is ordered, it aborts: a store.
+pub struct Installation {
+    pub record: Arc<TrxRecord>,
+}
+
+impl Installed for Installation {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if self.record.state() == TrxState::Installed {
+            self.record.abort();
+        }
+    }
+}
+
+/// A transaction that is active.
+pub struct BtreeTrx {
+    inner: Arc<Inner>,
+    writes: WriteSet,
+    key: Vec<u8>,
+}
+
+impl BtreeTrx {
+    /// Nothing is written yet.
+    pub fn new(inner: Arc<Inner>) -> BtreeTrx {
+        BtreeTrx { inner, writes: WriteSet::default(), key: Vec::new() }
+    }
+
+    fn horizon(&self, at: ReadAt<'_>) -> Horizon {
+        match at {
+            ReadAt::Latest => Horizon::Latest,
+            ReadAt::View(view) => {
+                let view = view.of(self.inner.id).as_any().downcast_ref::<View>();
+                Horizon::At(view.expect("the view's part with this id was made by this engine").seq())
+            }
+        }
+    }
+
+    fn write(&mut self, index: IndexId, key: &[u8], value: Option<&[u8]>) {
+        full_key(index, key, &mut self.key);
+        self.writes.write(&self.key, value);
+    }
+}
+
+impl EngineTrx for BtreeTrx {
+    fn get(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        value.clear();
+        if !self.writes.is_empty() {
+            let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
+            full_key(index, key, &mut full);
+            if let Some(own) = self.writes.get(&full) {
+                value.extend_from_slice(own.unwrap_or(&[]));
+                return Ok(own.is_some());
+            }
+        }
+        self.inner.get(index, self.horizon(at), key, value)
+    }
+
+    fn scan(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<bool, EngineError> {
+        let asked = Asked {
+            index,
+            horizon: self.horizon(at),
+            direction,
+            start: range.start.as_deref().unwrap_or(&[]),
+            end: range.end.as_deref(),
+        };
+        if self.writes.is_empty() {
+            return self.inner.scan(asked, limit, &[], batch);
+        }
+        let (start, end) = full_range(index, range);
+        if start >= end {
+            return Ok(false);
+        }
+        self.writes.merge_scan((&start, &end), direction, limit, &mut Merged::new(&self.inner, asked), batch)
+    }
+
+    fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.write(index, key, Some(value));
+        Ok(())
+    }
+
+    fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
+        self.write(index, key, None);
+        Ok(())
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.writes.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.writes.rollback_to(savepoint);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    fn prepare(&mut self) -> Result<Redo, EngineError> {
+        let bytes = redo::encode(self.writes.iter(), self.writes.size_bytes());
+        let installation = Installation { record: self.inner.versions.begin() };
+        // An error drops the installation, which aborts what is in place.
+        self.inner.install(&installation.record, self.writes.iter())?;
+        Ok(Redo::installed(bytes, Arc::new(installation)))
+    }
+}

@@ -1,0 +1,154 @@
+//! The engine contract, on the B+tree engine, alone and beside the reference engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::conformance::{self, Harness};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Mirror, ReadAt, ReadView, ReferenceEngine};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
+use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
+
+/// A pool of a few pages: everything is evicted and read again all the time.
+const TINY: BtreeOptions = BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 3, has_threads: false };
+
+fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
+    let fs: SharedFs = fs.clone();
+    BtreeEngine::open(ParticipantId(id.try_into().expect("small")), &fs, Path::new("/btree"), options)
+        .expect("opens")
+}
+
+struct InMemory(Arc<MemFs>, BtreeOptions);
+
+impl Harness for InMemory {
+    fn open(&self) -> Arc<dyn Engine> {
+        Arc::new(open(&self.0, 1, self.1))
+    }
+}
+
+#[test]
+fn the_btree_obeys_the_engine_contract() {
+    for options in [TINY, BtreeOptions::default()] {
+        conformance::run(&|| Box::new(InMemory(Arc::new(MemFs::new()), options)));
+    }
+}
+
+struct Mirrored(Arc<MemFs>);
+
+impl Mirrored {
+    fn open(&self) -> (Arc<dyn Engine>, BtreeEngine) {
+        let reference = ReferenceEngine::open(ParticipantId(1), self.0.clone(), PathBuf::from("/reference"));
+        let btree = open(&self.0, 2, TINY);
+        (Arc::new(Mirror::new(Arc::new(reference.expect("opens")), Arc::new(btree.clone()))), btree)
+    }
+}
+
+/// A value that tells where it comes from, of any length up to a few pages.
+fn value(rng: &SeededRng, seq: u64) -> Vec<u8> {
+    let len = match rng.below(20) {
+        0 => 4096 + rng.below(40_000),
+        1..=4 => 500 + rng.below(3000),
+        _ => 1 + rng.below(60),
+    };
+    let mut value = vec![seq as u8; len as usize];
+    value[0] = len as u8;
+    value
+}
+
+fn key(rng: &SeededRng) -> Vec<u8> {
+    let n = rng.below(3000);
+    let mut key = format!("key/{n:05}/").into_bytes();
+    if n % 97 == 0 {
+        key.resize(key.len() + 2000, b'x');
+    }
+    key
+}
+
+fn one_transaction(
+    engine: &dyn Engine,
+    rng: &SeededRng,
+    seq: u64,
+    view: &ReadView,
+) -> Option<cohort_engine::Redo> {
+    let mut trx = engine.begin();
+    for _ in 0..rng.below(60) {
+        let (index, key) = (IndexId(16 + rng.below(2) as u32), key(rng));
+        match rng.below(10) {
+            0..=2 => trx.delete(index, &key).expect("deletes"),
+            3 => {
+                let savepoint = trx.savepoint();
+                trx.put(index, &key, b"to be undone").expect("puts");
+                trx.rollback_to(savepoint);
+            }
+            4..=7 => trx.put(index, &key, &value(rng, seq)).expect("puts"),
+            8 => {
+                let mut found = Vec::new();
+                trx.get(ReadAt::View(view), index, &key, &mut found).expect("reads");
+                trx.get(ReadAt::Latest, index, &key, &mut found).expect("reads");
+            }
+            _ => {
+                let mut bounds = [Some(key), Some(self::key(rng))];
+                bounds.sort();
+                let [start, end] = bounds;
+                let range = KeyRange { start, end: end.filter(|_| rng.below(4) > 0) };
+                let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
+                let at = if rng.below(2) == 0 { ReadAt::View(view) } else { ReadAt::Latest };
+                let mut batch = Batch::default();
+                trx.scan(at, index, &range, direction, rng.below(200) as usize + 1, &mut batch)
+                    .expect("scans");
+            }
+        }
+    }
+    (rng.below(10) > 0 && !trx.is_read_only()).then(|| trx.prepare().expect("prepares"))
+}
+
+/// Random writes, rollbacks before and after prepare, old views, scans, checkpoints and purge; the mirror
+/// asserts that all answers are the same. Every now and then both are opened again.
+#[test]
+fn the_btree_agrees_with_the_reference_engine() {
+    for seed in 1..=4 {
+        let rng = SeededRng::new(seed);
+        let harness = Mirrored(Arc::new(MemFs::new()));
+        let (mut engine, mut btree) = harness.open();
+        let mut views: Vec<ReadView> = Vec::new();
+        for round in 1..=400 {
+            let seq = 2 * round;
+            if views.is_empty() || rng.below(5) == 0 {
+                views.push(ReadView::new(CommitSeq(seq), vec![(engine.id(), engine.snapshot())]));
+            }
+            if rng.below(8) == 0 {
+                views.remove(rng.below(views.len() as u64) as usize);
+            }
+            let newest = ReadView::new(CommitSeq(seq), vec![(engine.id(), engine.snapshot())]);
+            let view =
+                if views.is_empty() { &newest } else { &views[rng.below(views.len() as u64) as usize] };
+            let redo = one_transaction(&*engine, &rng, seq, view);
+            let aborts = rng.below(8) == 0;
+            if let Some(redo) = redo.filter(|_| !aborts) {
+                engine.commit_ordered(CommitSeq(seq), &[&redo]);
+            }
+            if rng.below(4) == 0 {
+                btree.purge().expect("purges");
+            }
+            match rng.below(60) {
+                0 => {
+                    let task = engine.begin_checkpoint(Lsn(seq)).expect("begins");
+                    let redo = one_transaction(&*engine, &rng, seq, &newest);
+                    if let Some(redo) = redo {
+                        engine.commit_ordered(CommitSeq(seq + 1), &[&redo]);
+                    }
+                    btree.purge().expect("purges");
+                    task.finish().expect("finishes");
+                }
+                1 => {
+                    views.clear();
+                    drop(newest);
+                    engine.begin_checkpoint(Lsn(seq)).expect("begins").finish().expect("finishes");
+                    drop((engine, btree));
+                    (engine, btree) = harness.open();
+                }
+                _ => {}
+            }
+        }
+    }
+}
