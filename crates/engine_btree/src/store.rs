@@ -21,7 +21,9 @@
 //! A new superblock is written after everything it names is durable. Its two copies are written by turns.
 //!
 //! # On failure
-//! A failed write or sync leaves the former superblock in force; its extents are not touched.
+//! A failed write of an image leaves the former superblock in force, and is tried again. After a failed sync or
+//! superblock nobody knows what the disk holds: the file takes no further superblock until a restart, and the
+//! log keeps everything.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -179,6 +181,8 @@ struct State {
     /// Long values that nobody reads any more; the map in force may still name them.
     doomed: Vec<Extent>,
     space: Space,
+    /// A sync or a superblock's write failed: nobody knows which superblock the disk holds.
+    is_poisoned: bool,
 }
 
 impl State {
@@ -267,7 +271,15 @@ impl Store {
         map_extent: Option<Extent>,
     ) -> Store {
         let space = Space::new(map.extents().chain(map_extent));
-        let state = State { generation, map, map_extent, evicted: HashMap::new(), doomed: Vec::new(), space };
+        let state = State {
+            generation,
+            map,
+            map_extent,
+            evicted: HashMap::new(),
+            doomed: Vec::new(),
+            space,
+            is_poisoned: false,
+        };
         Store { file, path, state: Mutex::new(state) }
     }
 
@@ -390,8 +402,13 @@ impl Store {
             self.file.write_at(&superblock.encode(), generation % 2 * BLOCK_BYTES)?;
             self.file.sync_data()
         };
-        // After a failure nobody knows which superblock the disk holds: the extents of both stay taken.
-        write()?;
+        if self.state.lock().is_poisoned {
+            return Err(io::Error::other("an earlier sync failed; restart the server"));
+        }
+        if let Err(error) = write() {
+            self.state.lock().is_poisoned = true;
+            return Err(error);
+        }
         let mut state = self.state.lock();
         outdated.extend(state.map_extent.replace(map_extent));
         (state.map, state.generation) = (map, generation);

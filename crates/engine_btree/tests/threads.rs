@@ -1,0 +1,159 @@
+//! Writers, readers, purge and checkpoints at once, in a pool that holds a fraction of the pages.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
+use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
+use parking_lot::Mutex;
+
+const OPTIONS: BtreeOptions =
+    BtreeOptions { pool_bytes: 12 * 16384, rollback_segments: 4, has_threads: true };
+const TABLE: IndexId = IndexId(16);
+const ACCOUNTS: u64 = 600;
+const WRITERS: u64 = 4;
+const TRANSFERS: u64 = 400;
+
+/// The commit path's part: one order, views between transactions.
+struct Order {
+    last: Mutex<u64>,
+}
+
+impl Order {
+    fn commit(&self, engine: &BtreeEngine, redo: &cohort_engine::Redo) {
+        let mut last = self.last.lock();
+        *last += 1;
+        engine.commit_ordered(CommitSeq(*last), &[redo]);
+    }
+
+    fn view(&self, engine: &BtreeEngine) -> ReadView {
+        let last = self.last.lock();
+        ReadView::new(CommitSeq(*last), vec![(engine.id(), engine.snapshot())])
+    }
+
+    fn checkpoint(&self, engine: &BtreeEngine) {
+        let task = {
+            let last = self.last.lock();
+            engine.begin_checkpoint(Lsn(*last)).expect("begins")
+        };
+        task.finish().expect("finishes");
+    }
+}
+
+fn key(account: u64) -> Vec<u8> {
+    let mut key = format!("account {account:05}").into_bytes();
+    // Long keys: many pages and splits for few accounts.
+    key.resize(300, b'.');
+    key
+}
+
+fn balance(value: &[u8]) -> u64 {
+    u64::from_le_bytes(*value.first_chunk().expect("a balance"))
+}
+
+/// Balances with padding of changing length, so that updates split leaves.
+fn value(rng: &SeededRng, balance: u64) -> Vec<u8> {
+    let mut value = balance.to_le_bytes().to_vec();
+    let len = if rng.below(100) == 0 { 5000 } else { 8 + rng.below(300) };
+    value.resize(len as usize, 7);
+    value
+}
+
+fn sum(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> (usize, u64) {
+    let mut batch = Batch::default();
+    let trx = engine.begin();
+    trx.scan(at, TABLE, &KeyRange::default(), direction, 1 << 20, &mut batch).expect("scans");
+    (batch.len(), batch.iter().map(|(_, value)| balance(value)).sum())
+}
+
+/// Each writer owns a share of the accounts, as row locks would give it: it moves money between them, closes
+/// and opens some, and rolls back every now and then.
+fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
+    let rng = SeededRng::new(writer);
+    let mut own: BTreeMap<u64, u64> =
+        (0..ACCOUNTS).filter(|n| n % WRITERS == writer).map(|n| (n, 100)).collect();
+    for _ in 0..TRANSFERS {
+        let accounts: Vec<u64> = own.keys().copied().collect();
+        let pick = |rng: &SeededRng| accounts[rng.below(accounts.len() as u64) as usize];
+        let (from, to) = (pick(&rng), pick(&rng));
+        let mut next = own.clone();
+        let amount = next[&from].min(rng.below(50));
+        *next.get_mut(&from).expect("own") -= amount;
+        *next.get_mut(&to).expect("own") += amount;
+        let mut trx = engine.begin();
+        if rng.below(5) == 0 && from != to && next.len() > 20 {
+            // Closed: what is left goes to another account.
+            let left = next.remove(&from).expect("own");
+            *next.get_mut(&to).expect("own") += left;
+            trx.delete(TABLE, &key(from)).expect("deletes");
+        } else {
+            trx.put(TABLE, &key(from), &value(&rng, next[&from])).expect("puts");
+        }
+        let fresh = writer + WRITERS * rng.below(ACCOUNTS / WRITERS);
+        if !next.contains_key(&fresh) && fresh != from {
+            next.insert(fresh, 0);
+            trx.put(TABLE, &key(fresh), &value(&rng, 0)).expect("puts");
+        }
+        trx.put(TABLE, &key(to), &value(&rng, next[&to])).expect("puts");
+        let redo = trx.prepare().expect("prepares");
+        if rng.below(6) > 0 {
+            order.commit(engine, &redo);
+            own = next;
+        }
+    }
+}
+
+#[test]
+fn views_are_whole_while_everything_goes_on() {
+    let memory: SharedFs = Arc::new(MemFs::new());
+    let open = || BtreeEngine::open(ParticipantId(1), &memory, Path::new("/btree"), OPTIONS).expect("opens");
+    let engine = open();
+    let order = Order { last: Mutex::new(0) };
+    let rng = SeededRng::new(99);
+    let mut trx = engine.begin();
+    (0..ACCOUNTS).for_each(|n| trx.put(TABLE, &key(n), &value(&rng, 100)).expect("puts"));
+    order.commit(&engine, &trx.prepare().expect("prepares"));
+    let (is_over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
+    let total = ACCOUNTS * 100;
+    std::thread::scope(|scope| {
+        let (engine, order, is_over, looks) = (&engine, &order, &is_over, &looks);
+        for reader in 0..2 {
+            scope.spawn(move || {
+                let mut kept = order.view(engine);
+                let mut first = sum(engine, ReadAt::View(&kept), Direction::Forward);
+                while !is_over.load(Ordering::Relaxed) {
+                    let view = order.view(engine);
+                    let direction = if reader == 0 { Direction::Forward } else { Direction::Backward };
+                    assert_eq!(sum(engine, ReadAt::View(&view), direction).1, total, "money in a view");
+                    // An older view does not move.
+                    assert_eq!(sum(engine, ReadAt::View(&kept), direction), first, "an old view");
+                    if looks.fetch_add(1, Ordering::Relaxed) % 8 == 0 {
+                        kept = view;
+                        first = sum(engine, ReadAt::View(&kept), direction);
+                    }
+                }
+            });
+        }
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                order.checkpoint(engine);
+                std::thread::sleep(std::time::Duration::from_millis(3));
+            }
+        });
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| scope.spawn(move || write(engine, order, writer))).collect();
+        let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|result| result.expect("a writer"));
+    });
+    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked beside the writers");
+    let last = sum(&engine, ReadAt::Latest, Direction::Forward);
+    assert_eq!(last.1, total);
+    order.checkpoint(&engine);
+    drop(engine);
+    assert_eq!(sum(&open(), ReadAt::Latest, Direction::Forward), last, "what the last checkpoint holds");
+}
