@@ -115,9 +115,9 @@ pub struct Savepoint(pub usize);
 
 /// What an engine needs to do a transaction again after a crash. The bytes travel in the commit record.
 ///
-/// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last owner
-/// decides: ordered with the token, the writes become visible; dropped before, they are undone. So whoever
-/// rolls a prepared transaction back drops its redo before its locks go.
+/// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last
+/// owner decides: ordered with the token, the writes become visible; dropped before, they are undone. So
+/// whoever rolls a prepared transaction back drops its redo before its locks go.
 #[derive(Clone, Default)]
 pub struct Redo {
     /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.

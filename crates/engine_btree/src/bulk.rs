@@ -1,7 +1,7 @@
 //! Bulk loads: a tree built from the bottom, leaves filled to 15/16, durable by itself at its end.
 //!
-//! Finished pages are written at once, so memory holds one page of each level. Nobody finds the tree before the
-//! page map names it. Dropped unfinished, its extents are free again.
+//! Finished pages are written at once, so memory holds one page of each level. Nobody finds the tree before
+//! the page map names it. Dropped unfinished, its extents are free again.
 
 use std::collections::HashSet;
 use std::sync::Arc;

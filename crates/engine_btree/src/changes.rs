@@ -1,7 +1,8 @@
 //! Which pages a checkpoint has to write, and what it writes of them.
 //!
 //! # Concepts
-//! - **Interval**: the time between the beginnings of two checkpoints. A page that changes is listed once in it.
+//! - **Interval**: the time between the beginnings of two checkpoints. A page that changes is listed once in
+//!   it.
 //! - **Horizon** of a checkpoint: the last transaction that was ordered when it began. All up to it is
 //!   published, because a checkpoint begins behind an open gate, and none later is in its images.
 //! - **Reconciled**: the entries of a page as they were at the horizon, without version references.

@@ -1,9 +1,9 @@
 //! Checkpoints: the state at one LSN, written out of place while everybody goes on.
 //!
-//! 1. `begin_checkpoint`, the order stage held: the list of changed pages becomes the checkpoint's, and a view
-//!    of the horizon is pinned. Microseconds.
-//! 2. `finish`: page after page is latched with others, reconciled and written; pages that are about to change
-//!    their structure were captured (`changes.rs`).
+//! 1. `begin_checkpoint`, the order stage held: the list of changed pages becomes the checkpoint's, and a
+//!    view of the horizon is pinned. Microseconds.
+//! 2. `finish`: page after page is latched with others, reconciled and written; pages that are about to
+//!    change their structure were captured (`changes.rs`).
 //! 3. The page map with the new places is written, then synced with all images, then the superblock.
 //!
 //! # On failure

@@ -119,8 +119,8 @@ impl Inner {
         self.store.doom(owned);
     }
 
-    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far as
-    /// no view needs it. Answers how many transactions it passed.
+    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far
+    /// as no view needs it. Answers how many transactions it passed.
     pub fn purge(&self) -> Result<usize, EngineError> {
         let _alone = self.purging.lock();
         let records = self.versions.purgeable(self.oldest(), PURGE_RECORDS_MAX);

@@ -2,7 +2,8 @@
 //!
 //! # A write's way into a leaf
 //! 1. The leaf that covers the key is latched alone; it is split first if it has no room.
-//! 2. If the entry's newest version belongs to an aborted transaction, what was before that counts as present.
+//! 2. If the entry's newest version belongs to an aborted transaction, what was before that counts as
+//!    present.
 //! 3. A long value is written aside.
 //! 4. The present version goes to the undo of the transaction, with the key to its leftovers.
 //! 5. The new version takes its place, with a reference to the undo, and the page is listed as changed.
@@ -11,8 +12,8 @@
 //! from before this until the transaction is ordered, so no two transactions install over each other.
 //!
 //! # On failure
-//! A page that cannot be read, or a value that cannot be written, ends the installation. The caller aborts the
-//! record, and purge takes out what is in place.
+//! A page that cannot be read, or a value that cannot be written, ends the installation. The caller aborts
+//! the record, and purge takes out what is in place.
 
 use std::sync::atomic::Ordering;
 

@@ -57,7 +57,7 @@ const OVERFLOW: u8 = 4;
 const HAS_HIGH: u8 = 1;
 
 /// A page's number, never used for another page of the same run while anybody may hold it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageId(pub u64);
 
 /// What an entry says, but for its key.

@@ -2,20 +2,20 @@
 //!
 //! # Concepts
 //! - **Frame**: a page in memory with what the pool knows of it, behind a readers-writer latch.
-//! - **Resident**: a frame that the pool's table names. Whoever holds a frame's `Arc` keeps it resident, because
-//!   only frames that nobody holds are evicted.
+//! - **Resident**: a frame that the pool's table names. Whoever holds a frame's `Arc` keeps it resident,
+//!   because only frames that nobody holds are evicted.
 //!
 //! # Invariants
 //! - A page id has at most one resident frame, so latching the frame is latching the page.
 //! - A frame whose page changed since its newest image was written is evicted only after another image.
 //!
 //! # Lock order
-//! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is held
-//! for no I/O and while no latch is waited for.
+//! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is
+//! held for no I/O and while no latch is waited for.
 //!
 //! # On failure
-//! A page that cannot be read leaves no frame: the caller gets the error, the next one tries again. A page that
-//! cannot be written stays in memory.
+//! A page that cannot be read leaves no frame: the caller gets the error, the next one tries again. A page
+//! that cannot be written stays in memory.
 //!
 //! # Missing
 //! The thread that misses reads the page itself and evicts for it; nothing reads ahead, and scans of large

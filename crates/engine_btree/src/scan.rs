@@ -1,7 +1,7 @@
 //! Ranges: the entries that a horizon shows, leaf by leaf.
 //!
-//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So a
-//! scan at `Latest` may see different states of different leaves, and one at a view sees one state.
+//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So
+//! a scan at `Latest` may see different states of different leaves, and one at a view sees one state.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;

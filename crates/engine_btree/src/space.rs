@@ -11,7 +11,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 pub const FIRST_FREE_BLOCK: u64 = 2;
 
 /// Where an image or a long value lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
     /// First block.
     pub block: u64,

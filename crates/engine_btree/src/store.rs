@@ -21,9 +21,9 @@
 //! A new superblock is written after everything it names is durable. Its two copies are written by turns.
 //!
 //! # On failure
-//! A failed write of an image leaves the former superblock in force, and is tried again. After a failed sync or
-//! superblock nobody knows what the disk holds: the file takes no further superblock until a restart, and the
-//! log keeps everything.
+//! A failed write of an image leaves the former superblock in force, and is tried again. After a failed sync
+//! or superblock nobody knows what the disk holds: the file takes no further superblock until a restart, and
+//! the log keeps everything.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -49,12 +49,6 @@ pub struct Place {
     pub values: Vec<Extent>,
 }
 
-impl Default for Extent {
-    fn default() -> Extent {
-        Extent { block: 0, bytes: 0 }
-    }
-}
-
 /// A tree as the page map tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeMap {
@@ -62,12 +56,6 @@ pub struct TreeMap {
     /// Entries, estimated.
     pub entries: u64,
     pub pages: BTreeMap<PageId, Place>,
-}
-
-impl Default for PageId {
-    fn default() -> PageId {
-        PageId(0)
-    }
 }
 
 /// All that a restart reads.

@@ -7,13 +7,14 @@
 //! | writers of one entry | shared down to the leaf's parent, the leaf alone |
 //! | who splits | alone, from the lowest ancestor that may change |
 //!
-//! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full, its
-//! entries move into a new child.
+//! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full,
+//! its entries move into a new child.
 //!
 //! # Invariants
 //! - The children of an inner node cover its range without a hole, each with the fences that its entries say.
 //! - While a checkpoint runs, a page that it has not written yet is captured before its structure changes
-//!   ([`Structure::capture`](crate::changes::Structure::capture)): the checkpoint's pages make up the tree as it was when it began.
+//!   ([`Structure::capture`](crate::changes::Structure::capture)): the checkpoint's pages make up the tree as
+//!   it was when it began.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -187,8 +188,8 @@ impl Tree {
         ground.changes.list(&mut ground.pool.create(child));
     }
 
-    /// Moves the entries from the split point on into a new right neighbour and enters it in the parent, which
-    /// has room.
+    /// Moves the entries from the split point on into a new right neighbour and enters it in the parent,
+    /// which has room.
     fn divide(&self, ground: &Ground, parent: &mut Exclusive, frame: &mut Exclusive, split: &SplitPoint) {
         let structure = ground.changes.structure();
         structure.capture(parent);

@@ -1,4 +1,5 @@
-//! Long values, which lie in extents of their own. An entry holds where: `u64 block | u32 bytes | u32 CRC-32C`.
+//! Long values, which lie in extents of their own. An entry holds where: `u64 block | u32 bytes | u32
+//! CRC-32C`.
 //!
 //! A long value is written before the entry that names it, while its transaction is installed, and never
 //! changed. Its extent is free once no version names it and no page map in force does (`store.rs`).

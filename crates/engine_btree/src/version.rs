@@ -1,19 +1,19 @@
 //! Versions: who wrote an entry, and what it held before.
 //!
 //! # Concepts
-//! - **Transaction record** ([`TrxRecord`]): made when a transaction is installed (`install.rs`). It holds the
-//!   state and the undo of its writes. Committing is one store into the state.
-//! - **Version reference** ([`VersionRef`]): stands in an entry and names the transaction that wrote it and the
-//!   place of the predecessor in that transaction's undo.
+//! - **Transaction record** ([`TrxRecord`]): made when a transaction is installed (`install.rs`). It holds
+//!   the state and the undo of its writes. Committing is one store into the state.
+//! - **Version reference** ([`VersionRef`]): stands in an entry and names the transaction that wrote it and
+//!   the place of the predecessor in that transaction's undo.
 //! - **Rollback segment**: numbers transactions without a hole and keeps their records until purge has passed
 //!   them. There are several, so that installing transactions do not queue for one lock.
-//! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone and
-//!   a reference to them means "visible". Numbers are never used again.
+//! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone
+//!   and a reference to them means "visible". Numbers are never used again.
 //!
 //! # States of a transaction record and who makes each move
 //! ```text
-//! installed --commit_ordered--> committed(seq) --purge, once the oldest view is at seq--> below the watermark
-//!           \--dropped----------> aborted ------purge, once its entries are restored------/
+//! installed --commit_ordered--> committed(seq) --purge, once all views are at seq--> below the watermark
+//!           \--dropped----------> aborted ------purge, once its entries are restored--/
 //! ```
 //!
 //! # Invariants

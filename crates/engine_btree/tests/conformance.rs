@@ -58,7 +58,7 @@ fn value(rng: &SeededRng, seq: u64) -> Vec<u8> {
 fn key(rng: &SeededRng) -> Vec<u8> {
     let n = rng.below(3000);
     let mut key = format!("key/{n:05}/").into_bytes();
-    if n % 97 == 0 {
+    if n.is_multiple_of(97) {
         key.resize(key.len() + 2000, b'x');
     }
     key
