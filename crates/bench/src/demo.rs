@@ -193,7 +193,7 @@ fn table(interval: &Interval, outcome: &driver::Outcome) {
     let ms = |p: f64| outcome.latencies.percentile(p) as f64 / 1e6 / DEMO.steps.len() as f64;
     println!();
     for (name, value) in [
-        ("commits", format!("{}", outcome.latencies.total() * DEMO.steps.len() as u64)),
+        ("commits", format!("{}", outcome.latencies.count() * DEMO.steps.len() as u64)),
         ("commits/s", format!("{:.0}", interval.commits_per_second)),
         ("average group", format!("{:.1} commits", interval.group_size)),
         ("flushes per commit", interval.flushes_text()),

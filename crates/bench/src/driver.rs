@@ -17,12 +17,20 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cohort_base::{Histogram, HistogramSnapshot};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::{Errno, ioctl_fionbio};
+
 use crate::connection::{self, ANSWER_TIMEOUT, Address, Connection, ConnectionError};
-use crate::epoll::{Epoll, set_nonblocking};
-use crate::histogram::Histogram;
 use crate::interrupt;
 use crate::wire::{self, COM_QUERY, Reply, ReplyReader};
 use crate::workload::{Client, Plan, Protocol, Scale, Workload};
+
+/// Events that one call takes.
+const EVENTS_MAX: usize = 256;
+/// Between two looks at whether the run has failed.
+const TICK_OF_EPOLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
 const ER_LOCK_DEADLOCK: u16 = 1213;
@@ -45,7 +53,7 @@ pub struct Load {
 /// What came of it.
 pub struct Outcome {
     /// One entry per transaction, nanoseconds from its first request to its last reply, repetitions included.
-    pub latencies: Histogram,
+    pub latencies: HistogramSnapshot,
     pub retries: u64,
     pub seconds: f64,
 }
@@ -95,10 +103,10 @@ pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failur
         let drivers: Vec<_> =
             shares.into_iter().map(|share| scope.spawn(move || drive(share, plan, shared))).collect();
         let seconds = lead(load, shared, &mut watch);
-        let mut outcome = Outcome { latencies: Histogram::default(), retries: 0, seconds };
+        let mut outcome = Outcome { latencies: HistogramSnapshot::default(), retries: 0, seconds };
         for driver in drivers {
             let tally = driver.join().expect("a driving thread does not panic")?;
-            outcome.latencies.merge(&tally.latencies);
+            outcome.latencies.merge(&tally.latencies.snapshot());
             outcome.retries += tally.retries;
         }
         Ok(outcome)
@@ -207,18 +215,25 @@ fn drive_one(driven: &mut Driven, plan: &Plan, shared: &Shared, tally: &mut Tall
 }
 
 fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Tally) -> Result<(), Failure> {
-    let epoll = Epoll::new().map_err(lost)?;
+    let gone = |error: Errno| lost(error.into());
+    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(gone)?;
     for (index, driven) in share.iter_mut().enumerate() {
-        set_nonblocking(&driven.socket).map_err(lost)?;
-        epoll.add(&driven.socket, index as u64).map_err(lost)?;
+        ioctl_fionbio(&driven.socket, true).map_err(gone)?;
+        // Level-triggered: told as long as there is something to read.
+        let token = EventData::new_u64(index as u64);
+        epoll::add(&epoll, &driven.socket, token, EventFlags::IN).map_err(gone)?;
         driven.begin(plan)?;
     }
     let mut busy = share.len();
     let mut buffer = vec![0; 65536];
-    let mut ready = Vec::new();
+    let mut ready = Vec::with_capacity(EVENTS_MAX);
     let mut heard = Instant::now();
     while busy > 0 && shared.failed.load(Ordering::Relaxed) == 0 {
-        epoll.wait(&mut ready, Duration::from_millis(100)).map_err(lost)?;
+        ready.clear();
+        match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut ready), Some(&TICK_OF_EPOLL)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(gone(error)),
+        }
         if ready.is_empty() {
             if heard.elapsed() > ANSWER_TIMEOUT {
                 return Err(format!("no answer for {} seconds", ANSWER_TIMEOUT.as_secs()));
@@ -226,8 +241,8 @@ fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Ta
             continue;
         }
         heard = Instant::now();
-        for index in &ready {
-            let driven = &mut share[*index as usize];
+        for event in &ready {
+            let driven = &mut share[event.data.u64() as usize];
             match driven.socket.read(&mut buffer) {
                 Ok(bytes) => driven.take(&buffer[..bytes], plan, shared, tally)?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -308,7 +323,7 @@ impl Driven {
             }
             (Doing::Step(_), Reply::Done { .. }) => {
                 if phase == MEASURE {
-                    tally.latencies.record(self.began.elapsed().as_nanos() as u64);
+                    tally.latencies.record_alone(self.began.elapsed().as_nanos() as u64, 1);
                     shared.done.fetch_add(1, Ordering::Relaxed);
                 }
                 self.next(phase, plan)

@@ -77,7 +77,7 @@ fn load(server: &Server, run: &Run) -> Result<f64, String> {
     if interrupt::is_requested() {
         return Err("interrupted".to_owned());
     }
-    Ok(outcome.latencies.total() as f64 / outcome.seconds)
+    Ok(outcome.latencies.count() as f64 / outcome.seconds)
 }
 
 fn median(values: Vec<f64>) -> f64 {

@@ -295,7 +295,7 @@ fn measure_as_set(
         contender.connection.query("DROP TABLE large").map_err(text)?;
     }
     let sample = Sample::new(&outcome, &before.map_err(text)?, &after.map_err(text)?);
-    if outcome.latencies.total() == 0 {
+    if outcome.latencies.count() == 0 {
         return Err("no transaction ended within the measurement".to_owned());
     }
     Ok(sample)

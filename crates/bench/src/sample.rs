@@ -79,7 +79,7 @@ pub struct Sample {
 impl Sample {
     pub fn new(outcome: &crate::driver::Outcome, before: &Counters, after: &Counters) -> Sample {
         let us = |p: f64| outcome.latencies.percentile(p) as f64 / 1000.0;
-        let transactions = outcome.latencies.total() as f64;
+        let transactions = outcome.latencies.count() as f64;
         let groups = (after.groups - before.groups) as f64;
         let flushes = (after.flushes.flushes - before.flushes.flushes) as f64;
         let flush_ns = (after.flushes.nanoseconds - before.flushes.nanoseconds) as f64;

@@ -28,7 +28,7 @@ pub use option_file::{DefaultsPlan, OptionFileError};
 pub use options::{Options, StartupError, StartupRequest, load};
 pub use runtime::{Globals, SessionVars, SetError, SetNote};
 pub use setting::{Access, Kind, Scope, Setting, SettingScope};
-pub use status::{Counter, Status, StatusSource};
+pub use status::{Counter, HeldGauge, Status, StatusSource};
 pub use table::VarId;
 pub use value::VarValue;
 

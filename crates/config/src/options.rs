@@ -25,6 +25,8 @@ pub struct Options {
     changes: Vec<(VarId, Raw)>,
     /// For the error log.
     pub warnings: Vec<String>,
+    /// Options that were accepted and change nothing here; docs/configuration.md says why.
+    pub without_effect: Vec<String>,
     /// `--log-bin[=NAME]`, `--skip-log-bin`: the base name, `None` if off.
     pub log_bin: Option<String>,
     /// `--user`: who to run as when started by root.
@@ -61,23 +63,13 @@ const EXIT_UNKNOWN_VARIABLE: i32 = 7;
 const EXIT_BAD_NUMBER: i32 = 9;
 const EXIT_BAD_VALUE: i32 = 13;
 
-/// Options of parts that MariaDB has and this server has not: kept quiet about, with a note.
-const IGNORED_PREFIXES: &[&str] = &[
-    "innodb_",
-    "aria_",
-    "myisam_",
-    "performance_schema_",
-    "query_cache_",
-    "rocksdb_",
-    "key_cache_",
-    "ft_",
-    "feedback",
-    "thread_pool_",
-    "wsrep_",
-    "optimizer_",
-    "provider_",
-    "plugin_",
-];
+/// Options of engines and plugins that MariaDB has and this server has not, one a line: accepted, and told in
+/// one line of the error log. By their full names, so that a mistyped one is refused.
+const FOREIGN: &str = include_str!("foreign_options.txt");
+/// The same for plugins that bring their own options.
+const FOREIGN_PREFIXES: &[&str] =
+    &["rocksdb_", "plugin_", "provider_", "server_audit", "spider_", "mroonga_"];
+/// Options of the server itself that mean nothing here.
 const IGNORED: &[&str] = &[
     "symbolic_links",
     "skip_symbolic_links",
@@ -288,8 +280,11 @@ impl Options {
                 return self.set(id, value);
             }
         }
-        if IGNORED.contains(&name) || IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-            self.warnings.push(format!("option '{name}' is accepted and has no effect here"));
+        let is_foreign = IGNORED.contains(&name)
+            || FOREIGN.lines().any(|foreign| foreign == name)
+            || FOREIGN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        if is_foreign {
+            self.without_effect.push(name.to_owned());
             return Ok(());
         }
         let (text, code) = match given.value {
@@ -315,8 +310,8 @@ impl Options {
         if fit.adjusted {
             self.warnings.push(adjusted(id, value, &fit.raw));
         }
-        if let (Some(why), false) = (setting.no_effect, setting.alias_of.is_some()) {
-            self.warnings.push(format!("option '{}' has no effect here: {why}", setting.name));
+        if setting.no_effect.is_some() && setting.alias_of.is_none() {
+            self.without_effect.push(setting.name.to_owned());
         }
         let raw = match (id, fit.raw) {
             // May be given several times: a list.
@@ -444,7 +439,7 @@ mod tests {
             "--disable-slow_query_log",
             "--loose-unheard-of=1",
             "--innodb-buffer-pool-size=1G",
-            "--innodb-unheard-of=1",
+            "--innodb-io-capacity=1000",
             "--collation-server=latin1_bin",
             "--character-set-server=utf8",
             "--sql-mode=ANSI",
@@ -474,7 +469,11 @@ mod tests {
         assert_eq!(globals.text(VarId::TimeZone).as_deref(), Some("+00:00"));
         assert_eq!(options.log_bin.as_deref(), Some("master"));
         assert_eq!(globals.text(VarId::BinlogDoDb).as_deref(), Some("one,two"));
-        assert_eq!(options.warnings.len(), 4, "{:?}", options.warnings);
+        assert_eq!(options.warnings, ["unknown variable 'loose-unheard-of=1'"]);
+        assert_eq!(
+            options.without_effect,
+            ["slow_query_log", "innodb_buffer_pool_size", "innodb_io_capacity"]
+        );
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }
 
@@ -483,6 +482,8 @@ mod tests {
         for (argument, code, text) in [
             ("--foo", 2, "cohortd: unknown option '--foo'"),
             ("--foo=1", 7, "cohortd: unknown variable 'foo=1'"),
+            ("--innodb-buffer-pool-sice=1G", 7, "cohortd: unknown variable 'innodb-buffer-pool-sice=1G'"),
+            ("--loose-innodb-buffer-pool-size", 3, "requires an argument"),
             ("--max-connections=20x", 9, "Unknown suffix 'x' used for variable 'max_connections'"),
             ("--binlog-format=foo", 13, "cohortd: Error while setting value 'foo' to 'binlog_format'"),
             ("--sql-mode=FOO,ANSI", 13, "Error while setting value 'FOO,ANSI' to 'sql_mode'"),

@@ -1,5 +1,6 @@
 //! Counters of SHOW STATUS.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
@@ -90,9 +91,15 @@ impl Status {
         self.add(counter, 1);
     }
 
-    /// Takes one away from a gauge.
-    pub fn uncount(&self, counter: Counter) {
+    fn uncount(&self, counter: Counter) {
         self.counters[counter as usize].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Adds one to a gauge for as long as the answer lives: what a session or a call owns goes with it, however
+    /// it ends.
+    pub fn hold(self: &Arc<Self>, gauge: Counter) -> HeldGauge {
+        self.count(gauge);
+        HeldGauge { status: Arc::clone(self), gauge }
     }
 
     /// Sets a gauge.
@@ -124,6 +131,18 @@ impl Status {
         }
         all.sort();
         all
+    }
+}
+
+/// One of a gauge. Dropping it takes it away.
+pub struct HeldGauge {
+    status: Arc<Status>,
+    gauge: Counter,
+}
+
+impl Drop for HeldGauge {
+    fn drop(&mut self) {
+        self.status.uncount(self.gauge);
     }
 }
 

@@ -338,7 +338,7 @@ settings! {
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
-    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; 0 is no limit.").no_effect("not enforced yet");
+    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; administrators have no limit. 0: nobody has.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
     ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.").no_effect("as with ON");
@@ -433,7 +433,7 @@ settings! {
     MaxAllowedPacket = Setting::both("max_allowed_packet", blocks(16 << 20, 1024, 1 << 30, 1024)).session_read_only().doc("Largest statement or value.").unit("bytes");
     TcpNodelay = Setting::both("tcp_nodelay", flag(true)).no_effect("always on").doc("Send without delay.");
     TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds").no_effect("the system's value holds");
-    InitConnect = Setting::global("init_connect", text("")).doc("Statements every connection without SUPER runs first.").no_effect("not run yet");
+    InitConnect = Setting::global("init_connect", text("")).doc("A statement that every connection without SUPER runs first. One that fails ends the connection.");
     InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
     ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
@@ -449,7 +449,7 @@ settings! {
     SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").doc("Refuse old passwords.");
     OldPasswords = Setting::both("old_passwords", flag(false)).no_effect("old passwords do not exist here").doc("Make old passwords.");
     DefaultAuthenticationPlugin = Setting::fact("default_authentication_plugin", text("mysql_native_password")).hidden().doc("How clients log in.");
-    RequireSecureTransport = Setting::inert("require_secure_transport", flag(false), NO_TLS).doc("Refuse unencrypted connections.");
+    RequireSecureTransport = Setting::global("require_secure_transport", flag(false)).doc("Refuse unencrypted connections: all but those over the Unix socket, because there is no TLS yet.");
     SslCa = Setting::inert("ssl_ca", path(""), NO_TLS).read_only().doc("Authority file.");
     SslCert = Setting::inert("ssl_cert", path(""), NO_TLS).read_only().doc("Certificate file.");
     SslKey = Setting::inert("ssl_key", path(""), NO_TLS).read_only().doc("Key file.");

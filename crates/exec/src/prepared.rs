@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, PrepareSource, Statement};
@@ -42,6 +43,8 @@ struct Prepared {
     /// Where the question marks stand in `text`.
     param_at: Arc<[u32]>,
     plan: Option<Kept>,
+    /// Its place in max_prepared_stmt_count.
+    _counted: HeldGauge,
 }
 
 /// A plan with what it was made under.
@@ -90,8 +93,13 @@ impl Session {
         if cohort_sql::next_statement(rest, self.state.parse.mode).is_some() {
             return Err(crate::diagnostics::syntax_error(&String::from_utf8_lossy(rest)));
         }
+        let counted = self.count_prepared()?;
         let text = &sql[range];
         let parsed = cohort_sql::parse(text, &self.state.parse)?;
+        // The binary protocol counts them in two bytes.
+        if parsed.params > u32::from(u16::MAX) {
+            return Err(SqlError::too_many_parameters());
+        }
         if !may_be_prepared(&parsed.statement) {
             let text = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
@@ -106,9 +114,23 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        if columns.len() > usize::from(u16::MAX) {
+            return Err(SqlError::too_many_columns());
+        }
         let statement = Arc::new(parsed.statement);
         let (params, param_at) = (parsed.params, parsed.param_at.into());
-        Ok((Prepared { text: text.into(), statement, params, param_at, plan: None }, columns))
+        let text = text.into();
+        Ok((Prepared { text, statement, params, param_at, plan: None, _counted: counted }, columns))
+    }
+
+    /// A place among max_prepared_stmt_count; error 1461.
+    fn count_prepared(&self) -> SqlResult<HeldGauge> {
+        let db = &self.state.db;
+        let limit = db.globals.uint(VarId::MaxPreparedStmtCount);
+        if db.status.get(Counter::PreparedStmtCount) >= limit {
+            return Err(SqlError::too_many_statements(limit));
+        }
+        Ok(db.status.hold(Counter::PreparedStmtCount))
     }
 
     /// COM_STMT_EXECUTE.

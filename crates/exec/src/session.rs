@@ -153,6 +153,8 @@ impl Session {
             if !self.run_text(text, more, sink) || !more {
                 break;
             }
+            // The next statement may run for long, or wait: what is ordered does not wait for it.
+            self.state.db.commit.lead();
             rest = after;
         }
         // A text of comments alone is answered with OK; played back binlogs send such.
@@ -212,32 +214,36 @@ impl Session {
         Ok(columns.into_iter().filter(|c| wanted(&c.name)).collect())
     }
 
-    /// COM_RESET_CONNECTION: rolls back; variables, statements and user variables go.
+    /// COM_RESET_CONNECTION: everything but the user and the current database is as in a new session, so that
+    /// no setting is forgotten.
     pub fn reset(&mut self) {
-        self.trx.rollback();
-        // Without the server's log there is nothing to wait for.
-        let _ = self.trx.unlock_all();
-        self.state.vars.reset();
-        self.state.adopt_client_charset();
-        self.state.user_variables.borrow_mut().clear();
-        self.state.clock_override = None;
-        self.state.env.last_insert_id = 0;
-        self.prepared = PreparedStatements::default();
-        self.diagnostics = Diagnostics::default();
-        self.state.refresh();
-        self.apply_settings();
+        let schema = self.state.current_schema.take();
+        self.begin_anew(schema);
     }
 
-    /// COM_CHANGE_USER, after the new user was let in: as `reset`, and the session is his.
+    /// COM_CHANGE_USER, after the new user was let in: as a new session of his.
     pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
         if let Some(schema) = &info.schema {
             check_schema(&self.state.db, schema)?;
         }
-        self.state.current_schema = info.schema.as_deref().map(Arc::from);
         self.process.set_schema(info.schema.as_deref());
+        let schema = info.schema.as_deref().map(Arc::from);
         self.state.info = info;
-        self.reset();
+        self.begin_anew(schema);
         Ok(())
+    }
+
+    /// Makes everything that belongs to the session anew. The transaction is rolled back.
+    fn begin_anew(&mut self, schema: Option<Arc<str>>) {
+        self.trx.reset();
+        let old = &self.state;
+        let (db, info) = (Arc::clone(&old.db), old.info.clone());
+        self.state = SessionState::new(db, info, old.kill.clone(), Arc::clone(&old.pace));
+        self.state.current_schema = schema;
+        self.state.refresh();
+        self.prepared = PreparedStatements::default();
+        self.diagnostics = Diagnostics::default();
+        self.apply_settings();
     }
 
     /// COM_SET_OPTION.

@@ -12,11 +12,12 @@ use crate::accounts::{Account, Accounts};
 pub struct CatalogAccounts(pub Arc<RwLock<Arc<Catalog>>>);
 
 impl Accounts for CatalogAccounts {
-    fn find(&self, user: &str, host: &str) -> Option<Account> {
+    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
         let catalog = self.0.read().clone();
         let fitting = catalog.accounts.iter().filter(|account| {
             let named = account.user == user || account.user.is_empty();
-            named && account.plugin == NATIVE_PASSWORD && host_matches(&account.host, host)
+            let is_from = |host: &str| host_matches(&account.host, host);
+            named && account.plugin == NATIVE_PASSWORD && (is_from(host) || address.is_some_and(is_from))
         });
         // The most specific host first, then a named user before the anonymous one.
         let best = fitting.max_by_key(|account| (specificity(&account.host), !account.user.is_empty()))?;

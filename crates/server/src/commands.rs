@@ -29,10 +29,8 @@ pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pack
         }
         return After::Send;
     }
-    shared.status.count(Counter::ThreadsRunning);
-    let after = dispatch(connection, inner, packet);
-    shared.status.uncount(Counter::ThreadsRunning);
-    after
+    let _running = shared.status.hold(Counter::ThreadsRunning);
+    dispatch(connection, inner, packet)
 }
 
 fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUser, SqlError>> {
@@ -66,7 +64,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     match command {
         Command::StmtPrepare(sql) => {
             shared.status.count(Counter::ComStmtPrepare);
-            prepare(connection, session, &mut prepared, sql, &mut writer);
+            prepare(session, &mut prepared, sql, &mut writer);
         }
         Command::StmtExecute { statement, rest, .. } => {
             shared.status.count(Counter::Questions);
@@ -84,7 +82,6 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         Command::StmtClose(statement) => {
             shared.status.count(Counter::ComStmtClose);
             if prepared.statements.remove(&statement).is_some() {
-                shared.prepared_statements(-1);
                 session.close_statement(statement);
             }
         }
@@ -103,7 +100,6 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
         }
         Command::ResetConnection => {
-            shared.prepared_statements(-(prepared.statements.len() as i64));
             prepared.statements.clear();
             session.reset();
             ok(session, &mut writer);
@@ -228,7 +224,7 @@ fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
 }
 
 /// Keeps the error of a statement whose other answers nobody wants.
-struct OnlyError(Option<SqlError>);
+pub(crate) struct OnlyError(pub Option<SqlError>);
 
 impl ResultSink for OnlyError {
     fn start(&mut self, _: &[ColumnMeta]) {}
@@ -258,22 +254,13 @@ impl Prepared<'_> {
 }
 
 fn prepare(
-    connection: &Connection,
     session: &mut dyn Session,
     prepared: &mut Prepared<'_>,
     sql: &[u8],
     writer: &mut ResultWriter<'_>,
 ) {
-    let shared = connection.shared();
-    let limit = shared.globals.uint(cohort_config::VarId::MaxPreparedStmtCount);
-    if shared.status.get(Counter::PreparedStmtCount) >= limit {
-        let text =
-            format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})");
-        return writer.error(&SqlError::new(ErrorCode::MaxPreparedStmtCountReached, text));
-    }
     match session.prepare(sql) {
         Ok(statement) => {
-            shared.prepared_statements(1);
             *prepared.last = statement.id;
             let params = StatementParams::new(statement.params.len() as u16);
             prepared.statements.insert(statement.id, params);

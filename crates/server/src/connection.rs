@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,7 +44,7 @@ use crate::backend::{Session, Wake};
 use crate::epoll::{Interest, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
-use crate::server::Shared;
+use crate::server::{Place, Shared};
 use crate::{commands, dump};
 
 /// Memory that an idle connection keeps.
@@ -58,8 +58,10 @@ const FRAME_BYTES_MAX: usize = 1 << 24;
 /// Where the client is.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// What accounts are matched with.
+    /// What accounts are matched with: `localhost` or the address.
     pub host: String,
+    /// The address of a client over TCP; accounts are matched with it too.
+    pub address: Option<String>,
     /// What the process list shows.
     pub shown: String,
 }
@@ -76,6 +78,8 @@ pub(crate) struct Connection {
     has_ended: AtomicBool,
     /// The socket was shut down.
     dead: AtomicBool,
+    /// Somebody has logged in.
+    entered: AtomicBool,
     /// KILL was used.
     killed: AtomicBool,
     /// A dump thread owns it.
@@ -106,6 +110,8 @@ pub(crate) struct Inner {
     pub stage: Stage,
     /// None until somebody has logged in.
     pub session: Option<Box<dyn Session>>,
+    /// The client's place among max_connections; as long as the session.
+    pub place: Option<Place>,
     pub statements: HashMap<u32, StatementParams>,
     /// What `u32::MAX` means in COM_STMT_EXECUTE.
     pub last_prepared: u32,
@@ -155,6 +161,7 @@ impl Connection {
             capabilities: Capabilities::default(),
             stage,
             session: None,
+            place: None,
             statements: HashMap::new(),
             last_prepared: 0,
             wants_room: false,
@@ -170,6 +177,7 @@ impl Connection {
             deadline_ms: AtomicU64::new(u64::MAX),
             has_ended: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            entered: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
             compressed: AtomicBool::new(false),
@@ -183,8 +191,8 @@ impl Connection {
         &self.shared
     }
 
-    pub fn fd(&self) -> i32 {
-        self.socket.as_raw_fd()
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// An event came: true if the caller is to serve the connection.
@@ -201,6 +209,16 @@ impl Connection {
     /// Whether the socket was shut down.
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody has logged in.
+    pub fn has_entered(&self) -> bool {
+        self.entered.load(Ordering::Relaxed)
+    }
+
+    /// Somebody has logged in.
+    pub fn note_entered(&self) {
+        self.entered.store(true, Ordering::Relaxed);
     }
 
     /// Ends the connection from any thread: the owner, or the event that follows, closes it.
@@ -353,10 +371,10 @@ impl Connection {
             inner = self.inner.lock();
         }
         let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
-        if last && self.send_idle(&mut inner) {
-            return None;
-        }
-        Some(inner)
+        let is_left = last && self.send_idle(&mut inner);
+        // The command may have ordered transactions of others, who found nothing to lead.
+        self.shared.backend.lead();
+        if is_left { None } else { Some(inner) }
     }
 
     /// Gives the connection to a thread that sends the binary log.
@@ -518,15 +536,14 @@ impl Connection {
             (Some(_), false) => status.count(Counter::AbortedClients),
             (_, true) => {}
         }
-        let prepared = inner.statements.len() as u64;
-        let session = inner.session.take();
+        let (session, place) = (inner.session.take(), inner.place.take());
         inner.statements = HashMap::new();
         inner.input = InputBuffer::default();
         inner.out = Vec::new();
         drop(inner);
-        self.shared.prepared_statements(-(prepared as i64));
         // Rolls back.
         drop(session);
+        drop(place);
         if let Some(source) = self.shared.backend.source() {
             source.forget(self.id);
         }

@@ -22,6 +22,8 @@ impl SocketDrain<'_> {
         while !rest.is_empty() {
             match self.connection.send(rest) {
                 Ok(0) => {
+                    // What earlier statements ordered does not wait for this client.
+                    self.connection.shared().backend.lead();
                     workers.begin();
                     let writable = self.connection.wait_writable(self.timeout);
                     workers.end();

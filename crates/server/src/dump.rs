@@ -28,7 +28,7 @@ use cohort_replication::source::{
 use crate::backend::Session;
 use crate::connection::Connection;
 use crate::drain::SocketDrain;
-use crate::epoll::wait_readable;
+use crate::epoll::{Until, poll};
 
 /// Both threads call nothing deep.
 const STACK_BYTES: usize = 256 << 10;
@@ -166,7 +166,7 @@ fn listen(
     let mut input = InputBuffer::default();
     let mut scratch = [0; 4096];
     loop {
-        if wait_readable(&[connection.fd()]).is_err() {
+        if poll(&[(connection.fd(), Until::Input)], None).is_err() {
             break;
         }
         match connection.receive(&mut scratch) {

@@ -1,8 +1,14 @@
-//! The system calls: epoll, eventfd, poll.
+//! Waiting for descriptors: epoll, eventfd and poll, as the server uses them.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::io::Errno;
+
+use crate::ready::Bell;
 
 /// What to be told about a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +19,17 @@ pub(crate) enum Interest {
     InputAndOutput,
     /// Input, again and again until it is taken, to one thread at a time.
     Level,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        let input = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        match self {
+            Interest::Input => input,
+            Interest::InputAndOutput => input | EventFlags::OUT,
+            Interest::Level => EventFlags::IN,
+        }
+    }
 }
 
 /// An event.
@@ -28,53 +45,36 @@ pub(crate) struct Epoll(OwnedFd);
 
 impl Epoll {
     pub fn new() -> io::Result<Epoll> {
-        // SAFETY: no pointers; the result is checked.
-        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and nobody else's.
-        Ok(Epoll(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Epoll(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
     /// Registers a descriptor; events carry `token`.
-    pub fn add(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
+    pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.0, fd, EventData::new_u64(token), interest.flags())?)
     }
 
     /// Changes the interest; a condition that holds already is told again.
-    pub fn change(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
+    pub fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.0, fd, EventData::new_u64(token), interest.flags())?)
     }
 
     /// Forgets a descriptor.
-    pub fn remove(&self, fd: RawFd) {
+    pub fn remove(&self, fd: impl AsFd) {
         // A descriptor that is not registered is no error worth telling.
-        let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::Input);
-    }
-
-    fn control(&self, op: i32, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
-        let input = libc::EPOLLIN | libc::EPOLLRDHUP;
-        let events = match interest {
-            Interest::Input => input | libc::EPOLLET,
-            Interest::InputAndOutput => input | libc::EPOLLOUT | libc::EPOLLET,
-            Interest::Level => libc::EPOLLIN,
-        };
-        let mut event = libc::epoll_event { events: events as u32, u64: token };
-        // SAFETY: `event` lives through the call.
-        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), op, fd, &mut event) }).map(drop)
+        let _ = epoll::delete(&self.0, fd);
     }
 
     /// Waits for one event; `None` after the timeout or a signal.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Option<Event>> {
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
-        let timeout_ms = timeout.map_or(-1, |t| t.as_millis().min(i32::MAX as u128) as i32);
-        // SAFETY: `event` has room for the one event that is asked for.
-        match check(unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut event, 1, timeout_ms) }) {
-            Ok(0) => Ok(None),
+        let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
+        match epoll::wait(&self.0, &mut events, timeout.map(timespec).as_ref()) {
+            Ok(0) | Err(Errno::INTR) => Ok(None),
             Ok(_) => {
-                let end = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
-                Ok(Some(Event { token: event.u64, is_end: event.events & end != 0 }))
+                let [epoll::Event { flags, data }] = events;
+                let end = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                Ok(Some(Event { token: data.u64(), is_end: flags.intersects(end) }))
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -84,90 +84,67 @@ pub(crate) struct EventFd(OwnedFd);
 
 impl EventFd {
     pub fn new() -> io::Result<EventFd> {
-        // SAFETY: no pointers; the result is checked.
-        let fd = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: the descriptor is new and nobody else's.
-        Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Wakes one waiter, or all if it is watched by level and never cleared.
     pub fn notify(&self) {
-        let one: u64 = 1;
-        // SAFETY: eight bytes from a live variable. A full counter means that the waiter is awake anyway.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+        // A full counter means that the waiter is awake anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }
 
-impl AsRawFd for EventFd {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+impl Bell for EventFd {
+    fn ring(&self) {
+        self.notify();
+    }
+}
+
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What to wait for on a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Input, or the end of it.
+    Input,
+    /// Room for output.
+    Output,
+}
+
+/// Blocks until one of the descriptors is ready, the time is up, or a signal came; tells of each whether it is
+/// ready, or broken.
+pub(crate) fn poll(all: &[(BorrowedFd<'_>, Until)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
+    let flags = |until| match until {
+        Until::Input => PollFlags::IN,
+        Until::Output => PollFlags::OUT,
+    };
+    let mut polled: Vec<PollFd<'_>> =
+        all.iter().map(|(fd, until)| PollFd::from_borrowed_fd(*fd, flags(*until))).collect();
+    match rustix::event::poll(&mut polled, timeout.map(timespec).as_ref()) {
+        Ok(_) => Ok(polled.iter().map(|one| !one.revents().is_empty()).collect()),
+        Err(Errno::INTR) => Ok(vec![false; all.len()]),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Blocks until a socket takes output; false after the timeout.
-pub(crate) fn wait_writable(fd: RawFd, timeout: Duration) -> io::Result<bool> {
-    wait_for(fd, libc::POLLOUT, timeout)
-}
-
-/// Blocks until one of the descriptors has input.
-pub(crate) fn wait_readable(fds: &[RawFd]) -> io::Result<Vec<bool>> {
-    let mut polled: Vec<libc::pollfd> =
-        fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
-    // SAFETY: the pointer and length are those of a live vector.
-    match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) }) {
-        Ok(_) => Ok(polled.iter().map(|p| p.revents != 0).collect()),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(vec![false; fds.len()]),
-        Err(error) => Err(error),
+pub(crate) fn wait_writable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
+    let mut polled = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::OUT)];
+    match rustix::event::poll(&mut polled, Some(&timespec(timeout))) {
+        Ok(ready) => Ok(ready > 0),
+        // The caller tries to send, and comes back.
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// A descriptor that [`poll`] looks at, and what it found.
-pub(crate) struct Polled(libc::pollfd);
-
-impl Polled {
-    /// Waits for input, or the end of it.
-    pub fn input(fd: RawFd) -> Polled {
-        Polled(libc::pollfd { fd, events: libc::POLLIN, revents: 0 })
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
     }
-
-    /// Waits for room for output.
-    pub fn output(fd: RawFd) -> Polled {
-        Polled(libc::pollfd { fd, events: libc::POLLOUT, revents: 0 })
-    }
-
-    /// Whether it came, or an error.
-    pub fn is_ready(&self) -> bool {
-        self.0.revents != 0
-    }
-}
-
-/// Blocks until one of the descriptors is ready, the time is up, or a signal came.
-pub(crate) fn poll(all: &mut [Polled], timeout: Option<Duration>) -> io::Result<()> {
-    // Rounded up, so that at return the time is really up.
-    let timeout_ms = timeout.map_or(-1, |t| t.as_millis().saturating_add(1).min(i32::MAX as u128) as i32);
-    let mut polled: Vec<libc::pollfd> = all.iter().map(|one| one.0).collect();
-    // SAFETY: the pointer and length are those of a live vector.
-    match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout_ms) }) {
-        Ok(_) => all.iter_mut().zip(polled).for_each(|(one, found)| one.0.revents = found.revents),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            all.iter_mut().for_each(|one| one.0.revents = 0);
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(())
-}
-
-fn wait_for(fd: RawFd, events: libc::c_short, timeout: Duration) -> io::Result<bool> {
-    let mut polled = libc::pollfd { fd, events, revents: 0 };
-    let timeout_ms = timeout.as_millis().min(i32::MAX as u128) as i32;
-    // SAFETY: one live entry.
-    match check(unsafe { libc::poll(&mut polled, 1, timeout_ms) }) {
-        Ok(n) => Ok(n > 0),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-        Err(error) => Err(error),
-    }
-}
-
-fn check(result: i32) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -61,7 +61,16 @@ use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use parking_lot::Mutex;
 
-use crate::ready::{Ready, Work};
+use crate::epoll::EventFd;
+use crate::ready::Ready;
+
+/// Something for a worker to do.
+pub(crate) enum Work<J: Send + 'static> {
+    /// A job that has not begun.
+    Begin(J),
+    /// A job that slept and was woken.
+    Continue(Fiber<J>),
+}
 
 /// Free fibers that are kept; more of them go, with their memory.
 const FREE_MAX: usize = 64;
@@ -156,6 +165,9 @@ impl<J: Send> Bed<J> {
 
 impl<J: Send> Sleeper for Bed<J> {
     fn sleep(&self, deadline: Option<Instant>) {
+        if let Some(fibers) = self.fibers.upgrade() {
+            (fibers.options.before_sleep)();
+        }
         let yielder = self.yielder.lock().as_ref().expect("the stack has started").0;
         // SAFETY: the yielder lives at the stack's bottom as long as the stack runs jobs, and it is this
         // stack that runs: `sleeper` gave this bed to it.
@@ -196,9 +208,11 @@ pub(crate) struct FiberOptions<J: Send + 'static> {
     /// Of the buffer that every job gets.
     pub buffer_bytes: usize,
     /// Where those that are woken go.
-    pub ready: Arc<Ready<J>>,
+    pub ready: Arc<Ready<Work<J>, EventFd>>,
     /// Does one job, with a buffer for what it reads; catches its panics.
     pub run: Box<dyn Fn(J, &mut [u8]) + Send + Sync>,
+    /// Called on the stack of a job that is about to sleep.
+    pub before_sleep: Box<dyn Fn() + Send + Sync>,
     /// Told until when a fiber sleeps: somebody is to call [`Fibers::wake_due`] then.
     pub due: Box<dyn Fn(Instant) + Send + Sync>,
 }
@@ -337,13 +351,14 @@ mod tests {
 
     type Job = Box<dyn FnOnce() + Send>;
 
-    fn fibers() -> (Arc<Fibers<Job>>, Arc<Ready<Job>>) {
-        let ready = Arc::new(Ready::new().expect("an event"));
+    fn fibers() -> (Arc<Fibers<Job>>, Arc<Ready<Work<Job>, EventFd>>) {
+        let ready = Arc::new(Ready::new(EventFd::new().expect("an event")));
         let options = FiberOptions {
             stack_bytes: 1 << 16,
             buffer_bytes: 16,
             ready: Arc::clone(&ready),
             run: Box::new(|job: Job, _: &mut [u8]| job()),
+            before_sleep: Box::new(|| {}),
             due: Box::new(|_| ()),
         };
         (Fibers::new(options), ready)

@@ -19,10 +19,11 @@
 //! | `housekeeping` | timeouts, uptime |
 //! | `storage` | opens catalog, engine, locks and commit path |
 //! | `datadir` | whose the data directory is |
-//! | `signals`, `machine` | the process and the machine |
+//! | `signals`, `machine`, `systemd` | the process, the machine, the service manager |
 //! | `metrics` | the HTTP endpoint: Prometheus, and a page with live charts |
 //! | `flush_watch` | the warning of slow flushes |
-//! | `epoll` | the system calls |
+//! | `sync` | what the model checks put their own types in place of |
+//! | `epoll` | epoll, eventfd and poll |
 //! | `semi_sync` | settings and status of semi-synchronous commits |
 //! | `error_log` | the error log |
 
@@ -53,6 +54,8 @@ mod server;
 pub mod signals;
 mod sql_backend;
 pub mod storage;
+mod sync;
+pub mod systemd;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts};
 pub use backend::{

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,16 +14,17 @@ use cohort_protocol::{Greeting, PacketWriter, StatusFlags};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::connection::{Connection, Peer};
-use crate::epoll::wait_readable;
+use crate::epoll::{Until, poll};
 use crate::login::Stage;
 use crate::server::Shared;
 
 /// utf8mb4_general_ci, the server's default.
 const GREETING_COLLATION: u8 = 45;
 
-/// Sockets that listen.
+/// Sockets that have their addresses, and will listen when the server takes connections. Until then nobody
+/// else gets the addresses, and clients are refused: a port that is open means a server that answers.
 pub struct Endpoints {
-    sockets: Vec<Socket>,
+    sockets: Vec<(Socket, i32)>,
     unix_path: Option<PathBuf>,
 }
 
@@ -33,8 +34,8 @@ impl Endpoints {
         Endpoints { sockets: Vec::new(), unix_path: None }
     }
 
-    /// Listens on a TCP port of an address or host name; port 0 lets the system choose. Addresses are
-    /// returned.
+    /// Takes a TCP port of an address or host name; port 0 lets the system choose. Addresses are returned.
+    /// `backlog`: connections that wait for being accepted.
     pub fn bind_tcp(&mut self, host: &str, port: u16, backlog: i32) -> io::Result<Vec<SocketAddr>> {
         let mut bound = Vec::new();
         for address in (host, port).to_socket_addrs()? {
@@ -45,15 +46,14 @@ impl Endpoints {
                 socket.set_only_v6(!address.ip().is_unspecified())?;
             }
             socket.bind(&address.into())?;
-            socket.listen(backlog)?;
             socket.set_nonblocking(true)?;
             bound.extend(socket.local_addr()?.as_socket());
-            self.sockets.push(socket);
+            self.sockets.push((socket, backlog));
         }
         Ok(bound)
     }
 
-    /// Listens on a Unix socket. A socket file that nobody listens on is replaced.
+    /// Takes the path of a Unix socket. A socket file that nobody listens on is replaced.
     pub fn bind_unix(&mut self, path: &Path, backlog: i32) -> io::Result<()> {
         let address = SockAddr::unix(path)?;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -70,11 +70,14 @@ impl Endpoints {
         // Everybody may connect; the account decides.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(path, open)?;
-        socket.listen(backlog)?;
         socket.set_nonblocking(true)?;
         self.unix_path = Some(path.to_owned());
-        self.sockets.push(socket);
+        self.sockets.push((socket, backlog));
         Ok(())
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        self.sockets.iter().try_for_each(|(socket, backlog)| socket.listen(*backlog))
     }
 }
 
@@ -93,23 +96,29 @@ impl Drop for Endpoints {
     }
 }
 
-/// Starts the accepting thread; it ends when the server's stop event is set.
+/// Listens, and starts the accepting thread; it ends when the server's stop event is set.
 pub(crate) fn start(shared: Arc<Shared>, endpoints: Endpoints) -> io::Result<JoinHandle<()>> {
+    endpoints.listen()?;
     Builder::new().name("accept".into()).spawn(move || accept_all(&shared, &endpoints))
 }
 
 fn accept_all(shared: &Arc<Shared>, endpoints: &Endpoints) {
-    let mut fds: Vec<i32> = endpoints.sockets.iter().map(AsRawFd::as_raw_fd).collect();
-    fds.push(shared.stop_event.as_raw_fd());
+    let fds: Vec<_> = endpoints
+        .sockets
+        .iter()
+        .map(|(socket, _)| socket.as_fd())
+        .chain([shared.stop_event.as_fd()])
+        .map(|fd| (fd, Until::Input))
+        .collect();
     while !shared.stopping.load(Ordering::Acquire) {
-        let ready = match wait_readable(&fds) {
+        let ready = match poll(&fds, None) {
             Ok(ready) => ready,
             Err(error) => {
                 shared.log.error(format_args!("Cannot wait for connections: {error}"));
                 return;
             }
         };
-        for (socket, _) in endpoints.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
+        for ((socket, _), _) in endpoints.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
             accept_from(shared, socket);
         }
     }
@@ -182,10 +191,11 @@ fn turn_away(socket: &Socket) {
 }
 
 fn peer_of(address: &SockAddr) -> Peer {
+    let local = "localhost".to_owned();
     let Some(address) = address.as_socket() else {
-        return Peer { host: "localhost".to_owned(), shown: "localhost".to_owned() };
+        return Peer { host: local.clone(), address: None, shown: local };
     };
     let ip = address.ip().to_canonical();
-    let host = if ip.is_loopback() { "localhost".to_owned() } else { ip.to_string() };
-    Peer { shown: format!("{host}:{}", address.port()), host }
+    let host = if ip.is_loopback() { local } else { ip.to_string() };
+    Peer { shown: format!("{host}:{}", address.port()), host, address: Some(ip.to_string()) }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cohort_config::Counter;
+use cohort_base::CommitSeq;
+use cohort_config::{Counter, VarId};
 use cohort_protocol::{
     Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
     auth_switch_request, write_error, write_ok,
@@ -11,7 +12,11 @@ use cohort_types::{ErrorCode, SqlError};
 
 use crate::accounts::Account;
 use crate::backend::{ConnectionInfo, MultiStatements};
+use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
+
+/// Characters of a user name.
+const USER_NAME_CHARS_MAX: usize = 128;
 
 /// How far a connection is.
 pub(crate) enum Stage {
@@ -58,7 +63,9 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
         }
         Stage::Ready => unreachable!("commands do not come here"),
     }
-    After::Send
+    // What init_connect did.
+    let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold_until());
+    if hold > connection.shared().backend.acknowledged() { After::Hold(hold) } else { After::Send }
 }
 
 fn begin(
@@ -70,7 +77,7 @@ fn begin(
 ) {
     inner.capabilities = response.capabilities;
     let candidate = Candidate {
-        user: lossy(&response.user),
+        user: user_name(&response.user),
         database: response.database.as_deref().map(lossy),
         collation: u16::from(response.collation),
         attributes: response.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
@@ -83,7 +90,7 @@ fn begin(
 /// is asked to answer a new one.
 pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
     let candidate = Candidate {
-        user: lossy(&change.user),
+        user: user_name(&change.user),
         database: change.database.as_deref().map(lossy),
         collation: change.collation.unwrap_or(0),
         attributes: change.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
@@ -137,11 +144,7 @@ fn judge(
         Err(error) => return reject(connection, inner, sequence, &error),
     };
     let info = connection_info(connection, inner, &candidate, &account);
-    let entered = match (candidate.kind, &mut inner.session) {
-        (Kind::Change, Some(session)) => session.change_user(info),
-        _ => enter(connection, inner, info),
-    };
-    if let Err(error) = entered {
+    if let Err(error) = become_user(connection, inner, &candidate, &account, info) {
         return reject(connection, inner, sequence, &error);
     }
     let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
@@ -153,6 +156,51 @@ fn judge(
     inner.stage = Stage::Ready;
 }
 
+/// The client gets its place and its session, or another user's.
+fn become_user(
+    connection: &Arc<Connection>,
+    inner: &mut Inner,
+    candidate: &Candidate,
+    account: &Account,
+    info: ConnectionInfo,
+) -> Result<(), SqlError> {
+    let place = connection.shared().enter(account, inner.place.as_ref())?;
+    match (candidate.kind, &mut inner.session) {
+        (Kind::Change, Some(session)) => session.change_user(info)?,
+        _ => enter(connection, inner, info)?,
+    }
+    inner.place = Some(place);
+    connection.note_entered();
+    match account.is_super {
+        true => Ok(()),
+        false => run_init_connect(connection, inner, candidate),
+    }
+}
+
+/// init_connect; when it fails the connection ends with error 1184.
+fn run_init_connect(
+    connection: &Connection,
+    inner: &mut Inner,
+    candidate: &Candidate,
+) -> Result<(), SqlError> {
+    let shared = connection.shared();
+    let Some(sql) = shared.globals.text(VarId::InitConnect).filter(|sql| !sql.is_empty()) else {
+        return Ok(());
+    };
+    let session = inner.session.as_mut().expect("the user has one");
+    let mut outcome = OnlyError(None);
+    session.query(sql.as_bytes(), &mut outcome);
+    let Some(error) = outcome.0 else { return Ok(()) };
+    shared.log.warning(format_args!("init_connect query failed: {}", one_line(&error.message)));
+    let user = &candidate.user;
+    let schema = candidate.database.as_deref().unwrap_or("unconnected");
+    let (id, host) = (connection.id, &connection.peer.host);
+    let text = format!(
+        "Aborted connection {id} to db: '{schema}' user: '{user}' host: '{host}' (init_connect command failed)"
+    );
+    Err(SqlError::new(ErrorCode::NewAbortingConnection, text))
+}
+
 fn verify(
     connection: &Connection,
     candidate: &Candidate,
@@ -161,18 +209,17 @@ fn verify(
 ) -> Result<Account, SqlError> {
     let shared = connection.shared();
     let host = &connection.peer.host;
-    let account = shared.accounts.find(&candidate.user, host);
-    let Some(account) = account.filter(|account| account.password.accepts(scramble, answer)) else {
+    let account = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
+    // Nothing but the Unix socket is secure without TLS.
+    let is_secure = connection.peer.address.is_none() || !shared.globals.flag(VarId::RequireSecureTransport);
+    let is_let_in = |account: &Account| is_secure && account.password.accepts(scramble, answer);
+    let Some(account) = account.filter(is_let_in) else {
         shared.status.count(Counter::AccessDeniedErrors);
         let password = if answer.is_empty() { "NO" } else { "YES" };
         let user = &candidate.user;
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
         return Err(SqlError::new(ErrorCode::AccessDenied, text));
     };
-    if candidate.kind == Kind::Login && !account.is_super && shared.is_full() {
-        shared.status.count(Counter::ConnectionErrorsMaxConnections);
-        return Err(SqlError::new(ErrorCode::ConCount, "Too many connections"));
-    }
     Ok(account)
 }
 
@@ -218,8 +265,20 @@ fn reject(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &
     let log = &connection.shared().log;
     log.warning(format_args!(
         "Connection {} from {}: {}",
-        connection.id, connection.peer.shown, error.message
+        connection.id,
+        connection.peer.shown,
+        one_line(&error.message)
     ));
+}
+
+/// Longer names are cut, as MariaDB does.
+fn user_name(bytes: &[u8]) -> String {
+    lossy(bytes).chars().take(USER_NAME_CHARS_MAX).collect()
+}
+
+/// A text of a client's for one line of the error log.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 fn lossy(bytes: &[u8]) -> String {

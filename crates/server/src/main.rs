@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cohort_commit::Coordinator;
@@ -13,20 +13,22 @@ use cohort_server::datadir::{self, Datadir};
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
 use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
+use cohort_server::systemd::Notifier;
 use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, WorkerLimits, Workers,
     flush_watch, machine,
 };
-use cohort_vfs::World;
+use cohort_vfs::{SharedClock, World};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How long statements may go on after a stop was asked for.
+/// How long statements may go on after a stop was asked for, and once more after they were killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     signals::block();
+    machine::keep_files_private();
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let options = match cohort_config::load(&arguments) {
@@ -83,10 +85,70 @@ fn run(options: &Options) -> Result<(), Failed> {
         .map_err(|e| refuse(&format!("Can't open the error log: {e}")))?;
 
     log.note(format_args!("Starting Cohort {VERSION} as process {}", std::process::id()));
+    let signals = Signals::listen(&log).map_err(|e| refuse(&e))?;
     options.warnings.iter().for_each(|warning| log.warning(format_args!("{warning}")));
+    if !options.without_effect.is_empty() {
+        log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
+    }
     warn_of_risks(&globals, &log);
     let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint };
-    serve(&world, &globals, &storage_options, &datadir, sockets, &log)
+    serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
+}
+
+/// Signals mean different things while the server starts and while it runs.
+struct Signals(Arc<OnceLock<Running>>);
+
+/// What signals act on.
+struct Running {
+    stop: Box<dyn Fn() + Send + Sync>,
+    commit: Arc<Coordinator>,
+}
+
+impl Signals {
+    fn listen(log: &ErrorLog) -> std::io::Result<Signals> {
+        let running: Arc<OnceLock<Running>> = Arc::default();
+        let (own, log) = (Arc::clone(&running), log.clone());
+        signals::listen(move |signal| match (signal, own.get()) {
+            (Signal::Stop, Some(running)) => (running.stop)(),
+            (Signal::Stop, None) => {
+                log.note(format_args!("Stopped while starting; the next start begins anew"));
+                machine::end_process(0);
+            }
+            (Signal::Flush, Some(running)) => flush_logs(&log, &running.commit),
+            (Signal::Flush, None) => reopen(&log),
+            (Signal::Meaningless(name), _) => {
+                log.note(format_args!("{name} was received; it means nothing here"));
+            }
+        })?;
+        Ok(Signals(running))
+    }
+}
+
+/// Tells how long the parts of the start took.
+struct Phases {
+    clock: SharedClock,
+    began_ns: u64,
+    last_ns: u64,
+    told: String,
+}
+
+impl Phases {
+    fn begin(clock: SharedClock) -> Phases {
+        let now_ns = clock.monotonic_ns();
+        Phases { clock, began_ns: now_ns, last_ns: now_ns, told: String::new() }
+    }
+
+    /// What was done since the last call is over.
+    fn end(&mut self, name: &str) {
+        let now_ns = self.clock.monotonic_ns();
+        let separator = if self.told.is_empty() { "" } else { ", " };
+        self.told += &format!("{separator}{name} {:.3} s", (now_ns - self.last_ns) as f64 / 1e9);
+        self.last_ns = now_ns;
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.last_ns - self.began_ns) as f64 / 1e9
+    }
 }
 
 /// All that listens.
@@ -102,6 +164,7 @@ fn serve(
     datadir: &Datadir,
     sockets: Sockets,
     log: &ErrorLog,
+    signals: &Signals,
 ) -> Result<(), Failed> {
     let refuse = |what: &dyn Display| {
         log.error(format_args!("{what}"));
@@ -110,8 +173,13 @@ fn serve(
     };
     let status = Arc::new(Status::default());
     let workers = Arc::new(Workers::new(worker_limits(globals)));
+    let notifier = Notifier::from_environment();
+    let mut phases = Phases::begin(world.clock.clone());
+    log.note(format_args!("Opening and recovering '{}'", datadir.path().display()));
+    let busy = notifier.busy("Opening and recovering").map_err(|e| refuse(&e))?;
     let storage =
         storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| refuse(&e))?;
+    phases.end("storage");
     let commit = Arc::clone(&storage.commit);
     let locks = Arc::clone(&storage.locks);
     status.register(Box::new(StorageStatus {
@@ -128,32 +196,31 @@ fn serve(
         Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left behind were freed")),
         Err(error) => return Err(refuse(&format!("Can't free what a crash left behind: {error}"))),
     }
-    let server = Server::start(
-        ServerOptions {
-            globals: Arc::clone(globals),
-            status: Arc::clone(&status),
-            backend: backend.clone(),
-            accounts,
-            workers,
-            clock: world.clock.clone(),
-            rng: world.rng.clone(),
-            log: log.clone(),
-        },
-        sockets.clients,
-    )
+    phases.end("catalog");
+    let mut server = Server::start(ServerOptions {
+        globals: Arc::clone(globals),
+        status: Arc::clone(&status),
+        backend: backend.clone(),
+        accounts,
+        workers,
+        clock: world.clock.clone(),
+        rng: world.rng.clone(),
+        log: log.clone(),
+    })
     .map_err(|e| refuse(&e))?;
     let sources = Sources { status, commit: Arc::clone(&commit), locks };
     let metrics = start_metrics(sockets.metrics, sources, log).map_err(|e| refuse(&e))?;
 
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
-    let (signal_log, signal_commit) = (log.clone(), Arc::clone(&commit));
-    signals::listen(move |signal| match signal {
-        Signal::Stop => request_stop(),
-        Signal::Flush => flush_logs(&signal_log, &signal_commit),
-    })
-    .map_err(|e| refuse(&e))?;
     write_pid_file(globals).map_err(|e| refuse(&format!("Can't write the pid file: {e}")))?;
+    let running = Running { stop: Box::new(request_stop), commit: Arc::clone(&commit) };
+    assert!(signals.0.set(running).is_ok(), "the server starts once");
+    server.listen(sockets.clients).map_err(|e| refuse(&e))?;
+    drop(busy);
+    notifier.ready();
+    phases.end("services");
+    log.note(format_args!("The start took {:.3} s: {}", phases.seconds(), phases.told));
     log.note(format_args!(
         "ready for connections.\nVersion: '{VERSION}'  socket: '{}'  port: {}  Cohort",
         text(globals, VarId::Socket),
@@ -166,8 +233,14 @@ fn serve(
     }
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
+    notifier.stopping();
     backend.kill_all();
-    server.stop(STOP_PATIENCE);
+    if !server.stop(STOP_PATIENCE) {
+        let text = "Statements went on after they were killed. The process ends as after a crash: what was \
+                    acknowledged is in the log, and the next start recovers";
+        log.error(format_args!("{text}"));
+        machine::end_process(1);
+    }
     drop(metrics);
     drop(backend);
     let closed = commit.close();
@@ -318,10 +391,14 @@ fn expire_binlog(backend: &SqlBackend, log: &ErrorLog) {
     }
 }
 
-fn flush_logs(log: &ErrorLog, commit: &Coordinator) {
+fn reopen(log: &ErrorLog) {
     if let Err(error) = log.reopen() {
         log.error(format_args!("Can't open the error log anew: {error}"));
     }
+}
+
+fn flush_logs(log: &ErrorLog, commit: &Coordinator) {
+    reopen(log);
     if let Err(error) = commit.rotate_binlog() {
         log.error(format_args!("Can't begin a new binary log file: {error}"));
     }

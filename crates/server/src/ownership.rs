@@ -1,19 +1,35 @@
 //! Which thread may touch a connection.
 //!
+//! # States and who makes each move
 //! ```text
-//!            event                      hold
+//!            take                        park
 //!   Idle ------------> Running --------------------> Parked
 //!    ^                  |   |  ^                       |
 //!    +------------------+   |  +-----------------------+
-//!      nothing to do        |           acknowledged
-//!                           v
+//!        release            |            unpark
+//!                           v close
 //!                         Closed
 //! ```
+//! | move | by |
+//! |---|---|
+//! | `take` | whoever was told of an event: a worker that epoll gave it to |
+//! | `release`, `park`, `close` | the owner |
+//! | `unpark` | whoever publishes what the reply waits for, or the owner if that had happened before |
 //!
-//! Running and Parked remember (`...More`) that an event came meanwhile: epoll is edge-triggered and tells it
-//! once. The owner is whoever made the move to Running; moves are compare-and-swap on one byte.
+//! # Who owns what
+//! The thread that moved the state to Running owns the connection, until it moves it on or hands the
+//! connection over through the ready queue (the state stays Running meanwhile). An event belongs to the thread
+//! that epoll told it to until that thread has called `take`: either the thread owns the connection then, or
+//! the state remembers the event (`...More`) and the owner learns of it from `release` or `unpark`.
+//!
+//! # Invariants
+//! - One owner at a time: every move is one compare-and-swap of one byte, and only `take` and `unpark` give
+//!   ownership, each from a state without an owner.
+//! - No event is lost: epoll is edge-triggered and tells it once, so `release` refuses to go idle over an
+//!   event that came meanwhile.
+//! - Closed is final.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -94,26 +110,5 @@ impl Ownership {
     /// Whether nobody is at work on it. Only a hint.
     pub fn is_idle(&self) -> bool {
         self.0.load(Ordering::Relaxed) == IDLE
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_is_never_lost() {
-        let owner = Ownership::new();
-        assert!(!owner.take(), "somebody owns it");
-        assert_eq!(owner.release(), Events::Missed);
-        assert_eq!(owner.release(), Events::None);
-        assert!(owner.take());
-        owner.park();
-        assert!(!owner.take());
-        assert_eq!(owner.unpark(), Some(Events::Missed));
-        assert_eq!(owner.unpark(), None, "only once");
-        owner.close();
-        assert!(!owner.take());
-        assert_eq!(owner.unpark(), None);
     }
 }

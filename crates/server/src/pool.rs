@@ -2,32 +2,51 @@
 //!
 //! # Concepts
 //! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a
-//! result, or until a result may be seen; who waits for a lock leaves its worker, see `fiber.rs`), *away*
-//! (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits for being needed). As
-//! many are kept active as the machine can use: cores + 1, because one of them is usually the leader of a
-//! flush. Who is away still uses a processor, but somebody must be there to take KILL and a login.
+//! result, or until a result may be seen; a statement that waits for a lock leaves its worker, see
+//! `fiber.rs`), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits
+//! until it is needed). As many are kept active as the machine can use: cores + 1, because one of them is
+//! usually the leader of a flush. A worker that is away still uses a processor, but somebody must be there to
+//! take KILL and a login.
 //!
-//! # Moves
+//! # States and who makes each move
 //! | move | by |
 //! |---|---|
 //! | active -> blocked | [`Workers::begin`], on the blocking thread |
-//! | blocked -> active | [`Workers::end`] |
+//! | blocked -> active | [`Workers::end`], on that thread |
 //! | active -> away | [`Workers::replace_stalled`], by housekeeping |
-//! | away -> active | the worker's own next [`Workers::begin`] or end of its request |
-//! | active -> spare | [`Workers::stay`], when there are more active ones than wanted |
+//! | away -> active | the worker's own [`Workers::done`] or [`Workers::end`] |
+//! | active -> spare | [`Workers::stay`], on the worker, when there are more active ones than wanted |
 //! | spare -> active, or a new thread | `begin` when fewer than two are left, else `top_up` a little later: most waits are shorter than starting a thread |
-//! | spare -> ended | after thread_pool_idle_timeout |
+//! | spare -> ended | `stay`, after thread_pool_idle_timeout |
+//! | active -> ended | the worker's `main` returned, because the server stops |
+//!
+//! # Who owns what
+//! Each worker has a [`Post`] with one word: when its request began, and whether the worker is *out* (blocked
+//! or away). The bit of being out and the count of active workers change hands together:
+//! - The thread that sets the bit subtracts one from `active`; it holds the state's lock while it does both.
+//! - The thread that clears the bit adds one. Only the worker clears its own bit: within a request under the
+//!   state's lock, at the request's end before it takes the lock.
+//!
+//! Housekeeping sets the bit by a compare-and-swap against the very request it looked at, so it never counts
+//! out a worker that has finished meanwhile. A worker moves to spare only between requests, where its word is
+//! zero and nobody else sets the bit.
+//!
+//! # Invariants
+//! - `active` is the number of workers that are neither out, spare nor ended, less those that have ended their
+//!   request while they were out and wait for the lock to count themselves in. Nobody counts those out
+//!   meanwhile, so it never falls below zero.
+//! - A spare worker that was called is counted as active from the call on, whichever of them gets up.
 //!
 //! # Lock order
-//! The state's lock is a leaf.
+//! The locks of the state and of the housekeeper are leaves.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::thread::{Builder, JoinHandle, sleep};
+use crate::sync::{Condvar, Mutex, thread_local};
 
 /// How many threads.
 #[derive(Clone, Copy, Debug)]
@@ -53,32 +72,74 @@ struct State {
     /// Spare workers that were called and have not got up yet.
     called: usize,
     stopping: bool,
+    /// Of threads that have not ended, and of some that have.
     handles: Vec<(JoinHandle<()>, Arc<Post>)>,
 }
 
-/// What one worker is at.
+/// What one worker is at: `since_ms << 1 | is_out`. `since_ms` is when it began to serve its request, by the
+/// server's clock; 0 between requests.
 #[derive(Default)]
-struct Post {
-    /// Since when it serves one request, by the server's clock; 0: it does not. Written by the worker.
-    since_ms: AtomicU64,
-    /// Not among the active ones: blocked or away. Written under the state's lock.
-    is_out: AtomicBool,
+struct Post(AtomicU64);
+
+const OUT: u64 = 1;
+/// The thread is about to end.
+const ENDED: u64 = u64::MAX;
+
+impl Post {
+    fn begin_request(&self, now_ms: u64) {
+        self.0.store(now_ms.max(1) << 1, Ordering::Relaxed);
+    }
+
+    /// True if the worker was out, and has to count itself in.
+    fn end_request(&self) -> bool {
+        self.0.swap(0, Ordering::Relaxed) & OUT != 0
+    }
+
+    /// Counts out whoever has served one request for longer than `limit_ms`; true if this call did.
+    fn mark_stalled(&self, now_ms: u64, limit_ms: u64) -> bool {
+        let seen = self.0.load(Ordering::Relaxed);
+        let since_ms = seen >> 1;
+        let is_stalled = since_ms != 0 && now_ms.saturating_sub(since_ms) > limit_ms && seen & OUT == 0;
+        is_stalled && self.0.compare_exchange(seen, seen | OUT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// The worker's last move. True if it was out.
+    fn end(&self) -> bool {
+        self.0.swap(ENDED, Ordering::Relaxed) & OUT != 0
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// True if this call set the bit.
+    fn go_out(&self) -> bool {
+        self.0.fetch_or(OUT, Ordering::Relaxed) & OUT == 0
+    }
+
+    /// True if this call cleared the bit.
+    fn come_in(&self) -> bool {
+        self.0.fetch_and(!OUT, Ordering::Relaxed) & OUT != 0
+    }
 }
+
+/// What a worker does.
+type Main = Arc<dyn Fn() + Send + Sync>;
 
 /// The threads of one server. Made before the server, because the lock table wants to know it.
 pub struct Workers {
     limits: WorkerLimits,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     /// Spare workers sleep here.
     spare: Condvar,
     /// More active ones than wanted: a hint for `stay`.
     surplus: AtomicBool,
-    /// Fewer than wanted: a hint for housekeeping.
+    /// Fewer than wanted: a hint for housekeeping. A worker that makes it true wakes housekeeping afterwards.
     short: AtomicBool,
     /// Housekeeping sleeps here; true: it is to look again at once.
     housekeeper: (Mutex<bool>, Condvar),
-    /// What a worker does; set once, by the server.
-    main: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Set once, by the server.
+    main: OnceLock<Main>,
 }
 
 thread_local! {
@@ -86,15 +147,11 @@ thread_local! {
     static POST: RefCell<Option<Arc<Post>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with this worker's post; nothing on other threads. Not inlined: see `fiber.rs` on thread-local
+/// Runs `work` with this worker's post; `None` on other threads. Not inlined: see `fiber.rs` on thread-local
 /// variables.
 #[inline(never)]
-fn on_post(work: impl FnOnce(&Post)) {
-    POST.with_borrow(|post| {
-        if let Some(post) = post {
-            work(post);
-        }
-    });
+fn on_post<R>(work: impl FnOnce(&Post) -> R) -> Option<R> {
+    POST.with(|post| post.borrow().as_deref().map(work))
 }
 
 impl Workers {
@@ -102,7 +159,7 @@ impl Workers {
     pub fn new(limits: WorkerLimits) -> Workers {
         Workers {
             limits,
-            state: Mutex::default(),
+            state: Arc::default(),
             spare: Condvar::new(),
             surplus: AtomicBool::new(false),
             short: AtomicBool::new(false),
@@ -112,10 +169,7 @@ impl Workers {
     }
 
     /// Starts the first workers. `main` returns when the server stops or [`Workers::stay`] says so.
-    pub(crate) fn start(
-        self: &std::sync::Arc<Self>,
-        main: Box<dyn Fn() + Send + Sync>,
-    ) -> std::io::Result<()> {
+    pub(crate) fn start(&self, main: Main) -> std::io::Result<()> {
         assert!(self.main.set(main).is_ok(), "workers serve one server");
         let mut state = self.state.lock();
         while state.active < self.limits.active {
@@ -125,71 +179,53 @@ impl Workers {
     }
 
     fn spawn(&self, state: &mut State) -> std::io::Result<()> {
-        // The workers outlive no server: `stop` joins them, and the server owns this value.
-        let main = self.main.get().expect("started before anybody blocks");
-        let main: &'static (dyn Fn() + Send + Sync) = {
-            let main: &(dyn Fn() + Send + Sync) = &**main;
-            // SAFETY: `stop` joins every thread before this value, which owns `main`, can be dropped (`Drop`
-            // calls it).
-            unsafe { std::mem::transmute(main) }
-        };
+        let main = Arc::clone(self.main.get().expect("started before anybody blocks"));
         let post = Arc::new(Post::default());
-        let own = Arc::clone(&post);
+        let (own, its_state) = (Arc::clone(&post), Arc::clone(&self.state));
         let handle = Builder::new()
             .name("worker".into())
             .stack_size(self.limits.stack_bytes + cohort_base::STACK_RESERVE)
             .spawn(move || {
-                POST.set(Some(own));
+                POST.with(|post| *post.borrow_mut() = Some(own));
+                let _ending = Ending(its_state);
                 main();
             })?;
         state.total += 1;
         state.active += 1;
-        state.handles.retain(|(handle, _)| !handle.is_finished());
+        state.handles.retain(|(_, post)| !post.has_ended());
         state.handles.push((handle, post));
         Ok(())
     }
 
     /// A worker begins to serve a request.
     pub(crate) fn busy(&self, now_ms: u64) {
-        on_post(|post| post.since_ms.store(now_ms.max(1), Ordering::Relaxed));
+        on_post(|post| post.begin_request(now_ms));
     }
 
     /// A worker has served its request.
     pub(crate) fn done(&self) {
-        on_post(|post| {
-            post.since_ms.store(0, Ordering::Relaxed);
-            // Housekeeping may be about to set it: then the worker comes back with its next request.
-            if post.is_out.load(Ordering::Relaxed) {
-                self.come_back(post);
-            }
-        });
-    }
-
-    fn come_back(&self, post: &Post) {
-        let mut state = self.state.lock();
-        if post.is_out.swap(false, Ordering::Relaxed) {
-            state.active += 1;
-            self.hints(&state);
+        if on_post(Post::end_request) == Some(true) {
+            self.count_in(&mut self.state.lock());
         }
     }
 
-    /// Housekeeping: counts out who serves one request for longer than `limit_ms`, so that others take the
-    /// place.
+    /// The caller has cleared its bit.
+    fn count_in(&self, state: &mut State) {
+        state.active += 1;
+        self.hints(state);
+    }
+
+    /// Housekeeping: counts out whoever has served one request for longer than `limit_ms`, so that others take
+    /// the place.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
-        let mut stalled = 0;
-        for (_, post) in &state.handles {
-            let since_ms = post.since_ms.load(Ordering::Relaxed);
-            let is_stalled = since_ms != 0 && now_ms.saturating_sub(since_ms) > limit_ms;
-            if is_stalled && !post.is_out.swap(true, Ordering::Relaxed) {
-                stalled += 1;
-            }
-        }
+        let stalled = state.handles.iter().filter(|(_, post)| post.mark_stalled(now_ms, limit_ms)).count();
         state.active -= stalled;
         self.hints(&state);
     }
 
-    /// Between two events: false if the worker is to end. Puts a surplus worker to sleep.
+    /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus worker
+    /// to sleep.
     pub(crate) fn stay(&self) -> bool {
         if !self.surplus.load(Ordering::Relaxed) {
             return true;
@@ -209,8 +245,9 @@ impl Workers {
                 return true;
             }
             if state.stopping || timed_out {
+                // `Ending` takes it off the active ones.
                 state.spare -= 1;
-                state.total -= 1;
+                state.active += 1;
                 return false;
             }
         }
@@ -274,22 +311,71 @@ impl Workers {
 
     /// Ends all workers; the caller has made their `main` return.
     pub(crate) fn stop(&self) {
-        let handles = {
-            let mut state = self.state.lock();
-            state.stopping = true;
-            self.spare.notify_all();
-            std::mem::take(&mut state.handles)
-        };
-        self.housekeeper.1.notify_all();
+        self.begin_stop();
+        let handles = std::mem::take(&mut self.state.lock().handles);
         for (handle, _) in handles {
             // A worker catches the panics of statements; one of its own is told by the panic hook.
             let _ = handle.join();
         }
     }
 
+    /// The same, as far as `is_over` lets it wait for them; false if some go on.
+    pub(crate) fn stop_unless(&self, is_over: impl Fn() -> bool) -> bool {
+        self.begin_stop();
+        while self.total() > 0 {
+            if is_over() {
+                return false;
+            }
+            sleep(Duration::from_millis(1));
+        }
+        self.stop();
+        true
+    }
+
+    fn begin_stop(&self) {
+        self.state.lock().stopping = true;
+        self.spare.notify_all();
+        self.hurry();
+    }
+
     /// Threads there are.
     pub fn total(&self) -> usize {
         self.state.lock().total
+    }
+
+    /// Those that are active.
+    pub fn active(&self) -> usize {
+        self.state.lock().active
+    }
+
+    /// The calling worker is going to sleep: another takes its place.
+    pub fn begin(&self) {
+        let is_short = on_post(|post| {
+            let mut state = self.state.lock();
+            if !post.go_out() {
+                return false;
+            }
+            state.active -= 1;
+            if state.active < ACTIVE_MIN.min(self.limits.active) {
+                self.call_one(&mut state);
+            }
+            self.hints(&state);
+            state.active < self.limits.active
+        });
+        if is_short == Some(true) {
+            self.hurry();
+        }
+    }
+
+    /// It is awake again.
+    pub fn end(&self) {
+        on_post(|post| {
+            // Before the bit is cleared: the request goes on, and housekeeping may find it stalled at once.
+            let mut state = self.state.lock();
+            if post.come_in() {
+                self.count_in(&mut state);
+            }
+        });
     }
 }
 
@@ -299,69 +385,16 @@ impl Drop for Workers {
     }
 }
 
-impl Workers {
-    /// The calling worker is going to sleep: another takes its place.
-    pub fn begin(&self) {
-        on_post(|post| {
-            let mut state = self.state.lock();
-            if post.is_out.swap(true, Ordering::Relaxed) {
-                return;
-            }
+/// Takes an active worker off the books when its thread ends, however it does.
+struct Ending(Arc<Mutex<State>>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let was_out = on_post(Post::end) == Some(true);
+        let mut state = self.0.lock();
+        state.total -= 1;
+        if !was_out {
             state.active -= 1;
-            if state.active < ACTIVE_MIN.min(self.limits.active) {
-                self.call_one(&mut state);
-            }
-            self.hints(&state);
-            if state.active < self.limits.active {
-                drop(state);
-                self.housekeeper.1.notify_one();
-            }
-        });
-    }
-
-    /// It is awake again.
-    pub fn end(&self) {
-        on_post(|post| self.come_back(post));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
-
-    #[test]
-    fn blocked_workers_are_replaced_up_to_the_bound() {
-        let limits =
-            WorkerLimits { active: 2, total_max: 4, stack_bytes: 1 << 18, idle: Duration::from_millis(20) };
-        let workers = Arc::new(Workers::new(limits));
-        let (gate, begun) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
-        let main = {
-            let (workers, gate, begun) = (Arc::downgrade(&workers), gate.clone(), begun.clone());
-            move || {
-                begun.fetch_add(1, Ordering::Relaxed);
-                let blocking = workers.upgrade().expect("alive");
-                blocking.begin();
-                let mut open = gate.0.lock();
-                while !*open {
-                    gate.1.wait(&mut open);
-                }
-                blocking.end();
-            }
-        };
-        workers.start(Box::new(main)).expect("threads");
-        for _ in 0..200 {
-            if begun.load(Ordering::Relaxed) == 4 {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(begun.load(Ordering::Relaxed), 4, "two first ones and two replacements");
-        assert_eq!(workers.total(), 4);
-        assert!(!workers.top_up(), "the bound is reached");
-        *gate.0.lock() = true;
-        gate.1.notify_all();
-        workers.stop();
     }
 }

@@ -1,67 +1,160 @@
-//! Work that waits for a worker, beside the events of epoll.
+//! The ready queue: work for workers beside the events of epoll, and who is woken for it.
 //!
-//! A worker looks here before it waits for an event. Who puts work in wakes a worker only if one waits: the
-//! worker says so ([`Ready::rest`]), then looks here once more, so either it sees the work or the other sees
-//! that it waits.
+//! # Concepts
+//! *Work* is a connection that wants a worker, or a statement that waited and goes on. A worker that finds no
+//! work *rests*: it waits for an event. The *bell* is an event that ends one rest; it is edge-triggered, and
+//! strokes that come before anybody has heard the first are one.
+//!
+//! # States of the bell
+//! ```text
+//!             push, or a worker that leaves work behind, while somebody rests
+//!   silent ------------------------------------------------------------------> rung
+//!     ^                                                                          |
+//!     +------------------------- the worker that heard it gets up ---------------+
+//! ```
+//!
+//! # Who owns what
+//! - Work belongs to the queue, then to the worker that took it. Nobody puts it back.
+//! - An event belongs to the worker that epoll gave it to. [`Ready::next`] hands it out at once; the worker
+//!   serves it before it asks for anything else, [`Workers::stay`](crate::pool::Workers::stay) included.
+//! - A stroke of the bell belongs to the worker that heard it. It takes the oldest work and, if work is left
+//!   and somebody else still rests, rings for that one. So a burst of work wakes as many as there is work
+//!   for, although its strokes were one.
+//!
+//! # Invariants
+//! - While the queue holds work and a worker rests, the bell is rung: its stroke waits in epoll, or a worker
+//!   has heard it and has not got up yet. Checked at every change of the state ([`State::bell_is_due`]).
+//! - A worker rests only when it found the queue empty under the lock, in the same step in which it was
+//!   counted as resting.
+//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests.
+//!
+//! # Lock order
+//! The state's lock is a leaf. The bell is rung after it was released.
 
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
-use crate::epoll::EventFd;
-use crate::fiber::Fiber;
+/// Ends the rest of one worker.
+pub(crate) trait Bell {
+    /// Wakes a worker that rests, or the next one that will.
+    fn ring(&self);
+}
 
-/// Something for a worker to do.
-pub(crate) enum Work<J: Send + 'static> {
-    /// A job that has not begun.
-    Begin(J),
-    /// A job that slept and was woken.
-    Continue(Fiber<J>),
+/// What ended a rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard<E> {
+    Bell,
+    /// Something else, which the worker owns now.
+    Other(E),
+}
+
+/// What a worker is to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next<W, E> {
+    Work(W),
+    /// A rest ended with this.
+    Event(E),
+    /// A rest ended, and others were faster: ask again.
+    Nothing,
+    /// The worker is not needed any more.
+    Leave,
 }
 
 /// The queue.
-pub(crate) struct Ready<J: Send + 'static> {
-    queue: Mutex<VecDeque<Work<J>>>,
-    /// Workers that wait for events, or are about to.
-    resting: AtomicUsize,
-    event: EventFd,
+pub(crate) struct Ready<W, B> {
+    state: Mutex<State<W>>,
+    bell: B,
 }
 
-impl<J: Send> Ready<J> {
-    pub fn new() -> io::Result<Ready<J>> {
-        Ok(Ready { queue: Mutex::default(), resting: AtomicUsize::new(0), event: EventFd::new()? })
+struct State<W> {
+    queue: VecDeque<W>,
+    /// Workers that wait for events, or are about to.
+    resting: usize,
+    /// The bell was rung, and nobody who heard it has got up since.
+    is_rung: bool,
+}
+
+impl<W> State<W> {
+    /// Whether the caller has to ring once it has released the lock; then it counts as rung.
+    fn bell_is_due(&mut self) -> bool {
+        let is_due = !self.queue.is_empty() && self.resting > 0 && !self.is_rung;
+        self.is_rung |= is_due;
+        is_due
+    }
+}
+
+impl<W, B: Bell> Ready<W, B> {
+    /// An empty queue.
+    pub fn new(bell: B) -> Ready<W, B> {
+        Ready { state: Mutex::new(State { queue: VecDeque::new(), resting: 0, is_rung: false }), bell }
     }
 
     /// Leaves work to the workers.
-    pub fn push(&self, work: Work<J>) {
-        self.queue.lock().push_back(work);
-        if self.resting.load(Ordering::SeqCst) > 0 {
-            self.event.notify();
-        }
+    pub fn push(&self, work: W) {
+        self.change(|state| state.queue.push_back(work));
     }
 
     /// The oldest work.
-    pub fn pop(&self) -> Option<Work<J>> {
-        self.queue.lock().pop_front()
+    pub fn pop(&self) -> Option<W> {
+        self.change(|state| state.queue.pop_front())
     }
 
-    /// A worker waits for an event with `wait`, unless there is work.
-    pub fn rest<T>(&self, wait: impl FnOnce() -> T) -> Result<T, Work<J>> {
-        self.resting.fetch_add(1, Ordering::SeqCst);
-        let rested = match self.pop() {
-            Some(work) => Err(work),
-            None => Ok(wait()),
+    /// What a worker does next: the oldest work; else, if `stay` says that the worker is still needed, what
+    /// `wait` waits for.
+    pub fn next<E>(&self, stay: impl FnOnce() -> bool, wait: impl FnOnce() -> Heard<E>) -> Next<W, E> {
+        if let Some(work) = self.pop() {
+            return Next::Work(work);
+        }
+        if !stay() {
+            return Next::Leave;
+        }
+        if let Some(work) = self.lie_down() {
+            return Next::Work(work);
+        }
+        match wait() {
+            Heard::Bell => self.change(State::answer_bell).map_or(Next::Nothing, Next::Work),
+            Heard::Other(event) => {
+                self.change(|state| state.resting -= 1);
+                Next::Event(event)
+            }
+        }
+    }
+
+    /// Counts the caller as resting, unless there is work.
+    fn lie_down(&self) -> Option<W> {
+        self.change(|state| {
+            let work = state.queue.pop_front();
+            if work.is_none() {
+                state.resting += 1;
+            }
+            work
+        })
+    }
+
+    /// The bell this queue rings.
+    pub fn bell(&self) -> &B {
+        &self.bell
+    }
+
+    /// Changes the state and rings if that is due then.
+    fn change<R>(&self, change: impl FnOnce(&mut State<W>) -> R) -> R {
+        let (result, is_due) = {
+            let mut state = self.state.lock();
+            (change(&mut state), state.bell_is_due())
         };
-        self.resting.fetch_sub(1, Ordering::SeqCst);
-        rested
+        if is_due {
+            self.bell.ring();
+        }
+        result
     }
 }
 
-impl<J: Send> AsRawFd for Ready<J> {
-    fn as_raw_fd(&self) -> RawFd {
-        self.event.as_raw_fd()
+impl<W> State<W> {
+    /// A worker that heard the bell gets up and takes the oldest work.
+    fn answer_bell(&mut self) -> Option<W> {
+        self.resting -= 1;
+        self.is_rung = false;
+        self.queue.pop_front()
     }
 }

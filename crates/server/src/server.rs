@@ -1,5 +1,6 @@
 //! A running server: a value, so that several can live in one process.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,18 +12,19 @@ use std::time::{Duration, Instant};
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, Globals, Status, VarId};
 use cohort_protocol::Scramble;
+use cohort_types::{ErrorCode, SqlError};
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Account, Accounts};
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::epoll::{Epoll, Event, EventFd, Interest};
 use crate::error_log::ErrorLog;
-use crate::fiber::{FiberOptions, Fibers};
+use crate::fiber::{FiberOptions, Fibers, Work};
 use crate::listen::Endpoints;
 use crate::pool::Workers;
-use crate::ready::{Ready, Work};
+use crate::ready::{Heard, Next, Ready};
 use crate::{housekeeping, listen};
 
 /// What a server is made of.
@@ -81,7 +83,7 @@ pub(crate) struct Shared {
     pub stopping: AtomicBool,
     pub started_ms: u64,
     /// Connections that are owned and want a worker, and statements that waited and go on.
-    ready: Arc<Ready<Arc<Connection>>>,
+    ready: Arc<Ready<Work<Arc<Connection>>, EventFd>>,
     pub fibers: Arc<Fibers<Arc<Connection>>>,
     /// A worker looks for events without sleeping; one at a time may.
     spinning: AtomicBool,
@@ -99,6 +101,10 @@ struct Slots {
     all: Vec<Option<Arc<Connection>>>,
     free: Vec<u32>,
     used: usize,
+    /// Clients that have logged in, by account: user and host.
+    entered: HashMap<(String, String), usize>,
+    /// All of them.
+    entered_count: usize,
 }
 
 /// A place for a new connection.
@@ -107,6 +113,29 @@ pub(crate) struct Slot {
     pub token: u64,
     index: u32,
 }
+
+/// One of max_connections, from the login on. Dropping it gives it back.
+pub(crate) struct Place {
+    shared: Arc<Shared>,
+    account: (String, String),
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut slots = self.shared.connections.write();
+        slots.entered_count -= 1;
+        if let Some(of_account) = slots.entered.get_mut(&self.account) {
+            *of_account -= 1;
+            if *of_account == 0 {
+                slots.entered.remove(&self.account);
+            }
+        }
+    }
+}
+
+/// Connections that have not logged in; more of them at a time end the oldest of them. The same number as
+/// max_connections, if that is larger.
+const HALF_OPEN_MAX: usize = 128;
 
 impl Shared {
     /// Monotonic milliseconds.
@@ -121,12 +150,21 @@ impl Shared {
         Scramble::from_random(bytes)
     }
 
-    /// A place for a connection; one more than max_connections, for an administrator.
+    /// A slot for a connection that has not logged in. Such connections take nobody's place: when there are too
+    /// many, the oldest ends. `None`: nobody could log in, or too many are ending.
     pub fn reserve(&self) -> Option<Slot> {
-        let limit = self.globals.uint(VarId::MaxConnections) as usize + 1;
+        let limit = self.globals.uint(VarId::MaxConnections) as usize;
+        let half_open_max = HALF_OPEN_MAX.max(limit);
         let mut slots = self.connections.write();
-        if slots.used >= limit {
+        let half_open = slots.used - slots.entered_count.min(slots.used);
+        if slots.entered_count > limit || half_open >= 2 * half_open_max {
             return None;
+        }
+        if half_open >= half_open_max {
+            let waiting = slots.all.iter().flatten().filter(|it| !it.has_entered() && !it.is_dead());
+            if let Some(oldest) = waiting.min_by_key(|it| it.id.0) {
+                oldest.disconnect();
+            }
         }
         slots.used += 1;
         let index = slots.free.pop().unwrap_or_else(|| {
@@ -139,9 +177,30 @@ impl Shared {
         Some(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })
     }
 
-    /// Whether only the place for an administrator is left.
-    pub fn is_full(&self) -> bool {
-        self.connections.read().used > self.globals.uint(VarId::MaxConnections) as usize
+    /// A place for a client who was let in; one more than max_connections for administrators. `own`: the place
+    /// that its connection has already and gives up, for COM_CHANGE_USER.
+    pub fn enter(self: &Arc<Self>, account: &Account, own: Option<&Place>) -> Result<Place, SqlError> {
+        let administrators = usize::from(account.is_super);
+        let limit = self.globals.uint(VarId::MaxConnections) as usize + administrators;
+        let of_account_max = self.globals.uint(VarId::MaxUserConnections) as usize;
+        let account_name = (account.user.clone(), account.host.clone());
+        let mut slots = self.connections.write();
+        if own.is_none() && slots.entered_count >= limit {
+            self.status.count(Counter::ConnectionErrorsMaxConnections);
+            return Err(SqlError::too_many_connections());
+        }
+        let before = slots.entered.get(&account_name).copied().unwrap_or(0);
+        let others = before - usize::from(own.is_some_and(|own| own.account == account_name));
+        if of_account_max > 0 && !account.is_super && others >= of_account_max {
+            let text = format!(
+                "User {} already has more than 'max_user_connections' active connections",
+                account.user
+            );
+            return Err(SqlError::new(ErrorCode::TooManyUserConnections, text));
+        }
+        slots.entered.insert(account_name.clone(), before + 1);
+        slots.entered_count += 1;
+        Ok(Place { shared: Arc::clone(self), account: account_name })
     }
 
     pub fn insert(&self, slot: Slot, connection: Arc<Connection>) {
@@ -152,7 +211,10 @@ impl Shared {
     pub fn forget(&self, connection: &Connection) {
         let index = (connection.token >> 32) as usize - 1;
         let mut slots = self.connections.write();
-        slots.all[index] = None;
+        // After a panic on the way out it is told again.
+        if slots.all[index].take_if(|it| it.token == connection.token).is_none() {
+            return;
+        }
         slots.free.push(index as u32);
         slots.used -= 1;
         self.status.put(Counter::ThreadsConnected, slots.used as u64);
@@ -172,16 +234,6 @@ impl Shared {
     /// Leaves a connection that the caller owns to a worker.
     pub fn serve_later(&self, connection: Arc<Connection>) {
         self.ready.push(Work::Begin(connection));
-    }
-
-    /// Counts prepared statements up or down.
-    pub fn prepared_statements(&self, change: i64) {
-        match u64::try_from(change) {
-            Ok(more) => self.status.add(Counter::PreparedStmtCount, more),
-            Err(_) => {
-                (0..change.unsigned_abs()).for_each(|_| self.status.uncount(Counter::PreparedStmtCount))
-            }
-        }
     }
 
     /// Somebody wants the server to stop.
@@ -209,22 +261,20 @@ impl Shared {
         self.status.count(Counter::ThreadsCreated);
         // The connection served last, and whether it was the same one before: few clients are at work.
         let (mut last, mut again) = (0, false);
-        while self.workers.stay() && !self.is_over() {
-            let work = match self.ready.pop() {
-                Some(work) => Some(work),
-                None => match self.ready.rest(|| self.next_event(again)) {
-                    Err(work) => Some(work),
-                    Ok(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
-                        // Statements that wait are being ended; somebody must run them to their end.
-                        std::thread::sleep(Duration::from_millis(1));
-                        None
-                    }
-                    Ok(Ok(Some(Event { token: TOKEN_READY, .. })) | Ok(None)) => None,
-                    Ok(Ok(Some(event))) => self.taken(event).map(Work::Begin),
-                    Ok(Err(error)) => {
-                        return self.log.error(format_args!("Cannot wait for events: {error}"));
-                    }
-                },
+        while !self.is_over() {
+            let work = match self.ready.next(|| self.workers.stay(), || self.rest(again)) {
+                Next::Work(work) => Some(work),
+                Next::Event(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
+                    // Statements that wait are being ended; somebody must run them to their end.
+                    std::thread::sleep(Duration::from_millis(1));
+                    None
+                }
+                Next::Event(Ok(Some(event))) => self.taken(event).map(Work::Begin),
+                Next::Event(Ok(None)) | Next::Nothing => None,
+                Next::Event(Err(error)) => {
+                    return self.log.error(format_args!("Cannot wait for events: {error}"));
+                }
+                Next::Leave => return,
             };
             again = matches!(&work, Some(Work::Begin(connection)) if connection.token == last);
             let Some(work) = work else { continue };
@@ -234,6 +284,13 @@ impl Shared {
             self.workers.busy(self.now_ms());
             self.fibers.work(work);
             self.workers.done();
+        }
+    }
+
+    fn rest(&self, again: bool) -> Heard<io::Result<Option<Event>>> {
+        match self.next_event(again) {
+            Ok(Some(Event { token: TOKEN_READY, .. })) => Heard::Bell,
+            other => Heard::Other(other),
         }
     }
 
@@ -306,6 +363,12 @@ fn serve_with(shared: Weak<Shared>) -> Box<dyn Fn(Arc<Connection>, &mut [u8]) + 
     })
 }
 
+/// What a session has ordered, its own and what arrived meanwhile, does not wait for what the session waits for.
+fn lead_before_sleep(backend: &Arc<dyn Backend>) -> Box<dyn Fn() + Send + Sync> {
+    let backend = Arc::clone(backend);
+    Box::new(move || backend.lead())
+}
+
 /// Housekeeping wakes who has slept for long enough.
 fn hurry(workers: Arc<Workers>) -> Box<dyn Fn(Instant) + Send + Sync> {
     Box::new(move |due| {
@@ -322,19 +385,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve.
-    pub fn start(options: ServerOptions, endpoints: Endpoints) -> Result<Server, StartError> {
+    /// Starts all threads but the one that accepts connections: see [`Server::listen`].
+    pub fn start(options: ServerOptions) -> Result<Server, StartError> {
         let ServerOptions { globals, status, backend, accounts, workers, clock, rng, log } = options;
         let epoll = Epoll::new().map_err(failed("cannot create an epoll instance"))?;
         let stop_event = EventFd::new().map_err(failed("cannot create an event"))?;
-        let ready = Arc::new(Ready::new().map_err(failed("cannot create an event"))?);
+        let ready = Arc::new(Ready::new(EventFd::new().map_err(failed("cannot create an event"))?));
         let watch = "cannot watch an event";
-        epoll
-            .add(std::os::fd::AsRawFd::as_raw_fd(&stop_event), TOKEN_STOP, Interest::Level)
-            .map_err(failed(watch))?;
-        epoll
-            .add(std::os::fd::AsRawFd::as_raw_fd(&*ready), TOKEN_READY, Interest::Input)
-            .map_err(failed(watch))?;
+        epoll.add(&stop_event, TOKEN_STOP, Interest::Level).map_err(failed(watch))?;
+        epoll.add(ready.bell(), TOKEN_READY, Interest::Input).map_err(failed(watch))?;
         let started_ms = clock.monotonic_ns() / 1_000_000;
         let stack_bytes = globals.uint(VarId::ThreadStack) as usize;
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
@@ -343,6 +402,7 @@ impl Server {
                 buffer_bytes: READ_BYTES,
                 ready: Arc::clone(&ready),
                 run: serve_with(shared.clone()),
+                before_sleep: lead_before_sleep(&backend),
                 due: hurry(Arc::clone(&workers)),
             }),
             globals,
@@ -373,13 +433,17 @@ impl Server {
                 }
             }
         };
-        shared.workers.start(Box::new(main)).map_err(failed("cannot start a worker"))?;
+        shared.workers.start(Arc::new(main)).map_err(failed("cannot start a worker"))?;
         let thread = "cannot start a thread";
-        let threads = vec![
-            housekeeping::start(Arc::clone(&shared)).map_err(failed(thread))?,
-            listen::start(Arc::clone(&shared), endpoints).map_err(failed(thread))?,
-        ];
+        let threads = vec![housekeeping::start(Arc::clone(&shared)).map_err(failed(thread))?];
         Ok(Server { shared, threads })
+    }
+
+    /// Takes connections from now on.
+    pub fn listen(&mut self, endpoints: Endpoints) -> Result<(), StartError> {
+        let accepts = listen::start(Arc::clone(&self.shared), endpoints).map_err(failed("cannot listen"))?;
+        self.threads.push(accepts);
+        Ok(())
     }
 
     /// Blocks until somebody wants the server to stop.
@@ -396,12 +460,24 @@ impl Server {
         move || shared.request_stop()
     }
 
-    /// Closes all connections, lets what runs finish for `patience`, ends all threads.
-    pub fn stop(mut self, patience: Duration) {
-        self.stop_now(patience);
+    /// Closes all connections, lets what runs finish for `patience`, kills it, and ends all threads. False if
+    /// statements went on for `patience` after they were killed: their threads go on, and the process must
+    /// end.
+    #[must_use]
+    pub fn stop(mut self, patience: Duration) -> bool {
+        self.end_connections(patience);
+        let shared = Arc::clone(&self.shared);
+        let deadline_ms = shared.now_ms() + patience.as_millis() as u64;
+        let is_stopped = shared.workers.stop_unless(|| shared.now_ms() >= deadline_ms);
+        match is_stopped {
+            true => self.join(),
+            // Dropping it would wait for them.
+            false => std::mem::forget(self),
+        }
+        is_stopped
     }
 
-    fn stop_now(&mut self, patience: Duration) {
+    fn end_connections(&self, patience: Duration) {
         let shared = &self.shared;
         let deadline_ms = shared.now_ms() + patience.as_millis() as u64;
         loop {
@@ -416,7 +492,9 @@ impl Server {
         shared.all().iter().for_each(|connection| connection.disconnect());
         shared.stopping.store(true, Ordering::Release);
         shared.stop_event.notify();
-        shared.workers.stop();
+    }
+
+    fn join(&mut self) {
         for thread in self.threads.drain(..) {
             // Its panic was told by the panic hook.
             let _ = thread.join();
@@ -426,6 +504,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stop_now(Duration::ZERO);
+        self.end_connections(Duration::ZERO);
+        self.shared.workers.stop();
+        self.join();
     }
 }

@@ -10,9 +10,18 @@ pub enum Signal {
     Stop,
     /// SIGHUP: flush logs.
     Flush,
+    /// A signal of this name that means nothing to the server, and would end it if nobody waited for it.
+    Meaningless(&'static str),
 }
 
-const STOP: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT];
+const SIGNALS: [(i32, Signal); 6] = [
+    (libc::SIGTERM, Signal::Stop),
+    (libc::SIGINT, Signal::Stop),
+    (libc::SIGQUIT, Signal::Stop),
+    (libc::SIGHUP, Signal::Flush),
+    (libc::SIGUSR1, Signal::Meaningless("SIGUSR1")),
+    (libc::SIGUSR2, Signal::Meaningless("SIGUSR2")),
+];
 
 /// Blocks the signals in this thread and those it starts; before any other thread runs.
 pub fn block() {
@@ -32,8 +41,9 @@ pub fn listen(handle: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
         loop {
             let mut signal = 0;
             // SAFETY: both pointers are to live variables.
-            if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
-                handle(if STOP.contains(&signal) { Signal::Stop } else { Signal::Flush });
+            let is_told = unsafe { libc::sigwait(&set, &mut signal) } == 0;
+            if let Some((_, meaning)) = SIGNALS.iter().find(|(number, _)| is_told && *number == signal) {
+                handle(*meaning);
             }
         }
     };
@@ -45,9 +55,9 @@ fn signal_set() -> libc::sigset_t {
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        STOP.iter().chain(&[libc::SIGHUP]).for_each(|signal| {
-            libc::sigaddset(&mut set, *signal);
-        });
+        for (number, _) in SIGNALS {
+            libc::sigaddset(&mut set, number);
+        }
         set
     }
 }

@@ -239,5 +239,127 @@ fn the_command_line_clients_work() {
     assert!(run("mariadb-admin", &["shutdown"]).0);
     let server = server.server.expect("running");
     server.wait_for_stop_request();
-    server.stop(Duration::from_secs(5));
+    assert!(server.stop(Duration::from_secs(5)));
+}
+
+/// Found by reading: a session whose own commit was acknowledged already left what it had ordered for others
+/// to whoever committed next.
+#[test]
+fn whoever_orders_for_others_leads() {
+    let server = TestServer::start(Duration::from_millis(1));
+    let mut client = server.client();
+    client.query_drop("order-other").expect("ordered");
+    wait_until("it is published", || server.stub.is_all_published());
+}
+
+#[test]
+fn a_stop_is_bounded_whatever_statements_do() {
+    let mut server = TestServer::start(Duration::ZERO);
+    let mut client = server.client();
+    let hung = std::thread::spawn(move || client.query_drop("hang"));
+    wait_until("it runs", || server.status.get(Counter::ThreadsRunning) == 1);
+    let (begun, stopped) = (Instant::now(), server.server.take().expect("running"));
+    assert!(!stopped.stop(Duration::from_millis(200)), "a statement goes on");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    server.stub.hangs.store(false, Ordering::Relaxed);
+    hung.join().expect("no panic").expect_err("the connection was cut");
+}
+
+/// Found by reading: a panic between counting up and counting down left its mark for good.
+#[test]
+fn gauges_survive_panics() {
+    let server = TestServer::start(Duration::ZERO);
+    for _ in 0..3 {
+        assert!(server.client().query_drop("boom").is_err());
+    }
+    wait_until("nothing runs", || server.status.get(Counter::ThreadsRunning) == 0);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+}
+
+/// Found by reading: connections that never logged in took all places for connect_timeout.
+#[test]
+fn half_open_logins_take_nobodys_place() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("max_connections", &VarValue::UInt(10)).expect("dynamic");
+    server.globals.set("connect_timeout", &VarValue::UInt(3600)).expect("dynamic");
+    let silent: Vec<TcpStream> =
+        (0..300).map(|_| TcpStream::connect(server.address).expect("connected")).collect();
+    wait_until("the oldest are gone", || server.status.get(Counter::ThreadsConnected) <= 128);
+    let mut clients: Vec<_> = (0..10).map(|_| guest(&server).expect("a place")).collect();
+    let error = guest(&server).expect_err("none is left").to_string();
+    assert!(error.contains("1040"), "{error}");
+    // One more for an administrator.
+    clients.push(server.client());
+    assert!(mysql::Conn::new(server.options()).is_err());
+    drop(clients);
+    drop(silent);
+    wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+}
+
+fn guest(server: &TestServer) -> mysql::Result<mysql::Conn> {
+    mysql::Conn::new(server.options().user(Some("guest")))
+}
+
+#[test]
+fn an_account_may_be_limited_and_made_to_run_a_statement_first() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("max_user_connections", &VarValue::UInt(2)).expect("dynamic");
+    let first = guest(&server).expect("a place");
+    let mut second = guest(&server).expect("a place");
+    let error = guest(&server).expect_err("too many").to_string();
+    assert!(error.contains("1203") && error.contains("User guest already has more than"), "{error}");
+    let _administrators: Vec<_> = (0..3).map(|_| server.client()).collect();
+    // It keeps its own place.
+    second.change_user(mysql::ChangeUserOpts::new().with_user(Some("guest".into()))).expect("still there");
+    drop(first);
+    let retry = || guest(&server).is_ok();
+    wait_until("its place is free", retry);
+
+    server.globals.set("init_connect", &VarValue::text("commit")).expect("dynamic");
+    wait_until("init_connect is run", retry);
+    assert!(server.stub.is_all_published(), "the login's answer waits for what init_connect committed");
+    server.globals.set("init_connect", &VarValue::text("fail")).expect("dynamic");
+    drop(server.client());
+    wait_until("its place is free", || {
+        let error = guest(&server).expect_err("init_connect failed").to_string();
+        error.contains("1184") && error.contains("init_connect command failed")
+    });
+    assert!(server.said().contains("init_connect query failed: Table 'test.t' doesn't exist"));
+}
+
+#[test]
+fn only_the_unix_socket_is_secure_enough() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("require_secure_transport", &VarValue::Bool(true)).expect("dynamic");
+    let error = mysql::Conn::new(server.options()).expect_err("not secure").to_string();
+    assert!(error.contains("1045"), "{error}");
+    let socket = server.socket().to_string_lossy().into_owned();
+    let options = mysql::OptsBuilder::new().socket(Some(socket)).user(Some("root"));
+    mysql::Conn::new(options).expect("secure");
+}
+
+/// Found by reading: a name of 120 KB, line ends included, went into the error log.
+#[test]
+fn a_failed_login_writes_one_short_line() {
+    let server = TestServer::start(Duration::ZERO);
+    let name = format!("{}\nnext line", "x".repeat(100_000));
+    assert!(mysql::Conn::new(server.options().user(Some(name))).is_err());
+    assert!(mysql::Conn::new(server.options().user(Some("a\nb"))).is_err());
+    wait_until("both are told", || server.said().lines().count() == 2);
+    let said = server.said();
+    assert!(said.lines().all(|line| line.contains("Access denied") && line.len() < 400), "{said}");
+    assert!(said.contains("'a?b'"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_but_not_open_refuses() {
+    let mut endpoints = cohort_server::Endpoints::new();
+    let address = endpoints.bind_tcp("127.0.0.1", 0, 10).expect("a port")[0];
+    let scratch = tempfile::tempdir().expect("made");
+    let path = scratch.path().join("socket");
+    endpoints.bind_unix(&path, 10).expect("a socket");
+    let refused = std::io::ErrorKind::ConnectionRefused;
+    assert_eq!(TcpStream::connect(address).expect_err("nobody listens").kind(), refused);
+    let unix = std::os::unix::net::UnixStream::connect(&path);
+    assert_eq!(unix.expect_err("nobody listens").kind(), refused);
 }

@@ -3,11 +3,15 @@
 mod support;
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use support::{Cohort, refused};
+use support::{Cohort, refused, run, wait_until};
 
 #[test]
 fn what_cannot_start_says_why_and_touches_nothing() {
@@ -166,4 +170,73 @@ fn statements_with_parameters_of_every_type_come_back() {
     client.query_drop("SET NAMES latin1").expect("set");
     let text: Vec<u8> = client.query_first("SELECT e FROM test.t").expect("a row").expect("one");
     assert_eq!(text, b"gr\xfcn");
+}
+
+/// Found by reading: SIGUSR1 and SIGUSR2 ended the server without a word.
+#[test]
+fn signals_without_a_meaning_are_told_and_end_nothing() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &[]);
+    for signal in ["USR1", "USR2"] {
+        running.signal(&format!("-{signal}"));
+        wait_until("it is told", || running.log().contains(&format!("SIG{signal} was received")));
+    }
+    drop(running.client());
+}
+
+#[test]
+fn the_service_manager_and_the_log_are_told_how_the_start_goes() {
+    let scratch = tempfile::tempdir().expect("made");
+    let path = scratch.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("bound");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    let log = scratch.path().join("log");
+    let in_scratch = |option: &str, name: &str| format!("--{option}={}", scratch.path().join(name).display());
+    let mut server = Command::new(env!("CARGO_BIN_EXE_cohortd"))
+        .args(["--no-defaults", "--skip-networking", &in_scratch("datadir", "data")])
+        .args([in_scratch("socket", "socket"), in_scratch("log-error", "log")])
+        .env("NOTIFY_SOCKET", &path)
+        .spawn()
+        .expect("started");
+    let wait_for = |wanted: &str| {
+        let mut buffer = [0; 200];
+        loop {
+            let n = manager.recv(&mut buffer).expect("a message");
+            if buffer[..n].starts_with(wanted.as_bytes()) {
+                return;
+            }
+        }
+    };
+    wait_for("EXTEND_TIMEOUT_USEC=");
+    wait_for("READY=1");
+    assert!(run("kill", &["-TERM", &server.id().to_string()]).status.success());
+    wait_for("STOPPING=1");
+    assert!(server.wait().expect("ended").success());
+    let said = std::fs::read_to_string(log).expect("a log");
+    let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
+    assert!(at("Opening and recovering '") < at("The start took "), "{said}");
+    assert!(at(" s: storage ") < at("ready for connections"), "{said}");
+}
+
+/// Found by reading: everybody on the machine could read the data.
+#[test]
+fn files_are_for_the_servers_user_and_group_alone() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &["--log-bin=master"]);
+    running.client().query_drop("CREATE TABLE test.t (id INT PRIMARY KEY)").expect("made");
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&running.datadir), 0o700);
+    let mut folders = vec![running.datadir.clone()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("readable") {
+            let path = entry.expect("there").path();
+            assert_eq!(mode(&path) & 0o007, 0, "{}", path.display());
+            seen += 1;
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    assert!(seen > 3);
 }

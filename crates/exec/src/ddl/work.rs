@@ -9,8 +9,9 @@ use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
+pub(super) use crate::bind::not_supported;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::trx::DdlCommit;
@@ -280,9 +281,4 @@ pub(super) fn check_identifier(name: &str, wrong: impl Fn(&str) -> SqlError) -> 
 /// Names of schemas and tables, which replicas and dumps use as file names.
 pub(super) fn check_table_name(name: &str) -> SqlResult<()> {
     check_identifier(name, SqlError::wrong_table_name)
-}
-
-/// `Can't be here yet`.
-pub(super) fn not_supported(what: &str) -> SqlError {
-    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
 }

@@ -7,7 +7,7 @@ use cohort_sql::ast;
 use cohort_types::SqlResult;
 
 use crate::bind::PlanContext;
-use crate::dml::insert_plan::not_supported;
+use crate::bind::not_supported;
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
 use crate::dml::target::Order;

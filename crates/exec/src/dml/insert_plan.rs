@@ -7,7 +7,7 @@ use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Scope};
+use crate::bind::{Binder, Clause, PlanContext, Scope, not_supported};
 use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
 use crate::plan::QueryPlan;
@@ -200,9 +200,4 @@ fn wrong_count(row: usize) -> SqlError {
         ErrorCode::WrongValueCountOnRow,
         format!("Column count doesn't match value count at row {row}"),
     )
-}
-
-/// Error 1235.
-pub(crate) fn not_supported(what: &str) -> SqlError {
-    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
 }

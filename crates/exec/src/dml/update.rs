@@ -6,9 +6,9 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{SqlMode, SqlResult, Value};
 
-use crate::bind::{Binder, Clause, PlanContext};
+use crate::bind::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
-use crate::dml::insert_plan::{Cell, bind_cell, not_supported};
+use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};

@@ -256,10 +256,16 @@ impl SessionTrx {
         self.active_mut().locks.add_weight(1);
     }
 
-    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back and forgets the settings.
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, gives up LOCK TABLES and forgets the settings,
+    /// those for the next transaction or statement too. What replies wait for stays.
     pub fn reset(&mut self) {
         self.rollback();
+        // Without the server's log there is nothing to wait for.
+        let _ = self.unlock_all();
+        self.session_locks = None;
         self.settings = TrxSettings::default();
+        self.deadline_ns = None;
+        self.annotation.clear();
         self.applier = BinlogApplier::default();
     }
 

@@ -6,7 +6,7 @@
 //! # Bounds
 //! | what | bound | then |
 //! |---|---|---|
-//! | connections at a time | [`CONNECTIONS_MAX`] | others wait in the kernel's queue |
+//! | connections at a time | [`CONNECTIONS_MAX`] | the oldest is closed for the newest |
 //! | a request with its headers | [`REQUEST_BYTES_MAX`] | 431 |
 //! | from accept to the end of the answer | [`TIME_MAX`] | closed |
 //!
@@ -21,10 +21,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use crate::epoll::{Polled, poll};
+use crate::epoll::{Until, poll};
 
 /// Connections that are served at a time.
 const CONNECTIONS_MAX: usize = 16;
@@ -44,23 +44,24 @@ pub(super) struct Page {
 /// Serves until `stop` has input.
 pub(super) fn serve(
     listeners: &[TcpListener],
-    stop: RawFd,
+    stop: BorrowedFd<'_>,
     find: &dyn Fn(&str) -> Option<Page>,
 ) -> io::Result<()> {
+    // In the order in which they came.
     let mut connections: Vec<Connection> = Vec::new();
     loop {
-        let mut polled = vec![Polled::input(stop)];
-        polled.extend(connections.iter().map(Connection::polled));
-        if connections.len() < CONNECTIONS_MAX {
-            polled.extend(listeners.iter().map(|listener| Polled::input(listener.as_raw_fd())));
-        }
         let first = connections.iter().map(|connection| connection.deadline).min();
-        poll(&mut polled, first.map(|deadline| deadline.saturating_duration_since(Instant::now())))?;
-        if polled[0].is_ready() {
+        let ready = {
+            let mut polled = vec![(stop, Until::Input)];
+            polled.extend(connections.iter().map(Connection::polled));
+            polled.extend(listeners.iter().map(|listener| (listener.as_fd(), Until::Input)));
+            poll(&polled, first.map(|deadline| deadline.saturating_duration_since(Instant::now())))?
+        };
+        let mut ready = ready.into_iter();
+        if ready.next() == Some(true) {
             return Ok(());
         }
         let now = Instant::now();
-        let mut ready = polled[1..].iter().map(Polled::is_ready);
         connections.retain_mut(|connection| {
             let is_ready = ready.next().unwrap_or(false);
             now < connection.deadline
@@ -68,6 +69,10 @@ pub(super) fn serve(
         });
         for (listener, _) in listeners.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             accept(listener, &mut connections);
+        }
+        // A scrape takes milliseconds; whoever has been here the longest is slow, or says nothing.
+        while connections.len() > CONNECTIONS_MAX {
+            connections.remove(0);
         }
     }
 }
@@ -109,11 +114,12 @@ struct Connection {
 }
 
 impl Connection {
-    fn polled(&self) -> Polled {
-        match self.state {
-            State::Writing(_) => Polled::output(self.socket.as_raw_fd()),
-            State::Reading | State::Draining => Polled::input(self.socket.as_raw_fd()),
-        }
+    fn polled(&self) -> (BorrowedFd<'_>, Until) {
+        let until = match self.state {
+            State::Writing(_) => Until::Output,
+            State::Reading | State::Draining => Until::Input,
+        };
+        (self.socket.as_fd(), until)
     }
 
     /// Takes or gives what the socket has or takes now.

@@ -12,36 +12,42 @@ mod prometheus;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use http::Page;
 pub use prometheus::Sources;
+use socket2::{Domain, Socket, Type};
 
 use crate::epoll::EventFd;
 use crate::error_log::ErrorLog;
 
 const PAGE: &str = include_str!("page.html");
 
-/// Sockets that the endpoint will listen on.
-pub struct MetricsListeners(Vec<TcpListener>);
+/// Sockets that the endpoint will listen on, when the server does.
+pub struct MetricsListeners(Vec<Socket>);
+
+/// Connections that wait for being accepted.
+const BACKLOG: i32 = 128;
 
 impl MetricsListeners {
-    /// Listens on every address of a host name.
+    /// Takes the port of every address of a host name.
     pub fn bind(host: &str, port: u16) -> io::Result<MetricsListeners> {
         let mut all = Vec::new();
         for address in (host, port).to_socket_addrs()? {
-            let listener = TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            all.push(listener);
+            let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+            socket.set_reuse_address(true)?;
+            socket.bind(&address.into())?;
+            socket.set_nonblocking(true)?;
+            all.push(socket);
         }
         Ok(MetricsListeners(all))
     }
 
     /// Where it listens.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+        self.0.iter().filter_map(|socket| socket.local_addr().ok()?.as_socket()).collect()
     }
 }
 
@@ -52,17 +58,22 @@ pub struct MetricsEndpoint {
 }
 
 impl MetricsEndpoint {
-    /// Starts to answer.
+    /// Listens and starts to answer.
     pub fn start(
         listeners: MetricsListeners,
         sources: Sources,
         log: ErrorLog,
     ) -> io::Result<MetricsEndpoint> {
+        let listeners = listeners.0.into_iter().map(|socket| {
+            socket.listen(BACKLOG)?;
+            Ok(TcpListener::from(socket))
+        });
+        let listeners: Vec<TcpListener> = listeners.collect::<io::Result<_>>()?;
         let stop = Arc::new(EventFd::new()?);
         let stopped = Arc::clone(&stop);
         let thread = Builder::new().name("metrics".into()).spawn(move || {
             let find = |path: &str| find(path, &sources);
-            if let Err(error) = http::serve(&listeners.0, stopped.as_raw_fd(), &find) {
+            if let Err(error) = http::serve(&listeners, stopped.as_fd(), &find) {
                 log.error(format_args!("The metrics endpoint ended: {error}"));
             }
         })?;

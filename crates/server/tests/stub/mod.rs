@@ -5,15 +5,16 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
-use cohort_protocol::{ColumnMeta, OkInfo, ParamText, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
 use cohort_server::{
-    Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed, MultiStatements,
-    PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake, WorkerLimits, Workers,
+    Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed,
+    MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake, WorkerLimits,
+    Workers,
 };
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
 use cohort_vfs::World;
@@ -30,6 +31,29 @@ pub struct Stub {
     leader: Mutex<()>,
     pub flushes: AtomicU64,
     pub open: Arc<AtomicU64>,
+    pub hangs: AtomicBool,
+}
+
+impl Stub {
+    /// Whether everything ordered is published.
+    pub fn is_all_published(&self) -> bool {
+        self.published.load(Ordering::Acquire) == self.ordered.load(Ordering::Acquire)
+    }
+}
+
+/// root is an administrator, `guest` is not; neither has a password.
+struct StubAccounts;
+
+impl Accounts for StubAccounts {
+    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
+        let guest = (user == "guest").then(|| Account {
+            user: user.to_owned(),
+            host: host.to_owned(),
+            password: NativePassword::Empty,
+            is_super: false,
+        });
+        guest.or_else(|| BootstrapAccounts.find(user, host, address))
+    }
 }
 
 struct StubSession {
@@ -55,6 +79,18 @@ impl StubSession {
             "commit" => {
                 self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
                 sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
+            }
+            // Orders a transaction of somebody else, as the holder of the order stage does.
+            "order-other" => {
+                self.stub.ordered.fetch_add(1, Ordering::AcqRel);
+                sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
+            }
+            // Heeds nobody until the test says so.
+            "hang" => {
+                while self.stub.hangs.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
             }
             "big" => {
                 let rows: usize = rest.parse().expect("a number of rows");
@@ -291,6 +327,7 @@ impl TestServer {
             leader: Mutex::default(),
             flushes: AtomicU64::new(0),
             open: Arc::new(AtomicU64::new(0)),
+            hangs: AtomicBool::new(true),
         });
         let directory = tempfile::tempdir().expect("a directory");
         let mut endpoints = Endpoints::new();
@@ -301,14 +338,21 @@ impl TestServer {
             globals: globals.clone(),
             status: status.clone(),
             backend: Arc::new(StubBackend(stub.clone())),
-            accounts: Arc::new(BootstrapAccounts),
+            accounts: Arc::new(StubAccounts),
             workers: workers.clone(),
             clock: world.clock.clone(),
             rng: world.rng.clone(),
             log,
         };
-        let server = Some(Server::start(options, endpoints).expect("a server"));
+        let mut server = Server::start(options).expect("a server");
+        server.listen(endpoints).expect("listening");
+        let server = Some(server);
         TestServer { server, stub, globals, status, workers, address, directory }
+    }
+
+    /// What the error log says.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).expect("a log")
     }
 
     pub fn socket(&self) -> std::path::PathBuf {

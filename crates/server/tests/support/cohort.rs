@@ -122,6 +122,11 @@ fn options(port: u16) -> OptsBuilder {
         .read_timeout(Some(Duration::from_secs(120)))
 }
 
+/// Somebody else has the port, since before the start or since the server asked to listen.
+fn is_taken(refusal: &Refusal) -> bool {
+    ["Bind on TCP/IP port", "cannot listen"].iter().any(|text| refusal.said.contains(text))
+}
+
 impl Cohort {
     /// A server with a folder of its own.
     pub fn new(options: &[&str]) -> Cohort {
@@ -171,8 +176,7 @@ impl Cohort {
             let port = free_port();
             match place.start(port, None, failpoint) {
                 // Somebody else was given it meanwhile.
-                Err(refusal) if refusal.said.contains("Bind on TCP/IP port") && attempts.next().is_some() => {
-                }
+                Err(refusal) if is_taken(&refusal) && attempts.next().is_some() => {}
                 Err(refusal) => return Err(refusal),
                 Ok(child) => {
                     let (datadir, socket) = (place.datadir.clone(), place.socket.clone());

@@ -1,0 +1,109 @@
+//! What systemd is told of the process: `Type=notify` of its units, without its library.
+//!
+//! A message is one datagram to the socket that `NOTIFY_SOCKET` names: a path, or an abstract name after `@`.
+//! Without the variable nobody is told. Nothing depends on a message: a lost one costs systemd its timeout.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// How often the timeout of a long start is extended, and by how much each time.
+const EXTEND_EVERY: Duration = Duration::from_secs(10);
+const EXTENSION: Duration = Duration::from_secs(60);
+
+/// Tells the service manager. Cloning shares the socket's address.
+#[derive(Clone)]
+pub struct Notifier(Option<SocketAddr>);
+
+impl Notifier {
+    /// For the service manager that started the process, if one did and wants to be told.
+    pub fn from_environment() -> Notifier {
+        Notifier(std::env::var_os("NOTIFY_SOCKET").and_then(address))
+    }
+
+    /// The server takes connections.
+    pub fn ready(&self) {
+        self.tell("READY=1\nSTATUS=Taking your SQL requests now...");
+    }
+
+    /// The server stops.
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1\nSTATUS=Shutting down");
+    }
+
+    /// The server is at work on something that may take long: systemd waits until the answer is dropped.
+    pub fn busy(&self, status: &'static str) -> io::Result<Busy> {
+        let (end, ended) = channel::<()>();
+        if self.0.is_some() {
+            let own = self.clone();
+            Builder::new().name("notify".into()).spawn(move || {
+                loop {
+                    own.tell(&format!("EXTEND_TIMEOUT_USEC={}\nSTATUS={status}", EXTENSION.as_micros()));
+                    match ended.recv_timeout(EXTEND_EVERY) {
+                        Err(RecvTimeoutError::Timeout) => {}
+                        Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+                    }
+                }
+            })?;
+        }
+        Ok(Busy { _end: end })
+    }
+
+    fn tell(&self, message: &str) {
+        let Some(address) = &self.0 else { return };
+        // A manager that does not listen is no reason not to serve.
+        let _ = UnixDatagram::unbound()
+            .and_then(|socket| socket.send_to_addr(message.as_bytes(), address).map(drop));
+    }
+}
+
+/// As long as it lives the service manager's timeout is extended.
+pub struct Busy {
+    _end: Sender<()>,
+}
+
+fn address(name: OsString) -> Option<SocketAddr> {
+    match name.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name).ok(),
+        [b'/', ..] => SocketAddr::from_pathname(&name).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_at_paths_and_abstract_names() {
+        let scratch = tempfile::tempdir().expect("made");
+        let path = scratch.path().join("notify");
+        let name = format!("@cohort-test-{}", std::process::id());
+        let bound = UnixDatagram::bind(&path).expect("bound");
+        let abstract_name = address(name.clone().into()).expect("a name");
+        let other = UnixDatagram::bind_addr(&abstract_name).expect("bound");
+        for (socket, given) in [(bound, path.into_os_string()), (other, name.into())] {
+            socket.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+            let notifier = Notifier(address(given));
+            let mut buffer = [0; 200];
+            let mut next = || {
+                let n = socket.recv(&mut buffer).expect("a message");
+                String::from_utf8_lossy(&buffer[..n]).into_owned()
+            };
+            let busy = notifier.busy("Recovering").expect("a thread");
+            assert_eq!(next(), "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=Recovering");
+            drop(busy);
+            notifier.ready();
+            assert!(next().starts_with("READY=1\n"));
+            notifier.stopping();
+            assert!(next().starts_with("STOPPING=1\n"));
+        }
+        assert!(address("relative".into()).is_none());
+        Notifier(None).ready();
+    }
+}

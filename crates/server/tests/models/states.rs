@@ -1,0 +1,104 @@
+//! The states of each part, one move after the other, without a choice of schedules.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ownership::{Events, Ownership};
+use crate::pool::{WorkerLimits, Workers};
+use crate::ready::{Bell, Heard, Next, Ready};
+use crate::{Tally, check};
+
+#[test]
+fn an_event_is_remembered_until_the_owner_hears_of_it() {
+    check(1, || {
+        let owner = Ownership::new();
+        assert!(!owner.take(), "somebody owns it");
+        assert_eq!(owner.release(), Events::Missed);
+        assert_eq!(owner.release(), Events::None);
+        assert!(owner.take());
+        owner.park();
+        assert!(!owner.take());
+        assert_eq!(owner.unpark(), Some(Events::Missed));
+        assert_eq!(owner.unpark(), None, "only once");
+        owner.close();
+        assert!(!owner.take());
+        assert_eq!(owner.unpark(), None);
+    });
+}
+
+#[derive(Default)]
+struct Strokes(Cell<usize>);
+
+impl Bell for Strokes {
+    fn ring(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[test]
+fn the_bell_goes_from_worker_to_worker() {
+    check(1, || {
+        let ready: Ready<u32, Strokes> = Ready::new(Strokes::default());
+        ready.push(0);
+        assert_eq!(ready.bell().0.get(), 0, "nobody rests");
+        assert_eq!(ready.next(|| panic!("there is work"), || Heard::Other(())), Next::Work(0));
+        // Two rest. Both pushes are one stroke, and who answers it rings for the other.
+        let outer = ready.next(
+            || true,
+            || {
+                let inner = ready.next(
+                    || true,
+                    || {
+                        ready.push(1);
+                        ready.push(2);
+                        assert_eq!(ready.bell().0.get(), 1);
+                        Heard::<()>::Bell
+                    },
+                );
+                assert_eq!(inner, Next::Work(1));
+                assert_eq!(ready.bell().0.get(), 2, "work is left, and a worker rests");
+                Heard::<()>::Bell
+            },
+        );
+        assert_eq!(outer, Next::Work(2));
+        // Who gets up for another event leaves the stroke to the next.
+        let event = ready.next(
+            || true,
+            || {
+                ready.push(3);
+                Heard::Other("event")
+            },
+        );
+        assert_eq!((event, ready.bell().0.get()), (Next::Event("event"), 3));
+        assert_eq!(ready.pop(), Some(3));
+        assert_eq!(ready.next(|| true, || Heard::<()>::Bell), Next::Nothing);
+        assert_eq!(ready.next(|| false, || Heard::Other(())), Next::Leave);
+    });
+}
+
+#[test]
+fn blocked_workers_are_replaced_up_to_the_bound() {
+    check(200, || {
+        let limits = WorkerLimits { active: 2, total_max: 4, stack_bytes: 1 << 16, idle: Duration::ZERO };
+        let workers = Arc::new(Workers::new(limits));
+        let (gate, begun) = (Arc::new(Tally::default()), Arc::new(Tally::default()));
+        let main = {
+            let (workers, gate, begun) = (Arc::downgrade(&workers), gate.clone(), begun.clone());
+            move || {
+                let blocking = workers.upgrade().expect("they are joined before");
+                blocking.begin();
+                begun.add();
+                gate.wait_for(1);
+                blocking.end();
+            }
+        };
+        workers.start(Arc::new(main)).expect("threads");
+        begun.wait_for(4);
+        assert_eq!(workers.total(), 4, "two first ones and two replacements");
+        assert!(!workers.top_up(), "the bound is reached");
+        gate.add();
+        workers.stop();
+        assert_eq!((workers.total(), workers.active()), (0, 0), "everybody is off the books");
+    });
+}

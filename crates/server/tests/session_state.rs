@@ -1,0 +1,162 @@
+//! What belongs to a session, and goes with it: by its end, a reset, a change of user, KILL.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{ChangeUserOpts, Conn};
+use support::{Cohort, error_code, wait_until};
+
+fn prepared(client: &mut Conn) -> u64 {
+    let row: Option<(String, u64)> =
+        client.query_first("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").expect("a row");
+    row.expect("one").1
+}
+
+/// COM_RESET_CONNECTION and COM_CHANGE_USER.
+fn starts_anew() -> [(&'static str, fn(&mut Conn)); 2] {
+    let reset = |client: &mut Conn| client.reset().expect("reset");
+    let change = |client: &mut Conn| {
+        let root = ChangeUserOpts::new().with_user(Some("root".into())).with_db_name(Some("test".into()));
+        client.change_user(root).expect("changed");
+    };
+    [("reset", reset), ("change of user", change)]
+}
+
+/// Found by reading: each change of user left its statements in Prepared_stmt_count, until nobody could
+/// prepare.
+#[test]
+fn prepared_statements_are_counted_as_long_as_they_live() {
+    let server = Cohort::new(&["--max-prepared-stmt-count=20"]);
+    let mut watcher = server.in_test();
+    for (name, start_anew) in starts_anew() {
+        let mut client = server.in_test();
+        for round in 0..5 {
+            for n in 0..8 {
+                client.prep(format!("SELECT {round} + {n} + ?")).expect("prepared");
+            }
+            client.query_drop("PREPARE named FROM 'SELECT 1'").expect("prepared");
+            client.query_drop("PREPARE named FROM 'SELECT 2'").expect("prepared again");
+            assert_eq!(prepared(&mut watcher), 9, "{name} {round}");
+            start_anew(&mut client);
+            assert_eq!(prepared(&mut watcher), 0, "{name} {round}");
+        }
+    }
+    for end in ["the client goes", "KILL"] {
+        let mut client = server.in_test();
+        client.prep("SELECT 1").expect("prepared");
+        client.query_drop("PREPARE named FROM 'SELECT 1'").expect("prepared");
+        assert_eq!(prepared(&mut watcher), 2);
+        match end {
+            "KILL" => watcher.query_drop(format!("KILL {}", client.connection_id())).expect("killed"),
+            _ => drop(client),
+        }
+        wait_until(end, || prepared(&mut watcher) == 0);
+    }
+    for n in 0..20 {
+        watcher.query_drop(format!("PREPARE p{n} FROM 'SELECT 1'")).expect("prepared");
+    }
+    for statement in ["PREPARE more FROM 'SELECT 1'", "EXECUTE IMMEDIATE 'SELECT 1'"] {
+        assert_eq!(error_code(watcher.query_drop(statement)), 1461, "{statement}");
+    }
+    watcher.query_drop("DEALLOCATE PREPARE p0").expect("gone");
+    watcher.query_drop("PREPARE more FROM 'SELECT 1'").expect("there is room");
+}
+
+/// Found by reading: what was set for the next statement or transaction outlived the session that set it.
+#[test]
+fn one_shot_settings_go_with_the_session() {
+    let server = Cohort::new(&["--log-bin=master"]);
+    server.in_test().query_drop("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)").expect("made");
+    for (name, start_anew) in starts_anew() {
+        let mut client = server.in_test();
+        client.query_drop("SET insert_id = 1000000").expect("set");
+        client.query_drop("SET gtid_seq_no = 1000000").expect("set");
+        client.query_drop("SET TRANSACTION READ ONLY").expect("set");
+        client.query_drop("SET timestamp = 1").expect("set");
+        client.query_drop("SET @a = 1").expect("set");
+        client.query_drop("SET SESSION wait_timeout = 7").expect("set");
+        start_anew(&mut client);
+        client.query_drop("BEGIN").expect("begun");
+        client.query_drop("INSERT INTO t (v) VALUES (1)").expect("written");
+        client.query_drop("COMMIT").expect("committed");
+        let id: u64 = client.query_first("SELECT MAX(id) FROM t").expect("a row").expect("one");
+        assert!(id < 1_000_000, "{name}: {id}");
+        let position: String = client.query_first("SELECT @@gtid_binlog_pos").expect("a row").expect("one");
+        assert!(!position.ends_with("-1000000"), "{name}: {position}");
+        let rest: (u64, Option<i32>, u64) =
+            client.query_first("SELECT UNIX_TIMESTAMP(), @a, @@wait_timeout").expect("a row").expect("one");
+        assert!(rest.0 > 1 && rest.1.is_none() && rest.2 != 7, "{name}: {rest:?}");
+    }
+}
+
+/// Found by reading: the statement of a text that was committed waited, unseen, for what the next statement
+/// waited for.
+#[test]
+fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
+    let server = Cohort::new(&[]);
+    let mut holder = server.in_test();
+    holder.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
+    holder.query_drop("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)").expect("written");
+    let mut reader = server.in_test();
+    for (value, next) in
+        [(1, "UPDATE t SET v = 1 WHERE id = 2"), (2, "SELECT SLEEP(30)"), (3, "TRUNCATE TABLE t")]
+    {
+        holder.query_drop("BEGIN").expect("begun");
+        holder.query_drop("UPDATE t SET v = 9 WHERE id = 2").expect("locked");
+        let mut client = server.in_test();
+        let id = client.connection_id();
+        let text = format!("UPDATE t SET v = {value} WHERE id = 1; {next}");
+        // It ends with an error after its first result, or with its connection.
+        let waits = std::thread::spawn(move || drop(client.query_drop(text)));
+        let begun = Instant::now();
+        wait_until(next, || {
+            reader.query_first("SELECT v FROM t WHERE id = 1").expect("a row") == Some(value)
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20), "{next}");
+        holder.query_drop(format!("KILL {id}")).expect("killed");
+        waits.join().expect("no panic");
+        holder.query_drop("ROLLBACK").expect("rolled back");
+    }
+}
+
+#[test]
+fn counts_that_do_not_fit_are_refused() {
+    let server = Cohort::new(&[]);
+    let mut client = server.in_test();
+    let marks = |n: usize| format!("SELECT 1 IN ({})", vec!["?"; n].join(","));
+    client.prep(marks(65_535)).expect("the most there can be");
+    assert_eq!(error_code(client.prep(marks(65_536))), 1390);
+    let text = format!("PREPARE p FROM '{}'", marks(65_536));
+    assert_eq!(error_code(client.query_drop(text)), 1390);
+    let columns = format!("SELECT {}", vec!["1"; 65_536].join(","));
+    assert_eq!(error_code(client.prep(columns)), 1117);
+}
+
+/// Found by reading: over TCP only `localhost` was matched.
+#[test]
+fn accounts_may_name_the_loopback_address() {
+    let server = Cohort::new(&[]);
+    let mut root = server.in_test();
+    root.query_drop("CREATE USER near@'127.0.0.1'").expect("made");
+    root.query_drop("CREATE USER around@'127.0.0.%'").expect("made");
+    let user = |name: &str| Conn::new(server.options().user(Some(name)));
+    for (name, host) in [("near", "127.0.0.1"), ("around", "127.0.0.%")] {
+        let mut client = user(name).expect("let in");
+        let who: (String, String) =
+            client.query_first("SELECT USER(), CURRENT_USER()").expect("a row").expect("one");
+        assert_eq!(who, (format!("{name}@localhost"), format!("{name}@{host}")));
+    }
+    let over_socket = mysql::OptsBuilder::new()
+        .socket(Some(server.socket.to_string_lossy().into_owned()))
+        .user(Some("near"));
+    assert!(Conn::new(over_socket).is_err(), "it is not at that address");
+    for (statement, code) in [
+        (format!("CREATE USER '{}'", "n".repeat(129)), 1470),
+        (format!("CREATE USER '{}'@'{}'", "n".repeat(128), "h".repeat(256)), 1470),
+    ] {
+        assert_eq!(error_code(root.query_drop(statement)), code);
+    }
+    root.query_drop(format!("CREATE USER '{}'", "ü".repeat(128))).expect("made");
+}
