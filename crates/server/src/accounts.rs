@@ -9,7 +9,8 @@ pub struct Account {
     /// A pattern: `%`, `localhost`, `10.0.%`.
     pub host: String,
     pub password: NativePassword,
-    /// May use the connection that is kept beyond max_connections.
+    /// An administrator: may use the connection that is kept beyond max_connections, has no limit of
+    /// connections and does not run init_connect.
     pub is_super: bool,
 }
 

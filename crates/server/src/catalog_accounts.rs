@@ -25,7 +25,10 @@ impl Accounts for CatalogAccounts {
             [] => NativePassword::Empty,
             hash => NativePassword::Hash(hash.try_into().ok()?),
         };
-        let is_super = best.privileges.iter().any(|p| p.starts_with("ALL PRIVILEGES") || p == "SUPER");
+        let is_super = best
+            .privileges
+            .iter()
+            .any(|p| p.starts_with("ALL PRIVILEGES") || p == "SUPER" || p == "CONNECTION ADMIN");
         Some(Account { user: best.user.clone(), host: best.host.clone(), password, is_super })
     }
 }

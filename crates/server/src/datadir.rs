@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 const VERSION_FILE: &str = "cohort.version";
@@ -101,7 +102,7 @@ impl Inspected {
     pub fn take(self) -> Result<Datadir, DatadirError> {
         let Inspected { path, is_new } = self;
         let failed = |error| DatadirError::Io(path.clone(), error);
-        fs::create_dir_all(&path).map_err(failed)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed)?;
         // From here on a relative path must not depend on where the process stands.
         let path = fs::canonicalize(&path).map_err(failed)?;
         let failed = |error| DatadirError::Io(path.clone(), error);

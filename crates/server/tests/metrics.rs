@@ -178,6 +178,26 @@ fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
     assert!(get(port, "/metrics").0.contains(" 200 "));
 }
 
+/// Found by reading: as many slow clients as are served at a time kept everybody out for five seconds, again
+/// and again.
+#[test]
+fn slow_clients_make_way() {
+    let port = free_port();
+    let running = Cohort::new(&[&format!("--metrics-port={port}")]);
+    let mut slow = Vec::new();
+    for _ in 0..5 {
+        for _ in 0..40 {
+            let mut stream = connect(port);
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n").expect("sent");
+            slow.push(stream);
+        }
+        let begun = Instant::now();
+        assert!(get(port, "/metrics").1.contains("cohort_"));
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    }
+    drop(running);
+}
+
 #[test]
 fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
     let scratch = tempfile::tempdir().expect("made");

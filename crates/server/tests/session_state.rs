@@ -99,12 +99,14 @@ fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
     let mut holder = server.in_test();
     holder.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
     holder.query_drop("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)").expect("written");
+    holder.query_drop("CREATE TABLE other (id INT PRIMARY KEY)").expect("made");
     let mut reader = server.in_test();
     for (value, next) in
-        [(1, "UPDATE t SET v = 1 WHERE id = 2"), (2, "SELECT SLEEP(30)"), (3, "TRUNCATE TABLE t")]
+        [(1, "UPDATE t SET v = 1 WHERE id = 2"), (2, "SELECT SLEEP(30)"), (3, "TRUNCATE TABLE other")]
     {
         holder.query_drop("BEGIN").expect("begun");
         holder.query_drop("UPDATE t SET v = 9 WHERE id = 2").expect("locked");
+        holder.query_drop("INSERT INTO other VALUES (1)").expect("locked");
         let mut client = server.in_test();
         let id = client.connection_id();
         let text = format!("UPDATE t SET v = {value} WHERE id = 1; {next}");

@@ -1,6 +1,6 @@
 //! CREATE, ALTER, RENAME USER, GRANT, REVOKE.
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -61,6 +61,21 @@ const PRIVILEGES: &[&[&str]] = &[
     &["USAGE"],
 ];
 
+/// As in MariaDB; events and packets count their bytes in one or two bytes.
+const USER_CHARS_MAX: usize = 128;
+const HOST_CHARS_MAX: usize = 255;
+
+/// Error 1470.
+fn check_length(text: &str, chars_max: usize, what: &str) -> SqlResult<()> {
+    if text.chars().count() <= chars_max {
+        return Ok(());
+    }
+    // MariaDB cuts what it quotes after 70 bytes.
+    let quoted: String = text.chars().take(67).collect();
+    let text = format!("String '{quoted}...' is too long for {what} (should be no longer than {chars_max})");
+    Err(SqlError::new(ErrorCode::WrongStringLength, text))
+}
+
 impl Parser<'_> {
     /// `user[@host]`, CURRENT_USER[()].
     pub(super) fn account(&mut self) -> SqlResult<Account> {
@@ -87,6 +102,8 @@ impl Parser<'_> {
             }
             _ => "%".to_string(),
         };
+        check_length(&user, USER_CHARS_MAX, "user name")?;
+        check_length(&host, HOST_CHARS_MAX, "host name")?;
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
 
