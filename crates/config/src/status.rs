@@ -95,8 +95,8 @@ impl Status {
         self.counters[counter as usize].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Adds one to a gauge for as long as the answer lives: what a session or a call owns goes with it, however
-    /// it ends.
+    /// Adds one to a gauge for as long as the answer lives: what a session or a call owns goes with it,
+    /// however it ends.
     pub fn hold(self: &Arc<Self>, gauge: Counter) -> HeldGauge {
         self.count(gauge);
         HeldGauge { status: Arc::clone(self), gauge }

@@ -115,8 +115,8 @@ pub(crate) enum Until {
     Output,
 }
 
-/// Blocks until one of the descriptors is ready, the time is up, or a signal came; tells of each whether it is
-/// ready, or broken.
+/// Blocks until one of the descriptors is ready, the time is up, or a signal came; tells of each whether it
+/// is ready, or broken.
 pub(crate) fn poll(all: &[(BorrowedFd<'_>, Until)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let flags = |until| match until {
         Until::Input => PollFlags::IN,

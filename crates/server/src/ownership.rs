@@ -18,9 +18,9 @@
 //!
 //! # Who owns what
 //! The thread that moved the state to Running owns the connection, until it moves it on or hands the
-//! connection over through the ready queue (the state stays Running meanwhile). An event belongs to the thread
-//! that epoll told it to until that thread has called `take`: either the thread owns the connection then, or
-//! the state remembers the event (`...More`) and the owner learns of it from `release` or `unpark`.
+//! connection over through the ready queue (the state stays Running meanwhile). An event belongs to the
+//! thread that epoll told it to until that thread has called `take`: either the thread owns the connection
+//! then, or the state remembers the event (`...More`) and the owner learns of it from `release` or `unpark`.
 //!
 //! # Invariants
 //! - One owner at a time: every move is one compare-and-swap of one byte, and only `take` and `unpark` give

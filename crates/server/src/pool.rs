@@ -32,8 +32,8 @@
 //! zero and nobody else sets the bit.
 //!
 //! # Invariants
-//! - `active` is the number of workers that are neither out, spare nor ended, less those that have ended their
-//!   request while they were out and wait for the lock to count themselves in. Nobody counts those out
+//! - `active` is the number of workers that are neither out, spare nor ended, less those that have ended
+//!   their request while they were out and wait for the lock to count themselves in. Nobody counts those out
 //!   meanwhile, so it never falls below zero.
 //! - A spare worker that was called is counted as active from the call on, whichever of them gets up.
 //!
@@ -215,8 +215,8 @@ impl Workers {
         self.hints(state);
     }
 
-    /// Housekeeping: counts out whoever has served one request for longer than `limit_ms`, so that others take
-    /// the place.
+    /// Housekeeping: counts out whoever has served one request for longer than `limit_ms`, so that others
+    /// take the place.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
         let stalled = state.handles.iter().filter(|(_, post)| post.mark_stalled(now_ms, limit_ms)).count();
@@ -224,8 +224,8 @@ impl Workers {
         self.hints(&state);
     }
 
-    /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus worker
-    /// to sleep.
+    /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus
+    /// worker to sleep.
     pub(crate) fn stay(&self) -> bool {
         if !self.surplus.load(Ordering::Relaxed) {
             return true;

@@ -150,8 +150,8 @@ impl Shared {
         Scramble::from_random(bytes)
     }
 
-    /// A slot for a connection that has not logged in. Such connections take nobody's place: when there are too
-    /// many, the oldest ends. `None`: nobody could log in, or too many are ending.
+    /// A slot for a connection that has not logged in. Such connections take nobody's place: when there are
+    /// too many, the oldest ends. `None`: nobody could log in, or too many are ending.
     pub fn reserve(&self) -> Option<Slot> {
         let limit = self.globals.uint(VarId::MaxConnections) as usize;
         let half_open_max = HALF_OPEN_MAX.max(limit);
@@ -177,8 +177,8 @@ impl Shared {
         Some(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })
     }
 
-    /// A place for a client who was let in; one more than max_connections for administrators. `own`: the place
-    /// that its connection has already and gives up, for COM_CHANGE_USER.
+    /// A place for a client who was let in; one more than max_connections for administrators. `own`: the
+    /// place that its connection has already and gives up, for COM_CHANGE_USER.
     pub fn enter(self: &Arc<Self>, account: &Account, own: Option<&Place>) -> Result<Place, SqlError> {
         let administrators = usize::from(account.is_super);
         let limit = self.globals.uint(VarId::MaxConnections) as usize + administrators;
@@ -363,7 +363,8 @@ fn serve_with(shared: Weak<Shared>) -> Box<dyn Fn(Arc<Connection>, &mut [u8]) + 
     })
 }
 
-/// What a session has ordered, its own and what arrived meanwhile, does not wait for what the session waits for.
+/// What a session has ordered, its own and what arrived meanwhile, does not wait for what the session waits
+/// for.
 fn lead_before_sleep(backend: &Arc<dyn Backend>) -> Box<dyn Fn() + Send + Sync> {
     let backend = Arc::clone(backend);
     Box::new(move || backend.lead())

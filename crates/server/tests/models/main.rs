@@ -3,8 +3,8 @@
 //!
 //! The three files are compiled here a second time, with the scheduler's locks and atomics in place of the
 //! real ones ([`sync`]). A schedule in which a wake-up is lost ends with every thread asleep, which the
-//! scheduler tells as a deadlock together with the schedule that replays it. Each check runs a fixed number of
-//! random schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
+//! scheduler tells as a deadlock together with the schedule that replays it. Each check runs a fixed number
+//! of random schedules; `COHORT_MODEL_SCHEDULES` multiplies it.
 //!
 //! # Mutations that were found
 //! | mutation | check |
@@ -251,8 +251,8 @@ fn a_worker_is_counted_once() {
     });
 }
 
-/// The parts together: connections whose clients send at the same time, requests that block their worker until
-/// all others are answered, replies that are held and let out by a publisher, a housekeeper.
+/// The parts together: connections whose clients send at the same time, requests that block their worker
+/// until all others are answered, replies that are held and let out by a publisher, a housekeeper.
 #[test]
 fn connections_are_served() {
     check(1500, || {
