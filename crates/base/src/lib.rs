@@ -4,6 +4,7 @@ mod buckets;
 mod codec;
 mod histogram;
 mod ids;
+mod no_unwind;
 mod stack;
 
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
@@ -13,4 +14,5 @@ pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, Xid,
 };
+pub use no_unwind::NoUnwind;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cohort_base::BinlogPos;
+use cohort_base::{BinlogPos, NoUnwind};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
@@ -103,6 +103,8 @@ struct Shared {
     wake: Condvar,
     /// The queue has room.
     room: Condvar,
+    /// Written under the queue's lock, read by every commit.
+    is_without_space: AtomicBool,
     options: MaterialiserOptions,
     spill: Arc<SpillDir>,
     tail: StreamTail,
@@ -135,7 +137,13 @@ impl Materialiser {
     pub fn start(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
         let materialiser = Materialiser::stepped(files, spill, options);
         let shared = materialiser.shared.clone();
-        let thread = thread::Builder::new().name("binlog-files".to_owned()).spawn(move || shared.run());
+        let run = move || {
+            // Without it the queue would fill up, and leaders wait for ever.
+            let guard = NoUnwind::during("the writing of binary log files");
+            shared.run();
+            guard.passed();
+        };
+        let thread = thread::Builder::new().name("binlog-files".to_owned()).spawn(run);
         *materialiser.thread.lock() = Some(thread.expect("the system lets a server start its threads"));
         materialiser.is_threaded.store(true, Ordering::Relaxed);
         materialiser
@@ -159,6 +167,7 @@ impl Materialiser {
             queue: Mutex::new(queue),
             wake: Condvar::new(),
             room: Condvar::new(),
+            is_without_space: AtomicBool::new(false),
             options,
             spill,
             tail: StreamTail::new(options.tail_bytes_max),
@@ -171,14 +180,15 @@ impl Materialiser {
     }
 
     /// Hands over hardened chunks, in order: to the tail at once, to the files a little later. Waits while
-    /// the queue is full (threaded only).
+    /// the queue is full (threaded only), but not for space: the caller leads, and what is refused at prepare
+    /// meanwhile bounds the queue.
     pub fn submit(&self, batch: Batch) {
         let batch = Arc::new(batch);
         self.shared.tail.push(&batch);
         let mut queue = self.shared.queue.lock();
         while self.is_threaded.load(Ordering::Relaxed)
             && queue.bytes >= self.shared.options.queue_bytes_max
-            && !matches!(queue.status, MaterialiseStatus::Failed(_))
+            && queue.status == MaterialiseStatus::Running
         {
             self.shared.wake.notify_one();
             self.shared.room.wait(&mut queue);
@@ -237,6 +247,11 @@ impl Materialiser {
         self.shared.queue.lock().status.clone()
     }
 
+    /// Whether the files wait for space: new writes are to be refused. Cheap, for every commit.
+    pub fn is_without_space(&self) -> bool {
+        self.shared.is_without_space.load(Ordering::Relaxed)
+    }
+
     /// Bytes handed over and not written yet.
     pub fn backlog_bytes(&self) -> usize {
         let queue = self.shared.queue.lock();
@@ -263,8 +278,7 @@ impl Materialiser {
             self.is_threaded.store(false, Ordering::Relaxed);
             self.shared.queue.lock().ending = true;
             self.shared.wake.notify_all();
-            // A panic of the thread was reported when it happened; the log holds what it did not write.
-            let _ = thread.join();
+            thread.join().expect("its panic ends the process");
         }
     }
 }
@@ -378,6 +392,7 @@ impl Shared {
             Err(BinlogError::NoSpace { .. }) => MaterialiseStatus::NoSpace,
             Err(err) => MaterialiseStatus::Failed(err.to_string()),
         };
+        self.is_without_space.store(queue.status == MaterialiseStatus::NoSpace, Ordering::Relaxed);
         drop(queue);
         self.room.notify_all();
         outcome

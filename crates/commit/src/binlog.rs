@@ -16,11 +16,14 @@ use parking_lot::Mutex;
 
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
+use crate::fault::Meaning;
 use crate::options::BinlogSettings;
 use crate::record;
 use crate::recovery::{Recovered, RecoveryError};
 use crate::seam::Stopped;
 
+/// Why writes are refused while the files wait for space.
+pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
 /// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of
 /// domains still fits.
 pub const ROTATION_BYTES: u64 = 64 << 10;
@@ -29,10 +32,11 @@ pub const ROTATION_BYTES: u64 = 64 << 10;
 pub struct Binlog {
     pub stream: Mutex<Stream>,
     pub files: Arc<Materialiser>,
-    /// Kept full by whoever is not a leader, so that a rotation never waits.
+    /// Room for a file change, so that a leader never waits for it. Filled by preparing sessions and the
+    /// checkpointer, taken by the leader.
     pub rotation_room: Mutex<Option<Room>>,
-    /// Set by FLUSH BINARY LOGS: the next group ends with a rotation.
-    pub rotation_wanted: AtomicBool,
+    /// A thread is filling `rotation_room`.
+    pub is_filling_room: AtomicBool,
     /// The written group's bytes until they are hardened; only the leader.
     pub pending: Mutex<Option<Batch>>,
     /// The stream's end after the last hardened group.
@@ -88,7 +92,7 @@ impl Binlog {
             stream: Mutex::new(stream),
             files: Arc::new(materialiser),
             rotation_room: Mutex::new(None),
-            rotation_wanted: AtomicBool::new(false),
+            is_filling_room: AtomicBool::new(false),
             pending: Mutex::new(None),
             end: Mutex::new(end),
         })
@@ -125,7 +129,11 @@ impl Coordinator {
     ) -> Option<Result<R, cohort_binlog::BinlogError>> {
         let binlog = self.env().binlog.as_ref()?;
         let position = binlog.end.lock().position;
-        Some(binlog.files.catch_up(position).map(|()| binlog.files.with_files(work)))
+        let caught_up = binlog.files.catch_up(position);
+        if let Err(error) = &caught_up {
+            self.judge(Meaning::of_binlog(error), error);
+        }
+        Some(caught_up.map(|()| binlog.files.with_files(work)))
     }
 
     /// FLUSH BINARY LOGS: ends the file, at once.

@@ -13,23 +13,24 @@
 //! its cap, or on request.
 //!
 //! # Space
-//! Every tick looks at the file system: below `free_bytes_min`, or while the binlog files cannot be written,
-//! `prepare` refuses writes with a text that says so; reads go on. The same holds while there is less space
-//! than what the engines have in memory needs. A checkpoint that fails is tried again after [`RETRY`], and
-//! once there is space.
+//! Every tick looks at the file system. Below `free_bytes_min`, or while there is no space for the binlog
+//! files, `prepare` refuses writes with a text that says so; reads go on. The same holds while there is less
+//! space than what the engines have in memory needs. A checkpoint that fails for want of space is tried again
+//! after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq, Lsn, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::CheckpointTask;
 use parking_lot::{Condvar, Mutex};
 
-use crate::binlog::ROTATION_BYTES;
+use crate::binlog::{NO_SPACE_FOR_BINLOG, ROTATION_BYTES};
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
+use crate::fault::Meaning;
 use crate::record::Checkpoint;
 
 /// How long the order stage is held for replicas to answer.
@@ -58,11 +59,13 @@ impl Checkpointer {
     pub fn start(coordinator: &Arc<Coordinator>) {
         let weak = Arc::downgrade(coordinator);
         let run = move || {
+            // Without it the log would fill up, and every write be refused.
+            let guard = NoUnwind::during("a checkpoint");
             loop {
-                let Some(coordinator) = weak.upgrade() else { return };
+                let Some(coordinator) = weak.upgrade() else { return guard.passed() };
                 let checkpointer = &coordinator.checkpointer;
                 if checkpointer.is_stopped.load(Ordering::SeqCst) {
-                    return;
+                    return guard.passed();
                 }
                 checkpointer.tick(&coordinator);
                 let mut requested = checkpointer.is_requested.lock();
@@ -96,6 +99,7 @@ impl Checkpointer {
 
     /// One round.
     pub fn tick(&self, coordinator: &Coordinator) {
+        coordinator.look_for_failures();
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
@@ -104,7 +108,7 @@ impl Checkpointer {
         }
         match self.checkpoint(coordinator) {
             Ok(()) => *self.failed.lock() = None,
-            Err(CheckpointError::Gated) => {}
+            Err(CheckpointError::Gated | CheckpointError::Stopped) => {}
             Err(error) => self.note_failure(coordinator, error.to_string()),
         }
     }
@@ -146,10 +150,7 @@ impl Checkpointer {
                 free >> 20,
                 needed >> 20
             )),
-            (_, Some(MaterialiseStatus::NoSpace)) => Some("no space for the binary log's files".to_owned()),
-            (_, Some(MaterialiseStatus::Failed(error))) => {
-                Some(format!("the binary log cannot be written: {error}"))
-            }
+            (_, Some(MaterialiseStatus::NoSpace)) => Some(NO_SPACE_FOR_BINLOG.to_owned()),
             _ => None,
         };
         self.is_refusing.store(why.is_some(), Ordering::Relaxed);
@@ -167,14 +168,27 @@ impl Checkpointer {
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let Some(binlog) = &env.binlog else { return };
-        let mut room = binlog.rotation_room.lock();
-        if room.is_none() {
-            *room = env.log.reserve(ROTATION_BYTES).ok();
+        if binlog.rotation_room.lock().is_some() || binlog.is_filling_room.swap(true, Ordering::Acquire) {
+            return;
         }
+        // The leader takes `rotation_room`, so it is not held while the log makes a segment ready.
+        let room = env.log.reserve(ROTATION_BYTES).ok();
+        *binlog.rotation_room.lock() = room;
+        binlog.is_filling_room.store(false, Ordering::Release);
     }
 
-    /// Makes everything so far durable outside of the log, and frees the log below.
+    /// Makes everything so far durable outside of the log, and frees the log below. A failure that is not for
+    /// want of space ends the server.
     pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
+        let done = self.try_checkpoint(coordinator);
+        if let Err(error) = &done {
+            coordinator.judge(Meaning::of_checkpoint(error), error);
+        }
+        done
+    }
+
+    /// [`Checkpointer::checkpoint`] for a server that is still starting: it refuses to start instead.
+    pub fn try_checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
         let _running = self.running.lock();
         let env = coordinator.env();
         let mut binlog_end = BinlogPos::default();

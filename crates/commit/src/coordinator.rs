@@ -54,6 +54,11 @@ impl Coordinator {
         &self.recovered
     }
 
+    /// Whether the clean stop has begun.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn env(&self) -> &ServerEnv {
         self.pipeline.env()
     }
@@ -206,9 +211,8 @@ impl Coordinator {
 
     /// Flushes the log outside of a group; a failure stops the server as it does there.
     pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
-        self.env().log.flush().map_err(|e| {
-            self.pipeline.stop();
-            (self.env().on_stop)(&e);
+        self.env().log.flush().map_err(|error| {
+            self.fail(&error);
             Stopped
         })
     }

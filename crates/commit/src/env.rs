@@ -13,6 +13,7 @@
 //! member.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -32,8 +33,9 @@ use crate::request::{GroupKind, Trx};
 use crate::seam::CommitEnv;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// Called when the log has failed: writes a message and ends the process. Tests record the call.
-pub type StopHook = Arc<dyn Fn(&LogError) + Send + Sync>;
+/// Called when a file of the durable path has failed: writes a message and ends the process. Tests record the
+/// call.
+pub type StopHook = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
 /// Called at every failpoint.
 pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
 
@@ -223,29 +225,17 @@ impl ServerEnv {
         boundary.since_ns
     }
 
-    /// Changes the binlog file when it is full or FLUSH BINARY LOGS wants it, if there is room for it now;
-    /// else behind a later group.
+    /// Changes the binlog file when it is full, if there is room in the log for it now; else behind a later
+    /// group.
     fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
-        let is_wanted = binlog.rotation_wanted.load(Ordering::Relaxed);
-        if !is_wanted && !stream.wants_rotation() {
+        if !stream.wants_rotation() {
             return;
         }
         let Some(room) = binlog.rotation_room.lock().take() else { return };
-        binlog.rotation_wanted.store(false, Ordering::Relaxed);
         let mut out = StreamOut::default();
         stream.rotate(&mut out, self.now_s());
         append_binlog_record(&self.log, room, &out);
         add_to_batch(batch, &out);
-    }
-}
-
-/// Ends the process when it is dropped, which happens only if a panic unwinds past it.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        eprintln!("[ERROR] a panic at the order stage, stopping: recovery decides by the log");
-        std::process::abort();
     }
 }
 
@@ -269,9 +259,6 @@ impl CommitEnv for ServerEnv {
     type Wakeups = Wakeups;
 
     fn order(&self, batch: &mut [Ordered<Trx>]) -> Wakeups {
-        // A panic here would leave transactions that are ordered and not applied: the process must not live
-        // on (I6).
-        let guard = AbortOnPanic;
         let began_ns = self.now_ns();
         self.apply(batch);
         let mut wakeups = Wakeups::default();
@@ -287,23 +274,19 @@ impl CommitEnv for ServerEnv {
             }
         }
         self.time_order(batch, began_ns);
-        std::mem::forget(guard);
         wakeups
     }
 
     fn apply_staged(&self, trx: &mut Ordered<Trx>) -> Wakeups {
-        let guard = AbortOnPanic;
         let seq = trx.seq();
         let trx = trx.get_mut();
         for (_, staged) in trx.staged.drain(..) {
             staged.apply();
         }
-        let wakeups = match self.is_early_release.load(Ordering::Relaxed) {
+        match self.is_early_release.load(Ordering::Relaxed) {
             true => self.locks.release_early(&mut trx.request.locks, seq),
             false => Wakeups::default(),
-        };
-        std::mem::forget(guard);
-        wakeups
+        }
     }
 
     fn boundary(&self, last: CommitSeq) -> Boundary {

@@ -8,6 +8,7 @@
 //! | `pace` | how long a group is left open for more |
 //! | `timekeeper` | the thread that closes groups whose time is up |
 //! | `env` | what the stages do in a server |
+//! | `sync` | the locks and atomics of `pipeline` and `pace`, replaced in model checks |
 //! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
 //! | `coordinator` | [`Coordinator`]: the server's commit path, as its sessions see it |
 //! | `options` | [`CoordinatorOptions`]: what it is opened with |
@@ -15,6 +16,7 @@
 //! | `prepare` | all that can fail in a commit: spill, stage, room in the log |
 //! | `binlog` | the stream of events, its files, and what is done to them outside of transactions |
 //! | `error` | [`CommitError`], [`CheckpointError`] |
+//! | `fault` | what an I/O error means: refuse or stop |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
@@ -28,6 +30,7 @@ mod checkpoint;
 mod coordinator;
 mod env;
 mod error;
+mod fault;
 mod metrics;
 mod open;
 mod options;
@@ -42,6 +45,7 @@ mod request;
 mod seam;
 mod stage;
 mod status;
+mod sync;
 mod timekeeper;
 
 pub use coordinator::Coordinator;

@@ -92,7 +92,8 @@ impl Coordinator {
         if coordinator.recovered.binlog_base != base {
             // From now on a crash recovery must find the files under this name, so the control file has to
             // say it.
-            coordinator.checkpoint().map_err(RecoveryError::Checkpoint)?;
+            let first = coordinator.checkpointer.try_checkpoint(&coordinator);
+            first.map_err(RecoveryError::Checkpoint)?;
         }
         if coordinator.options.has_threads {
             Checkpointer::start(&coordinator);

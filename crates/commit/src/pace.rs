@@ -44,11 +44,11 @@
 //! `state` and `alarm` are leaf locks. [`Pace::opens`] and [`Pace::closed`] are called by who holds the
 //! leadership.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
-use parking_lot::{Condvar, Mutex};
+
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 
 /// Below this flush time no group is left open.
 const FLUSH_NS_MIN: u64 = 300_000;

@@ -1,88 +1,106 @@
 //! The commit protocol: how transactions get their order, become durable in groups, and are let out.
 //!
 //! # Purpose
-//! One flush per group for the binlog and every engine, with an order stage that never waits for the disk.
-//! The protocol is all here; what the stages *do* to logs, engines and locks is behind [`CommitEnv`], so that
-//! the protocol runs in tests with counters and with an environment that crashes.
+//! One flush per group serves the binlog and every engine, and the order stage never waits for the disk.
+//! This file holds the whole protocol. What the stages *do* to logs, engines and locks is behind
+//! [`CommitEnv`], so the same protocol runs in tests with counters, with an environment that crashes, and
+//! under a scheduler that permutes threads (`tests/model.rs`).
+//!
+//! # Outline
+//! ```text
+//! order(trx):                             lead():
+//!   under arrivals: seq = next place        while something is queued:
+//!   order_arrived()                           try_lock leader, or return
+//!   if it ordered others: lead()              if more is worth waiting for: leave the group open
+//!                                             else flush_group():
+//! order_arrived():                              under order: take the queue, make its boundary
+//!   while arrived > ordered:                    write the records, sync once
+//!     try_lock order, or return                 put the group behind the others
+//!     apply all arrivals as one batch           let_out(): publish and acknowledge, gate by gate
+//!     append them to the queue                  unlock leader, then tell the clients
+//! ```
+//! A session calls `order`, parks its reply with `when_acknowledged`, and calls `lead`. A lone client's
+//! worker therefore flushes inline.
 //!
 //! # States and the function that makes each move
 //! ```text
 //! prepared --order()--> ordered --flush_group()--> hardened --let_out()--> published -> acknowledged
-//!           any worker            the leader                   the leader, or who opened the gate
+//!           any worker            the leader                   the leader, or whoever opened the gate
 //! ```
 //!
 //! # Concepts
 //! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place
 //!   among the arrivals.
-//! - **Order stage**: whoever holds `order` applies *all* arrivals as one batch. Who finds it taken goes on
-//!   at once: the holder looks at the arrivals again after he let go. So nobody waits for the stage but those
-//!   who need its outcome ([`Pipeline::await_ordered`]).
-//! - **Asked** ([`Pipeline::order_if`]): a transaction that may follow some states only (a sequence number of
-//!   its own, which must be the largest) is asked for while `order` and `arrivals` are held, so that nobody
-//!   comes between the answer and its place. It has not begun to be ordered then (I6).
-//! - **Queue**: ordered, not yet taken by a leader.
-//! - **Group** (flush group): what a leader takes from the queue at once, hardened by one sync.
-//! - **Leader**: the worker that holds `leader`. It takes everything that is queued, writes it to the log
-//!   buffer, syncs, lets out what may go, resigns, and then acknowledges. There is no leader while nothing is
-//!   queued; a worker that ordered a transaction calls [`Pipeline::lead`], which is a try-lock when somebody
-//!   leads already. So a lone client's worker flushes inline.
-//! - **Open group**: what is queued may be left open for more (`pace.rs`). Nobody leads then: who completes
-//!   the group does, or who comes when its time is up, which the timekeeper sees to.
-//! - **Boundary**: what the environment remembers of the state right after the group's last transaction (the
-//!   read view), taken under `order` while the queue is empty; published once the group is hardened (I5).
-//! - **Behind**: hardened groups on their way out, oldest first. Mostly they pass at once. A [`Gate`] that
-//!   the environment holds shut (semi-synchronous replication) keeps them there, unpublished or
-//!   unacknowledged, while later groups go on being hardened; whoever opens it calls
-//!   [`Pipeline::gate_opened`].
+//! - **Order stage**: the holder of `order` applies *all* arrivals as one batch. A caller that finds the
+//!   stage taken returns at once; the holder rechecks the arrivals after releasing it. Only callers that need
+//!   the result wait for the stage ([`Pipeline::await_ordered`]).
+//! - **Conditional order** ([`Pipeline::order_if`]): a transaction that may follow only some states (it has a
+//!   sequence number of its own, which must be the largest) is checked while `order` and `arrivals` are held,
+//!   so nothing comes between the check and its place. A refused transaction never got a place (I6).
+//! - **Queue**: ordered transactions that no leader has taken yet.
+//! - **Group** (flush group): what a leader takes from the queue at once and hardens by one sync.
+//! - **Leader**: the worker that holds `leader`. There is no leader while nothing is queued. `lead` only
+//!   tries the lock, so it costs next to nothing while another worker leads.
+//! - **Open group**: a queue that is left for more transactions to join (`pace.rs`). It has no leader: the
+//!   worker that completes the group leads, or the timekeeper does when the time is up.
+//! - **Boundary**: the environment's memory of the state right after the group's last transaction (the read
+//!   view). It is made under `order` while the queue is empty, and published once the group is hardened (I5).
+//! - **Behind**: hardened groups on their way out, oldest first. A [`Gate`] that the environment holds shut
+//!   (semi-synchronous replication) keeps them there, unpublished or unacknowledged, while later groups go on
+//!   being hardened. Whoever opens the gate calls [`Pipeline::gate_opened`].
+//! - **Alone** ([`Pipeline::order_alone`]): a transaction too large for the order stage. Its engines have its
+//!   writes staged. It is ordered and hardened with the order stage held, and only then do the engines ingest
+//!   what they staged. Its locks stay until then.
 //!
-//! Positions in the binlog and LSNs are given when the group is written, not at the order stage: the GTID
-//! event is shorter without a commit id, and whether a transaction shares one is known when its group is
-//! closed. The leader goes through the group in CommitSeq order, so log order = binlog order = CommitSeq
-//! order (I1).
-//!
-//! - **Alone**: a transaction too large for the order stage. Its engines have its writes ready on the side;
-//!   it is ordered and hardened with the order stage held, and then taken in at once
-//!   ([`Pipeline::order_alone`]). Its locks stay until then.
+//! Binlog positions and LSNs are given when the group is written, not at the order stage: a GTID event is
+//! shorter without a commit id, and only a closed group shows which transactions share one. The leader goes
+//! through the group in CommitSeq order, so log order, binlog order and CommitSeq order are one (I1).
 //!
 //! # Invariants
-//! - I1: `arrivals` gives CommitSeqs densely; the holder of `order` drains them in that order; a leader takes
-//!   a prefix of what is ordered; leaders exclude each other from taking to hardening (asserted in
-//!   `take_group`), and put their groups behind each other in that order; `behind` is emptied from its front
-//!   only.
-//! - I4: nothing here tells a client before `acknowledged` reached him; it only grows, and only over hardened
-//!   groups.
-//! - I5: the boundary of a group is published after the group is hardened, never before.
+//! - I1: `arrivals` gives CommitSeqs without a hole. The holder of `order` drains the arrivals in that order.
+//!   A leader takes all that is ordered. Leaders exclude each other from taking to hardening (asserted in
+//!   `take_group`), and put their groups behind each other in that order. `behind` loses groups only at its
+//!   front.
+//! - I4: no client is told before `acknowledged` has reached its transaction. `acknowledged` only grows, and
+//!   only over hardened groups.
+//! - I5: a group's boundary is published after the group is hardened.
 //! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good
-//!   ([`CommitEnv::stop`]; the real one ends the process): nobody waiting is told OK.
-//! - No arrival is left behind: who lets go of `order` looks at the arrivals again; who arrived before that
-//!   look is ordered by him, who arrived after it finds `order` free. He who orders leads afterwards, because
-//!   those he ordered may have found nothing to lead.
-//! - No transaction is left behind: a leader that resigns, or leaves the group open, looks at the queue again
-//!   *after* it let go of `leader`; who queued before that look is taken by it, who queued after it finds
-//!   `leader` free. An open group has an end, and a timekeeper.
+//!   ([`CommitEnv::stop`]; the real one ends the process), and no waiting client is told OK. A panic between
+//!   a transaction's place and its acknowledgement ends the process ([`NoUnwind`]): the next leader would
+//!   acknowledge what the panicked one took and never hardened.
+//! - No arrival is left behind. The holder of `order` rechecks the arrivals after releasing it: an arrival
+//!   before that check is ordered by the holder, an arrival after it finds `order` free.
+//! - No transaction is left behind. A leader rechecks the queue *after* releasing `leader`: what is queued
+//!   before that check is taken by it, what is queued later finds `leader` free. Whoever orders another's
+//!   transaction leads afterwards, because the other may have found nothing to lead. An open group has an end
+//!   and a timekeeper.
 //!
 //! # Lock order
 //! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order`
-//! and `arrivals` are held for microseconds, never over I/O (but by [`Pipeline::hold`] and
-//! [`Pipeline::order_alone`], which harden what is ordered first).
+//! and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`] and
+//! [`Pipeline::order_alone`], which harden what is ordered.
 //!
 //! # On failure
 //! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
-use cohort_base::CommitSeq;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use cohort_base::{CommitSeq, NoUnwind};
 
 use crate::pace::{Pace, PaceOptions};
 use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
+
+/// Between two looks of a thread that waits for an acknowledgement; a wake-up comes sooner.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(1);
+
+const AT_ORDER: &str = "the order stage";
 
 struct Arrivals<T> {
     next: CommitSeq,
-    /// With the monotonic time of arrival for the pace; in CommitSeq order.
+    /// In CommitSeq order.
     waiting: Vec<Ordered<T>>,
 }
 
@@ -106,6 +124,15 @@ struct HardenedGroup<E: CommitEnv> {
 struct Behind<E: CommitEnv> {
     hardened: VecDeque<HardenedGroup<E>>,
     published: VecDeque<HardenedGroup<E>>,
+}
+
+/// Which transactions a thread ordered besides its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Batches {
+    /// None.
+    OfOwn,
+    /// Some; the thread leads afterwards.
+    OfOthers,
 }
 
 struct Waiting {
@@ -198,15 +225,17 @@ impl<E: CommitEnv> Pipeline<E> {
         CommitSeq(self.ordered.load(Ordering::Acquire))
     }
 
-    /// The newest transaction that has a place, applied or about to be: engines show nothing later.
+    /// The newest transaction that has a place, applied or about to be. Engines show nothing later.
     pub fn placed(&self) -> CommitSeq {
         CommitSeq(self.arrived.load(Ordering::SeqCst))
     }
 
-    /// Gives the transaction its place (I1). At return it is applied in the engines, or about to be by who
-    /// holds the order stage. Never waits.
+    /// Gives the transaction its place (I1). At return the engines have applied it, or the holder of the
+    /// order stage is about to. Never waits. The caller leads afterwards ([`Pipeline::lead`]), at the latest
+    /// when it waits for something else.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
+        let guard = NoUnwind::during(AT_ORDER);
         let seq = {
             let mut arrivals = self.arrivals.lock();
             let trx = self.place(&mut arrivals, trx);
@@ -214,21 +243,27 @@ impl<E: CommitEnv> Pipeline<E> {
             arrivals.waiting.push(trx);
             seq
         };
-        self.order_arrived();
+        let ordered = self.order_arrived(Some(seq));
         self.env.reached(Point::After(Stage::Order));
+        guard.passed();
+        if ordered == Batches::OfOthers {
+            self.lead();
+        }
         seq
     }
 
-    /// At return `seq` is applied in the engines: for who goes on before he is told.
+    /// At return the engines have applied `seq`: for a caller that goes on before its client is told.
     pub fn await_ordered(&self, seq: CommitSeq) {
         if self.ordered() >= seq {
             return;
         }
+        let guard = NoUnwind::during(AT_ORDER);
         let mut queue = self.order.lock();
         let wakeups = self.order_arrivals(&mut queue);
         drop(queue);
         drop(wakeups);
-        self.order_arrived();
+        self.order_arrived(None);
+        guard.passed();
         self.lead();
     }
 
@@ -241,36 +276,43 @@ impl<E: CommitEnv> Pipeline<E> {
         trx
     }
 
-    /// Orders what has arrived, unless somebody is at it. Called by who brought something, and after each
-    /// time that `order` was held.
-    fn order_arrived(&self) {
-        // Between what was done before (an arrival, letting go) and the look at the other.
+    /// Orders what has arrived, unless another thread holds the order stage. Every caller that brought an
+    /// arrival calls this, and so does every thread that has released `order`.
+    fn order_arrived(&self, own: Option<CommitSeq>) -> Batches {
+        let mut batches = Batches::OfOwn;
+        // Between what the caller did before (an arrival, the release) and the look at the other side.
         fence(Ordering::SeqCst);
         while self.ordered.load(Ordering::SeqCst) < self.arrived.load(Ordering::SeqCst) {
-            let Some(mut queue) = self.order.try_lock() else { return };
+            let Some(mut queue) = self.order.try_lock() else { return batches };
+            let start = queue.len();
             let wakeups = self.order_arrivals(&mut queue);
+            if queue[start..].iter().any(|trx| Some(trx.seq()) != own) {
+                batches = Batches::OfOthers;
+            }
             drop(queue);
             drop(wakeups);
             self.pace.queued(self.queue_len());
             fence(Ordering::SeqCst);
         }
+        batches
     }
 
-    /// The same for a transaction that may follow some states only. `ask` looks at the state right before its
-    /// place: everybody earlier is ordered, and nobody gets a place until it has answered. A refused
-    /// transaction comes back as it was, with no place (I6).
+    /// [`Pipeline::order`] for a transaction that may follow only some states. `check` sees the state right
+    /// before the transaction's place: all earlier ones are ordered, and no other gets a place meanwhile. A
+    /// refused transaction comes back as it was, with no place (I6).
     pub fn order_if<X>(
         &self,
         trx: Prepared<E::Trx>,
-        ask: impl FnOnce(&E, &E::Trx) -> Result<(), X>,
+        check: impl FnOnce(&E, &E::Trx) -> Result<(), X>,
     ) -> Result<CommitSeq, (X, Prepared<E::Trx>)> {
         self.env.reached(Point::Before(Stage::Order));
+        let guard = NoUnwind::during(AT_ORDER);
         let mut queue = self.order.lock();
         let mut arrivals = self.arrivals.lock();
         let start = queue.len();
         queue.append(&mut arrivals.waiting);
         let of_earlier = self.order_batch(&mut queue[start..]);
-        let outcome = match ask(&self.env, trx.get()) {
+        let outcome = match check(&self.env, trx.get()) {
             Ok(()) => {
                 let trx = self.place(&mut arrivals, trx);
                 let seq = trx.seq();
@@ -282,20 +324,23 @@ impl<E: CommitEnv> Pipeline<E> {
         };
         drop(arrivals);
         drop(queue);
+        let is_of_others = of_earlier.is_some();
         drop(of_earlier);
-        self.order_arrived();
-        self.pace.queued(self.queue_len());
-        match outcome {
+        let (outcome, own) = match outcome {
             Ok((seq, wakeups)) => {
                 drop(wakeups);
                 self.env.reached(Point::After(Stage::Order));
-                Ok(seq)
+                (Ok(seq), Some(seq))
             }
-            Err(refused) => {
-                self.lead();
-                Err(refused)
-            }
+            Err(refused) => (Err(refused), None),
+        };
+        let later = self.order_arrived(own);
+        self.pace.queued(self.queue_len());
+        guard.passed();
+        if is_of_others || later == Batches::OfOthers {
+            self.lead();
         }
+        outcome
     }
 
     fn order_arrivals(&self, queue: &mut Vec<Ordered<E::Trx>>) -> Option<E::Wakeups> {
@@ -311,11 +356,21 @@ impl<E: CommitEnv> Pipeline<E> {
         Some(wakeups)
     }
 
-    /// Gives a transaction whose writes are staged its place, and hardens it before engines take them in: at
-    /// return it is applied and on its way out. The order stage is held for one flush and what the engines
-    /// need.
+    /// Gives a transaction with staged writes its place, and hardens it before the engines ingest them. At
+    /// return it is applied and on its way out. The order stage is held for one flush and for what the
+    /// engines need.
     pub fn order_alone(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
         self.env.reached(Point::Before(Stage::Order));
+        let guard = NoUnwind::during("the commit of a large transaction");
+        let done = self.take_alone(trx);
+        guard.passed();
+        let (seq, done) = done?;
+        self.acknowledge(done);
+        self.lead();
+        Ok(seq)
+    }
+
+    fn take_alone(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Hardened<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
         let mut queue = self.order.lock();
         let start = queue.len();
@@ -336,27 +391,29 @@ impl<E: CommitEnv> Pipeline<E> {
         let boundary = self.env.boundary(seq);
         drop(queue);
         drop((wakeups, more));
-        self.order_arrived();
+        self.order_arrived(None);
         leader.spare = self.put_behind(group, boundary);
-        let done = self.let_out();
-        drop(leader);
-        self.acknowledge(done);
-        self.lead();
-        Ok(seq)
+        Ok((seq, self.let_out()))
     }
 
-    /// Flushes what is queued if nobody does, group after group until the queue is empty or the group is left
-    /// open for more. Whoever ordered a transaction calls this once, and so does the timekeeper when an open
-    /// group's time is up; it returns at once when somebody leads.
+    /// Flushes what is queued, group after group, until the queue is empty or the group is left open. Returns
+    /// at once while another thread leads. Every session that ordered a transaction calls this once, and so
+    /// does the timekeeper when an open group's time is up.
     pub fn lead(&self) {
         let now_ns = || self.env.now_ns();
+        // Between what the caller queued, or the release of `leader`, and the look at the other side.
+        fence(Ordering::SeqCst);
         while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
             let Some(leader) = self.leader.try_lock() else { return };
+            let guard = NoUnwind::during("a flush of the log");
             match self.opens() {
                 true => drop(leader),
                 false => self.flush_group(leader),
             }
-            // Whoever queued while `leader` was held may have found it taken: look again now that it is free.
+            guard.passed();
+            // A transaction queued while `leader` was held may have found it taken: recheck now that it is
+            // free.
+            fence(Ordering::SeqCst);
             self.pace.queued(self.queue_len());
         }
     }
@@ -375,7 +432,7 @@ impl<E: CommitEnv> Pipeline<E> {
     fn opens(&self) -> bool {
         let is_waited_for = || {
             let is_waited_for = self.env.is_waited_for(&self.order.lock());
-            self.order_arrived();
+            self.order_arrived(None);
             is_waited_for
         };
         self.pace.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
@@ -389,7 +446,7 @@ impl<E: CommitEnv> Pipeline<E> {
             let spare = std::mem::take(&mut leader.spare);
             (self.take_group(&mut queue, spare), self.env.boundary(last))
         };
-        self.order_arrived();
+        self.order_arrived(None);
         if self.harden(&mut group).is_err() {
             return;
         }
@@ -430,7 +487,7 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(())
     }
 
-    /// Puts a hardened group behind those before. Answers the vector it came in, empty.
+    /// Puts a hardened group behind the earlier ones. Returns the emptied vector for reuse.
     fn put_behind(&self, mut group: Vec<Ordered<E::Trx>>, mut boundary: E::Boundary) -> Vec<Ordered<E::Trx>> {
         let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
@@ -439,8 +496,8 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Publishes the hardened groups that no gate holds, oldest first, and answers the transactions to be
-    /// acknowledged.
+    /// Publishes the hardened groups that no gate holds, oldest first. Returns the transactions whose clients
+    /// may be told.
     fn let_out(&self) -> Vec<Hardened<E::Trx>> {
         let mut done = Vec::new();
         let mut behind = self.behind.lock();
@@ -472,17 +529,20 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// A gate that held groups back may let some through now.
+    /// Lets out the groups that a gate held back and holds no longer.
     pub fn gate_opened(&self) {
+        let guard = NoUnwind::during("the release of hardened groups");
         let done = self.let_out();
+        guard.passed();
         self.acknowledge(done);
     }
 
-    /// Tells everybody who waited. The next leader may be at work already.
+    /// Tells the clients that waited. The next leader may be at work already.
     fn acknowledge(&self, done: Vec<Hardened<E::Trx>>) {
         if done.is_empty() {
             return;
         }
+        let guard = NoUnwind::during("telling clients");
         self.env.reached(Point::Before(Stage::Acknowledge));
         let began_ns = self.env.now_ns();
         let acknowledged = self.acknowledged();
@@ -502,10 +562,11 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.told(done.len(), self.env.now_ns().saturating_sub(began_ns));
         drop(done);
         self.env.reached(Point::After(Stage::Acknowledge));
+        guard.passed();
     }
 
-    /// Has `wake` told when the client of `seq` may be told. False: it is already, and nothing is told. After
-    /// [`Pipeline::stop`] nothing is told any more.
+    /// Registers `wake` for the moment when the client of `seq` may be told. Returns false if that moment has
+    /// passed; `wake` is then not called. After [`Pipeline::stop`] no wake is called any more.
     pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         let mut waiting = self.waiting.lock();
         if self.acknowledged() >= seq {
@@ -515,9 +576,10 @@ impl<E: CommitEnv> Pipeline<E> {
         true
     }
 
-    /// Tells those who are parked for `seq`, whose group is published and held at the last gate. False if
-    /// there is nobody.
+    /// Tells the clients parked for `seq`, whose group is published and held at the last gate. Returns false
+    /// if there is none.
     pub fn tell_early(&self, seq: CommitSeq) -> bool {
+        let guard = NoUnwind::during("telling a client early");
         let early: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
             waiting.parked.extract_if(.., |(waits_for, _)| *waits_for == seq).map(|(_, wake)| wake).collect()
@@ -526,10 +588,11 @@ impl<E: CommitEnv> Pipeline<E> {
         for wake in early {
             wake.acknowledged();
         }
+        guard.passed();
         is_told
     }
 
-    /// Blocks until the client of `seq` may be told, flushing itself if nobody does.
+    /// Blocks until the client of `seq` may be told. Leads while no other thread does.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), Stopped> {
         loop {
             self.lead();
@@ -537,9 +600,9 @@ impl<E: CommitEnv> Pipeline<E> {
             let mut waiting = self.waiting.lock();
             let mut due = self.acknowledged() >= seq;
             if !due && !self.is_stopped() {
-                // Someone else leads and will notify; the time limit only covers a leader that resigned in
+                // Another thread leads and will notify. The time limit only covers a leader that resigned in
                 // between.
-                self.progress.wait_for(&mut waiting, std::time::Duration::from_millis(1));
+                self.progress.wait_for(&mut waiting, LOOK_AGAIN);
                 due = self.acknowledged() >= seq;
             }
             drop(waiting);
@@ -553,15 +616,28 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    /// From now on no thread waits at a gate: it is told [`Stopped`]. What is held stays held.
+    /// From now on no thread waits at a gate: it gets [`Stopped`]. The groups that a gate holds stay held.
     pub fn leave_gates(&self) {
         self.leaves_gates.store(true, Ordering::SeqCst);
     }
 
-    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and what
-    /// belongs to no transaction.
+    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and for
+    /// bytes that belong to no transaction.
     pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
-        let leader = self.leader.lock();
+        let guard = NoUnwind::during("work that holds the order stage");
+        let held = self.hold_order(work);
+        guard.passed();
+        let (result, done) = held?;
+        self.acknowledge(done);
+        self.lead();
+        Ok(result)
+    }
+
+    fn hold_order<R>(
+        &self,
+        work: impl FnOnce(CommitSeq) -> R,
+    ) -> Result<(R, Vec<Hardened<E::Trx>>), Stopped> {
+        let _leader = self.leader.lock();
         if self.is_stopped() {
             return Err(Stopped);
         }
@@ -577,15 +653,11 @@ impl<E: CommitEnv> Pipeline<E> {
         let result = work(last);
         drop(queue);
         drop(wakeups);
-        self.order_arrived();
-        let done = self.let_out();
-        drop(leader);
-        self.acknowledge(done);
-        self.lead();
-        Ok(result)
+        self.order_arrived(None);
+        Ok((result, self.let_out()))
     }
 
-    /// No further group is flushed; who waits is told [`Stopped`].
+    /// Ends the pipeline: no further group is flushed, and waiting threads get [`Stopped`].
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.waiting.lock().parked.clear();

@@ -17,6 +17,7 @@ use cohort_engine::{EngineError, StagedRedo};
 use cohort_log::{FullCause, LogError, Room};
 use cohort_vfs::OpenMode;
 
+use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
 use crate::metrics::Step;
@@ -67,6 +68,10 @@ impl Coordinator {
 
     /// Why writes are refused right now, if they are: a statement need not begin what cannot be committed.
     pub fn refusal(&self) -> Option<String> {
+        let is_without_space = |binlog: &Binlog| binlog.files.is_without_space();
+        if self.env().binlog.as_ref().is_some_and(is_without_space) {
+            return Some(NO_SPACE_FOR_BINLOG.to_owned());
+        }
         self.checkpointer.refusal()
     }
 
@@ -81,7 +86,7 @@ impl Coordinator {
                 "redo of participant {id}, which this server does not have, would never be applied (I2)"
             );
         }
-        if let Some(why) = self.checkpointer.refusal() {
+        if let Some(why) = self.refusal() {
             return Err(CommitError::DiskFull(why));
         }
         self.checkpointer.fill_rotation_room(self);
@@ -134,7 +139,10 @@ impl Coordinator {
         if !staged.is_empty()
             && let Err(error) = self.checkpoint()
         {
-            // The engine would have to flush when it takes this in, which fails for the same reason (I6): so
+            if self.pipeline.is_stopped() {
+                return Err(CommitError::Stopped);
+            }
+            // The engine would have to flush when it ingests this, which fails for the same reason (I6): so
             // it is applied as others are.
             eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
             return Ok(Vec::new());
@@ -155,7 +163,13 @@ impl Coordinator {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 Err(e @ LogError::Full(_)) => return Err(CommitError::DiskFull(e.to_string())),
-                Err(LogError::Poisoned { .. }) => return Err(CommitError::Stopped),
+                Err(e @ LogError::Poisoned { .. }) => {
+                    // It may have stopped without a flush: the thread that makes segments ready met an error.
+                    if !self.is_closing() {
+                        self.fail(&e);
+                    }
+                    return Err(CommitError::Stopped);
+                }
                 Err(e) => return Err(CommitError::Io(std::io::Error::other(e.to_string()))),
             }
         }

@@ -1,11 +1,13 @@
 //! The timekeeper: a thread that closes groups which were left open (`pace.rs`) and whose last members did
 //! not come in time.
 //!
-//! It sleeps while no group is open, and never while one is out of time: [`Pace::wait_due`](crate::Pace)
-//! answers then, and it leads like anybody else. Without it (tests) a group that is out of time is closed by
-//! the next one who orders or waits.
+//! It sleeps while no group is open. When an open group is out of time, [`Pace::wait_due`](crate::Pace)
+//! returns, and the timekeeper leads as a worker does. Without the thread (in tests) the next caller that
+//! orders or waits closes such a group.
 
 use std::sync::Arc;
+
+use cohort_base::NoUnwind;
 
 use crate::coordinator::Coordinator;
 
@@ -15,10 +17,13 @@ pub fn start(coordinator: &Arc<Coordinator>) {
     let clock = Arc::clone(&coordinator.env().world.clock);
     let weak = Arc::downgrade(coordinator);
     let run = move || {
+        // Without it open groups would stay open.
+        let guard = NoUnwind::during("the timekeeper's work");
         while pace.wait_due(&|| clock.monotonic_ns()) {
-            let Some(coordinator) = weak.upgrade() else { return };
+            let Some(coordinator) = weak.upgrade() else { break };
             coordinator.lead();
         }
+        guard.passed();
     };
     std::thread::Builder::new().name("timekeeper".to_owned()).spawn(run).expect("a thread at start");
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::CommitSeq;
-use cohort_commit::{CommitEnv, Gate, Hardened, Ordered, PaceOptions, Pipeline, Stopped, Wake};
+use cohort_commit::{CommitEnv, Gate, Hardened, Ordered, PaceOptions, Pipeline, Point, Stage, Stopped, Wake};
 use parking_lot::Mutex;
 
 /// Counts, checks the order of calls, and fails when told.
@@ -21,6 +21,10 @@ struct Counters {
     fail: AtomicBool,
     stops: AtomicU64,
     flush: Duration,
+    /// The first batch stays at the order stage until this is free.
+    first_batch: Mutex<()>,
+    /// Where to panic.
+    panics_at: Option<Point>,
     /// The gates let groups through up to these.
     held_unpublished: AtomicU64,
     held_untold: AtomicU64,
@@ -33,7 +37,9 @@ impl CommitEnv for Counters {
     type Wakeups = ();
 
     fn order(&self, batch: &mut [Ordered<u64>]) {
-        self.batches.fetch_add(1, Ordering::SeqCst);
+        if self.batches.fetch_add(1, Ordering::SeqCst) == 0 {
+            drop(self.first_batch.lock());
+        }
         self.applied.lock().extend(batch.iter().map(|trx| trx.seq().0));
     }
 
@@ -79,6 +85,10 @@ impl CommitEnv for Counters {
 
     fn stop(&self, _error: &&'static str) {
         self.stops.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn reached(&self, point: Point) {
+        assert_ne!(Some(point), self.panics_at, "the panic that was asked for");
     }
 
     fn now_ns(&self) -> u64 {
@@ -301,5 +311,93 @@ fn a_shut_gate_holds_groups_in_order_while_others_harden() {
             assert_eq!(waiter.join().expect("no panic"), Ok(()));
         });
         assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(3), 3));
+    }
+}
+
+#[test]
+fn whoever_orders_anothers_transaction_leads() {
+    let pipeline = pipeline(Duration::ZERO, PaceOptions::default());
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    std::thread::scope(|scope| {
+        let held = pipeline.env().first_batch.lock();
+        // Its caller does not lead: its own transaction was acknowledged meanwhile, so its reply just leaves.
+        let first = scope.spawn(|| pipeline.order(Pipeline::<Counters>::prepared(1)));
+        while pipeline.env().batches.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        // Finds the order stage taken, then nothing to lead, and parks.
+        let second = pipeline.order(Pipeline::<Counters>::prepared(2));
+        assert!(pipeline.when_acknowledged(second, told.clone()));
+        pipeline.lead();
+        assert_eq!(told.0.load(Ordering::SeqCst), 0);
+        drop(held);
+        first.join().expect("no panic");
+    });
+    assert_eq!(told.0.load(Ordering::SeqCst), 1, "the second client waits for nobody else's commit");
+}
+
+/// The ways from a place in the order to an acknowledgement.
+const WAYS: [&str; 4] = ["order", "order_if", "order_alone", "hold"];
+
+/// Panics at the point on the way, as a bug would, and lives on if it is let. The exit code says whether the
+/// client was told OK of what was never hardened.
+fn panic_on_the_way(way: &str, point: &str) -> ! {
+    let open = AtomicU64::new(u64::MAX);
+    let counters = Counters {
+        panics_at: Point::parse(point),
+        held_unpublished: AtomicU64::new(u64::MAX),
+        held_untold: open,
+        ..Counters::default()
+    };
+    let pipeline = Pipeline::new(counters, CommitSeq(0), PaceOptions::default());
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let trx = Pipeline::<Counters>::prepared(1);
+        let seq = match way {
+            "order_alone" => pipeline.order_alone(trx).expect("not stopped"),
+            "order_if" => pipeline.order_if(trx, |_, _| Ok::<(), ()>(())).expect("not refused"),
+            _ => pipeline.order(trx),
+        };
+        pipeline.when_acknowledged(seq, told.clone());
+        if way == "hold" {
+            pipeline
+                .hold(|_| assert_ne!(point, "work", "the panic that was asked for"))
+                .expect("not stopped");
+        }
+        pipeline.lead();
+    }));
+    let was_hardened = pipeline.env().hardened.load(Ordering::SeqCst) >= 1;
+    pipeline.when_acknowledged(CommitSeq(1), told.clone());
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        pipeline.order(Pipeline::<Counters>::prepared(2));
+        pipeline.lead();
+    }));
+    let is_told = told.0.load(Ordering::SeqCst) > 0 || pipeline.acknowledged() >= CommitSeq(1);
+    std::process::exit(if is_told && !was_hardened { 3 } else { 4 });
+}
+
+#[test]
+fn a_panic_after_the_point_of_no_return_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    const NAME: &str = "a_panic_after_the_point_of_no_return_ends_the_process";
+    if let Ok(asked) = std::env::var("COHORT_PANIC_ON_THE_WAY") {
+        let (way, point) = asked.split_once(' ').expect("a way and a point");
+        panic_on_the_way(way, point);
+    }
+    let points =
+        Stage::ALL.iter().skip(1).flat_map(|stage| [format!("before:{stage}"), format!("after:{stage}")]);
+    let points: Vec<String> = points.filter(|point| point != "before:order").collect();
+    assert_eq!(points.len(), 7);
+    let work = ("hold", "work".to_owned());
+    for (way, point) in WAYS.iter().flat_map(|way| points.iter().map(|p| (*way, p.clone()))).chain([work]) {
+        let program = std::env::current_exe().expect("this test");
+        let asked = format!("{way} {point}");
+        let run = std::process::Command::new(program)
+            .args(["--exact", NAME])
+            .env("COHORT_PANIC_ON_THE_WAY", &asked)
+            .env("RUST_BACKTRACE", "0")
+            .output()
+            .expect("starts");
+        assert_eq!(run.status.signal(), Some(6), "{asked}: {:?}", run.status);
     }
 }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use cohort_base::Lsn;
+use cohort_base::{Lsn, NoUnwind};
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
@@ -166,7 +166,12 @@ impl Log {
             let shared = shared.clone();
             std::thread::Builder::new()
                 .name("log-prealloc".into())
-                .spawn(move || space::preallocate(&shared))
+                .spawn(move || {
+                    // Without it every caller that needs room would wait for ever.
+                    let guard = NoUnwind::during("the making of log segments");
+                    space::preallocate(&shared);
+                    guard.passed();
+                })
                 .expect("the system starts a thread while the server starts")
         });
         Log { shared, worker: Mutex::new(worker) }

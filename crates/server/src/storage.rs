@@ -156,9 +156,9 @@ fn coordinator_options(
     });
     let on_stop = {
         let log = log.clone();
-        move |error: &cohort_log::LogError| {
+        move |error: &dyn std::fmt::Display| {
             log.error(format_args!(
-                "The log failed and the server ends now, so that nothing is acknowledged that is not safe: {error}"
+                "The durable path failed and the server ends now, so that nothing is acknowledged that is not safe: {error}"
             ));
             std::process::abort();
         }

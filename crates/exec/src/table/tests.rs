@@ -276,3 +276,16 @@ fn a_row_id_that_is_taken_is_passed_over() {
         .expect("reads");
     assert_eq!(batch.len(), 5);
 }
+
+#[test]
+fn an_idle_read_committed_transaction_keeps_no_view() {
+    let db = database(&disk());
+    let mut trx = session(&db);
+    for (isolation, keeps) in [(Isolation::ReadCommitted, false), (Isolation::RepeatableRead, true)] {
+        trx.settings.isolation = isolation;
+        trx.begin(BeginOptions::default()).expect("begins");
+        rows(&mut trx, 1, SNAPSHOT).expect("reads");
+        assert_eq!(trx.has_view(), keeps, "{isolation:?} between two statements");
+        trx.rollback();
+    }
+}

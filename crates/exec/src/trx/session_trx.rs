@@ -113,6 +113,12 @@ impl SessionTrx {
         self.hold_until
     }
 
+    /// Whether the running transaction keeps a read view, and with it old versions in the engines.
+    #[cfg(test)]
+    pub(crate) fn has_view(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.view.is_some())
+    }
+
     /// Waits until the session's own last transaction is published.
     pub(super) fn await_own(&self) -> SqlResult<()> {
         let seq = self.last_ordered;
@@ -193,6 +199,10 @@ impl SessionTrx {
     /// after a deadlock.
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
         let Some(active) = &mut self.active else { return outcome };
+        if !active.isolation.keeps_view() {
+            // Between two statements the view would keep engines from forgetting old versions.
+            active.view = None;
+        }
         match outcome {
             Ok(value) => {
                 if let Err(error) = active.log.statement_end() {
@@ -302,6 +312,10 @@ impl SessionTrx {
         // The session's own last transaction comes before this one, also where its client has not been told
         // yet.
         self.db.commit.await_ordered(self.last_ordered);
+        // The statement goes on after a commit of its own (an implicit one), perhaps into a wait for locks.
+        if self.db.commit.acknowledged() < self.last_ordered {
+            self.db.commit.lead();
+        }
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
         let next_mode = self.settings.next_access_mode.take();
         let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);

@@ -1,0 +1,117 @@
+//! What an error on the durable path means: the one place that decides (I6).
+//!
+//! | error | meaning |
+//! |---|---|
+//! | no space: a log segment, a binlog file, an engine's file | [`Meaning::Refuse`]: writes get error 1021 until there is space, reads go on, nothing is lost |
+//! | the log has reached its cap | the same, until a checkpoint makes room |
+//! | anything else on a file of the durable path: the log and its control file, a binlog file or the index, an engine, the catalog | [`Meaning::Stop`]: the server ends with an ERROR line |
+//! | a spill file or a staged file, before the transaction is ordered | neither: that transaction is refused, and nothing refers to the file |
+//!
+//! After a failed write or sync nobody knows what the disk holds, and a second sync would say yes to nothing.
+//! A server that lived on could only refuse every later write, so it ends, and the next start decides by the
+//! log.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use cohort_binlog::BinlogError;
+use cohort_engine::EngineError;
+use cohort_log::LogError;
+
+use crate::coordinator::Coordinator;
+use crate::error::CheckpointError;
+
+/// What to do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Refuse or put off what was asked for; it may work later.
+    Refuse,
+    /// End the server.
+    Stop,
+}
+
+impl Meaning {
+    fn of_io(error: &io::Error) -> Meaning {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Meaning::Refuse,
+            _ => Meaning::Stop,
+        }
+    }
+
+    /// An error of the open log.
+    pub fn of_log(error: &LogError) -> Meaning {
+        match error {
+            LogError::Io { source, .. } => Meaning::of_io(source),
+            // The caller's affair; the log is as it was.
+            LogError::Full(_) | LogError::RecordTooLarge { .. } | LogError::Released { .. } => {
+                Meaning::Refuse
+            }
+            LogError::Poisoned { .. }
+            | LogError::Corrupt { .. }
+            | LogError::Version { .. }
+            | LogError::InUse { .. } => Meaning::Stop,
+        }
+    }
+
+    /// An error of the binlog's writer.
+    pub fn of_binlog(error: &BinlogError) -> Meaning {
+        match error {
+            BinlogError::Io { source, .. } => Meaning::of_io(source),
+            BinlogError::Failed(_)
+            | BinlogError::Gap { .. }
+            | BinlogError::SpillDamaged { .. }
+            | BinlogError::Corrupt { .. } => Meaning::Stop,
+            _ => Meaning::Refuse,
+        }
+    }
+
+    fn of_engine(error: &EngineError) -> Meaning {
+        match error {
+            EngineError::Io(error) => Meaning::of_io(error),
+            EngineError::Corrupt(_) | EngineError::TooLarge { .. } => Meaning::Stop,
+        }
+    }
+
+    /// An error of a checkpoint.
+    pub fn of_checkpoint(error: &CheckpointError) -> Meaning {
+        match error {
+            CheckpointError::Engine(error) => Meaning::of_engine(error),
+            CheckpointError::Binlog(error) => Meaning::of_binlog(error),
+            CheckpointError::Log(error) => Meaning::of_log(error),
+            CheckpointError::Gated | CheckpointError::Stopped => Meaning::Refuse,
+        }
+    }
+}
+
+impl Coordinator {
+    /// Ends the server: no client is told OK any more, the error log gets the reason, and the process ends
+    /// (the stop hook of tests only takes a note).
+    pub(crate) fn fail(&self, error: &dyn fmt::Display) {
+        self.pipeline.stop();
+        (self.env().on_stop)(error);
+    }
+
+    /// Ends the server if that is what the error means.
+    pub(crate) fn judge(&self, meaning: Meaning, error: &dyn fmt::Display) {
+        if meaning == Meaning::Stop {
+            self.fail(error);
+        }
+    }
+
+    /// Ends the server if the log stopped behind everybody's back (the thread that makes segments ready), or
+    /// the writer of the binlog files gave up.
+    pub(crate) fn look_for_failures(&self) {
+        let binlog = self.env().binlog.as_ref();
+        let failed = match binlog.map(|binlog| binlog.files.status()) {
+            Some(cohort_binlog::MaterialiseStatus::Failed(error)) => Some(error),
+            _ => None,
+        };
+        let failed = self.env().log.poisoned().map(|error| error.to_string()).or(failed);
+        // A log that was closed on purpose says so, too; it is closed after `is_closing` is set.
+        if let Some(error) = failed
+            && !self.is_closing()
+        {
+            self.fail(&error);
+        }
+    }
+}

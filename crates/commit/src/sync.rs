@@ -1,0 +1,6 @@
+//! The locks and atomics of the protocol, by one name each: the model check (`tests/model.rs`) compiles the
+//! same files over a scheduler that permutes threads.
+
+pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+
+pub use parking_lot::{Condvar, Mutex, MutexGuard};

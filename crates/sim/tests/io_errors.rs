@@ -1,0 +1,92 @@
+//! Every operation on the disk fails once, in turn, with an I/O error or for want of space. Whatever it was
+//! for, the server ends with a reason, or refuses what it cannot do and goes on: it never lives on as one
+//! that refuses every write (I6). What it acknowledged is there after the next start.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cohort_commit::PurgeRule;
+use cohort_sim::{Bank, Disk, Script, World, check};
+use cohort_vfs::{Fault, FaultFs, MemFs};
+
+/// What happened to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The run ended before the operation that was to fail.
+    NotReached,
+    Stopped,
+    WentOn,
+}
+
+/// Transfers with rotations, checkpoints and a PURGE, then more of them.
+fn run(at: u64, kind: ErrorKind) -> Outcome {
+    let memory = MemFs::new();
+    let faults = FaultFs::new(Arc::new(memory.clone()));
+    let disk: Disk = Arc::new(faults.clone());
+    let world = World::open(&disk).expect("opens without a fault");
+    let opened = faults.ops();
+    faults.set(Fault::ErrorAt(opened + at, kind));
+    let what = format!("operation {at}, {kind:?}");
+    let mut bank = Bank::default();
+    bank.run(&world, Script { seed: 1, transfers: 24 });
+    let is_stopped = || world.is_stopped.load(Ordering::SeqCst);
+    if !is_stopped() {
+        // A statement may fail; the server must not.
+        let _ = world.coordinator.purge_binlog(PurgeRule::TotalBytes(8 << 10));
+        world.coordinator.tick();
+    }
+    let is_reached = faults.ops() > opened + at;
+    if !is_stopped() {
+        // A transfer that met the fault was refused, and ended the run; others are refused until the threads
+        // of a real server have looked again.
+        let wanted = bank.next + 20;
+        for _ in 0..4 {
+            bank.run(&world, Script { seed: 1, transfers: wanted });
+            let _ = world.coordinator.with_binlog_files(|_| ());
+            world.coordinator.tick();
+        }
+        assert!(bank.next >= wanted || is_stopped(), "{what}: lives on and refuses every write");
+    }
+    let outcome = match (is_reached, is_stopped()) {
+        (false, _) => Outcome::NotReached,
+        (true, true) => Outcome::Stopped,
+        (true, false) => {
+            world.coordinator.close().unwrap_or_else(|e| panic!("{what}: does not stop: {e}"));
+            Outcome::WentOn
+        }
+    };
+    drop(world);
+    faults.set(Fault::None);
+    let left: Disk = Arc::new(memory.crash_clone(at));
+    let world = World::open(&left).unwrap_or_else(|e| panic!("{what}: does not start again: {e}"));
+    // A PURGE removes the events of old transfers, which the check would miss.
+    if bank.next < 24 {
+        check(&world, &left, &bank, 1).unwrap_or_else(|e| panic!("{what}: {}", e.0));
+    }
+    outcome
+}
+
+fn outcomes(kind: ErrorKind) -> (usize, usize) {
+    let (mut stopped, mut went_on) = (0, 0);
+    for at in 0.. {
+        match run(at, kind) {
+            Outcome::NotReached => break,
+            Outcome::Stopped => stopped += 1,
+            Outcome::WentOn => went_on += 1,
+        }
+    }
+    (stopped, went_on)
+}
+
+#[test]
+fn an_io_error_ends_the_server_or_refuses_one_statement() {
+    let (stopped, went_on) = outcomes(ErrorKind::Other);
+    assert!(stopped > 50 && went_on > 0, "stopped {stopped}, went on {went_on}");
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_moment_is_no_end() {
+    let (_, went_on) = outcomes(ErrorKind::StorageFull);
+    assert!(went_on > 50, "went on {went_on}");
+}
