@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
 use cohort_binlog::MaterialiseStatus;
-use cohort_engine::CheckpointTask;
+use cohort_engine::{CheckpointTask, Participant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::binlog::{NO_SPACE_FOR_BINLOG, ROTATION_BYTES};
@@ -261,7 +261,11 @@ fn unflushed(coordinator: &Coordinator) -> u64 {
 
 fn is_due(coordinator: &Coordinator) -> bool {
     let env = coordinator.env();
+    let is_large = |participant: &Arc<dyn Participant>| {
+        let most = participant.checkpoint_bytes().unwrap_or(coordinator.options.checkpoint_bytes);
+        participant.unflushed_bytes() > most
+    };
     let log_bytes = env.log.appended().0 - env.log.retained().0;
-    unflushed(coordinator) > coordinator.options.checkpoint_bytes
+    env.participants.iter().any(is_large)
         || log_bytes > coordinator.options.log.bytes_max / 2
 }

@@ -243,6 +243,9 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
     Ok(held.len() as u64)
 }
 
+/// The catalog and RocksDB wrote checkpoints of version 1.
+const LAST_OF_VERSION_1: ParticipantId = ParticipantId(1);
+
 /// Row `EngineBehind`: whatever the log has let go of must be durable where it was.
 fn check_durable(
     start: Lsn,
@@ -253,8 +256,10 @@ fn check_durable(
         let known = checkpoint.durable.iter().find(|(id, _)| *id == participant.id());
         let expected = match known {
             Some((_, lsn)) => *lsn,
-            // A checkpoint of version 1 tells only that there was one.
-            None if checkpoint.durable.is_empty() => start.min(Lsn(1)),
+            // A checkpoint of version 1 tells only that there was one, of the participants of then.
+            None if checkpoint.durable.is_empty() && participant.id() <= LAST_OF_VERSION_1 => {
+                start.min(Lsn(1))
+            }
             // An engine that the server has learned since.
             None => Lsn(0),
         };

@@ -234,8 +234,8 @@ settings! {
 
     // --- Storage
     // ----------------------------------------------------------------------------------------------
-    DefaultStorageEngine = Setting::both("default_storage_engine", text("ROCKSDB")).doc("Engine of CREATE TABLE without ENGINE. MariaDB's default is InnoDB.");
-    StorageEngine = Setting::both("storage_engine", text("ROCKSDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
+    DefaultStorageEngine = Setting::both("default_storage_engine", text("InnoDB")).doc("Engine of CREATE TABLE without ENGINE.");
+    StorageEngine = Setting::both("storage_engine", text("InnoDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
     EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
     RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(512 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files, taken as it fills.").unit("bytes");
@@ -248,7 +248,7 @@ settings! {
     InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).no_effect("locking reads return the newest row").doc("Locking reads fail on rows newer than the read view.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
-    InnodbBufferPoolSize = Setting::inert("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20), INNODB).doc("Size of InnoDB's page cache.").unit("bytes");
+    InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).read_only().doc("Size of the page cache of InnoDB tables.").unit("bytes");
     InnodbBufferPoolInstances = Setting::inert("innodb_buffer_pool_instances", num(1, 0, 64), INNODB).read_only().hidden().doc("Parts of InnoDB's page cache.");
     InnodbBufferPoolChunkSize = Setting::inert("innodb_buffer_pool_chunk_size", num(0, 0, u64::MAX), INNODB).read_only().hidden().doc("Unit of resizing InnoDB's page cache.");
     InnodbBufferPoolDumpAtShutdown = Setting::inert("innodb_buffer_pool_dump_at_shutdown", flag(true), INNODB).hidden().doc("Remember InnoDB's cached pages.");

@@ -232,6 +232,11 @@ pub trait Participant: Send + Sync {
     /// Bytes of redo that are applied and not durable yet: when this grows too large the checkpointer acts.
     fn unflushed_bytes(&self) -> u64;
 
+    /// Bytes of such redo beyond which it wants a checkpoint; none: what the server's settings say.
+    fn checkpoint_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by
     /// one thread at a time.
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
@@ -246,7 +251,7 @@ pub trait StagedRedo: Send {
 
 /// A storage engine, shared by all sessions.
 pub trait Engine: Participant {
-    /// As `ENGINE=` names it, upper case.
+    /// As `ENGINE=` names it, as MariaDB spells it.
     fn name(&self) -> &'static str;
 
     /// Starts a transaction. Costs nothing until its first write.

@@ -163,7 +163,7 @@ impl BulkLoad for Load {
             dropped: vec![self.index],
         };
         let _alone = inner.publishing.lock();
-        let former = inner.directory.write().remove(&self.index);
+        let former = inner.remove_tree(self.index);
         if let Some(former) = former {
             let pages: HashSet<PageId> = std::mem::take(&mut former.pages.lock());
             pages.into_iter().for_each(|page| inner.ground.pool.discard(page));
@@ -174,7 +174,7 @@ impl BulkLoad for Load {
         // From here on a failure leaves the extents to whichever superblock the disk holds.
         self.is_finished = true;
         inner.store.change_map(change).map_err(EngineError::Io)?;
-        inner.directory.write().insert(self.index, Arc::new(tree));
+        inner.add_tree(tree);
         Ok(())
     }
 }

@@ -28,7 +28,7 @@ pub struct Checkpoint {
     inner: Arc<Inner>,
     lsn: Lsn,
     running: Arc<Running>,
-    trees: BTreeMap<IndexId, Arc<Tree>>,
+    trees: Arc<BTreeMap<IndexId, Arc<Tree>>>,
     /// Key spaces dropped before it began.
     dropped: Vec<IndexId>,
     written: Vec<(IndexId, PageId, Place)>,

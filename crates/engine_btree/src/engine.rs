@@ -1,7 +1,7 @@
 //! The engine as the server sees it.
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -27,8 +27,8 @@ use crate::version::Versions;
 
 /// Between two rounds of purge when there is nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
-/// Indexes below this are not the catalog's.
-const ENTRY_BYTES_GUESSED: u64 = 64;
+/// Redo between two checkpoints: what a start after a crash has to replay.
+const CHECKPOINT_BYTES: u64 = 256 << 20;
 
 /// Sizes of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl BtreeEngine {
         let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
         let inner = Arc::new(Inner::new(id, store, versions, ground));
         inner.store.with_map(|map| {
-            let mut directory = inner.directory.write();
+            let mut directory = BTreeMap::new();
             for (index, tree) in &map.trees {
                 let values: HashSet<_> = tree.pages.values().flat_map(|place| place.values.clone()).collect();
                 let tree = Tree {
@@ -80,6 +80,7 @@ impl BtreeEngine {
                 };
                 directory.insert(*index, Arc::new(tree));
             }
+            *inner.directory.write() = Arc::new(directory);
         });
         if options.has_threads {
             start_purge(&inner);
@@ -148,6 +149,10 @@ impl Participant for BtreeEngine {
         self.inner.id
     }
 
+    fn place(&self) -> String {
+        format!("the InnoDB tables in '{}'", self.inner.store.path().display())
+    }
+
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         for redo in redo {
             let installation = redo.installation().expect("prepare installed it, and nobody dropped it (I6)");
@@ -170,6 +175,11 @@ impl Participant for BtreeEngine {
         self.inner.unflushed_bytes.load(Ordering::Relaxed)
     }
 
+    /// A checkpoint writes every page that changed, so it pays to gather changes.
+    fn checkpoint_bytes(&self) -> Option<u64> {
+        Some(CHECKPOINT_BYTES)
+    }
+
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         for redo in redo {
             for (key, value) in redo::decode(&redo.bytes)? {
@@ -183,7 +193,7 @@ impl Participant for BtreeEngine {
 
 impl Engine for BtreeEngine {
     fn name(&self) -> &'static str {
-        "INNODB"
+        "InnoDB"
     }
 
     fn begin(&self) -> Box<dyn EngineTrx> {
@@ -200,7 +210,7 @@ impl Engine for BtreeEngine {
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
         for index in indexes {
-            let Some(tree) = self.inner.directory.write().remove(index) else { continue };
+            let Some(tree) = self.inner.remove_tree(*index) else { continue };
             self.inner.dropped.lock().push(*index);
             let values: HashSet<_> = std::mem::take(&mut tree.values.lock());
             self.inner.store.doom(values);
@@ -218,7 +228,7 @@ impl Engine for BtreeEngine {
         let Some(tree) = self.inner.tree(index) else { return IndexStats::default() };
         let entries = tree.entries.load(Ordering::Relaxed).max(0) as u64;
         let pages = tree.pages.lock().len() as u64;
-        let bytes = (pages * crate::page::PAGE_BYTES as u64).min(entries * ENTRY_BYTES_GUESSED).max(pages);
+        let bytes = pages * crate::page::PAGE_BYTES as u64;
         IndexStats { entries, bytes }
     }
 

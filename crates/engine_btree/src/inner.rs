@@ -26,7 +26,8 @@ pub struct Inner {
     pub store: Arc<Store>,
     pub versions: Arc<Versions>,
     pub ground: Ground,
-    pub directory: RwLock<BTreeMap<IndexId, Arc<Tree>>>,
+    /// Copied when a key space comes or goes, so that a checkpoint takes it in one step.
+    pub directory: RwLock<Arc<BTreeMap<IndexId, Arc<Tree>>>>,
     /// Key spaces that were dropped and that the page map in force may name.
     pub dropped: Mutex<Vec<IndexId>>,
     /// Views in use, with the horizon of a checkpoint that runs: CommitSeq -> how many.
@@ -84,7 +85,18 @@ impl Inner {
             return tree;
         }
         let mut directory = self.directory.write();
-        directory.entry(index).or_insert_with(|| Tree::create(index, &self.ground)).clone()
+        let create = || Tree::create(index, &self.ground);
+        Arc::make_mut(&mut directory).entry(index).or_insert_with(create).clone()
+    }
+
+    /// Puts a key space's tree in.
+    pub fn add_tree(&self, tree: Tree) {
+        Arc::make_mut(&mut self.directory.write()).insert(tree.index, Arc::new(tree));
+    }
+
+    /// Takes a key space's tree out.
+    pub fn remove_tree(&self, index: IndexId) -> Option<Arc<Tree>> {
+        Arc::make_mut(&mut self.directory.write()).remove(&index)
     }
 
     /// The last ordered transaction.

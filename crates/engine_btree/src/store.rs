@@ -271,6 +271,11 @@ impl Store {
         Store { file, path, state: Mutex::new(state) }
     }
 
+    /// The data file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Looks at the map in force.
     pub fn with_map<R>(&self, look: impl FnOnce(&PageMap) -> R) -> R {
         look(&self.state.lock().map)

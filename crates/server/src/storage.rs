@@ -3,6 +3,8 @@
 
 use std::fmt;
 use std::path::Path;
+#[cfg(not(feature = "rocksdb"))]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,6 +18,7 @@ use cohort_commit::{
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
 use cohort_vfs::World;
@@ -25,7 +28,12 @@ use crate::error_log::ErrorLog;
 use crate::fiber::sleeper;
 
 /// Numbers of the participants in commit records. Final: they are on disk.
+#[cfg(feature = "rocksdb")]
 const ROCKSDB: ParticipantId = ParticipantId(1);
+const INNODB: ParticipantId = ParticipantId(2);
+
+/// Where RocksDB's files lie in the data directory.
+const ROCKSDB_DIR: &str = "rocksdb";
 
 /// Free space of the file system below which writes are refused.
 const FREE_BYTES_MIN: u64 = 64 << 20;
@@ -37,6 +45,9 @@ pub enum OpenError {
     Engine(&'static str, EngineError),
     /// The commit path.
     Recovery(RecoveryError),
+    /// The directory holds tables of an engine that this server is built without.
+    #[cfg(not(feature = "rocksdb"))]
+    WithoutRocksdb(PathBuf),
 }
 
 impl fmt::Display for OpenError {
@@ -44,6 +55,13 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Engine(what, error) => write!(f, "Can't open the {what}: {error}"),
             OpenError::Recovery(error) => write!(f, "Can't recover: {error}"),
+            #[cfg(not(feature = "rocksdb"))]
+            OpenError::WithoutRocksdb(dir) => write!(
+                f,
+                "'{}' holds RocksDB's tables and this server is built without RocksDB: start one that is built with it \
+                 (./x build --rocksdb); ALTER TABLE ... ENGINE=InnoDB converts tables there",
+                dir.display()
+            ),
         }
     }
 }
@@ -112,8 +130,8 @@ pub fn open(
         .map_err(|e| OpenError::Engine("catalog", e))?;
     let catalog = Arc::new(catalog);
     let current = catalog.current();
-    let engine = open_engine(datadir, world, globals).map_err(|e| OpenError::Engine("storage engine", e))?;
-    let engines = vec![engine];
+    let mut engines = open_rocksdb(datadir, world, globals)?;
+    engines.push(open_innodb(datadir, world, globals).map_err(|e| OpenError::Engine("InnoDB tables", e))?);
     let mut participants: Vec<Arc<dyn Participant>> = vec![catalog];
     participants.extend(engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Participant>));
     let locks = LockTable::new(world.rng.next_u64(), sleeper);
@@ -125,19 +143,33 @@ pub fn open(
     Ok(Storage { commit, engines, locks, catalog: current })
 }
 
+/// The B+tree engine.
+fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
+    let options = BtreeOptions {
+        pool_bytes: globals.uint(VarId::InnodbBufferPoolSize) as usize,
+        ..BtreeOptions::default()
+    };
+    Ok(Arc::new(BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?))
+}
+
+/// RocksDB, the first engine where the server is built with it.
 #[cfg(feature = "rocksdb")]
-fn open_engine(datadir: &Path, _: &World, globals: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
+fn open_rocksdb(datadir: &Path, _: &World, globals: &Globals) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
     let sizes = cohort_engine_rocks::RocksOptions {
         block_cache_bytes: globals.uint(VarId::RocksdbBlockCacheSize) as usize,
         background_jobs: globals.uint(VarId::RocksdbMaxBackgroundJobs) as i32,
     };
-    Ok(Arc::new(cohort_engine_rocks::RocksEngine::open(ROCKSDB, &datadir.join("rocksdb"), sizes)?))
+    let opened = cohort_engine_rocks::RocksEngine::open(ROCKSDB, &datadir.join(ROCKSDB_DIR), sizes);
+    Ok(vec![Arc::new(opened.map_err(|e| OpenError::Engine("RocksDB tables", e))?)])
 }
 
-/// Without RocksDB, for a quick development loop: the reference engine, everything in memory.
+/// A server built without RocksDB refuses a directory that has it: its tables would be gone.
 #[cfg(not(feature = "rocksdb"))]
-fn open_engine(datadir: &Path, world: &World, _: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
-    Ok(Arc::new(cohort_engine::ReferenceEngine::open(ROCKSDB, world.fs.clone(), datadir.join("reference"))?))
+fn open_rocksdb(datadir: &Path, world: &World, _: &Globals) -> Result<Vec<Arc<dyn Engine>>, OpenError> {
+    match world.fs.exists(&datadir.join(ROCKSDB_DIR)) {
+        true => Err(OpenError::WithoutRocksdb(datadir.join(ROCKSDB_DIR))),
+        false => Ok(Vec::new()),
+    }
 }
 
 fn coordinator_options(

@@ -1,5 +1,6 @@
 //! Table options.
 
+use cohort_config::VarId;
 use cohort_sql::ast::TableOption;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
@@ -8,14 +9,26 @@ use super::draft::TableDraft;
 use crate::statement::StatementContext;
 
 /// Engines of MariaDB whose tables are kept here in the default engine.
-const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
+const ACCEPTED: [&str; 5] = ["MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
+
+/// The engine of this name, as the catalog spells it.
+fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
+    let found = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(name));
+    found.map(|engine| engine.name())
+}
+
+/// `default_storage_engine`; the first engine if it names none that is offered.
+fn default_engine<'e>(ctx: &'e StatementContext<'_>) -> &'e str {
+    let wanted = ctx.session.vars.text(VarId::DefaultStorageEngine);
+    wanted.and_then(|name| offered(ctx, &name)).unwrap_or_else(|| ctx.db.engines[0].name())
+}
 
 /// The engine that a table of this ENGINE= is kept in, with note 1266 when that is another; error 1286.
 pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &str) -> SqlResult<String> {
-    let default = ctx.db.engines[0].name();
+    let default = default_engine(ctx);
     let Some(wanted) = wanted else { return Ok(default.to_owned()) };
-    if let Some(engine) = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(wanted)) {
-        return Ok(engine.name().to_owned());
+    if let Some(engine) = offered(ctx, wanted) {
+        return Ok(engine.to_owned());
     }
     let note = SqlError::using_other_engine(default, table);
     if ACCEPTED.iter().any(|name| name.eq_ignore_ascii_case(wanted)) {
