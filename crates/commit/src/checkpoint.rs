@@ -266,6 +266,5 @@ fn is_due(coordinator: &Coordinator) -> bool {
         participant.unflushed_bytes() > most
     };
     let log_bytes = env.log.appended().0 - env.log.retained().0;
-    env.participants.iter().any(is_large)
-        || log_bytes > coordinator.options.log.bytes_max / 2
+    env.participants.iter().any(is_large) || log_bytes > coordinator.options.log.bytes_max / 2
 }

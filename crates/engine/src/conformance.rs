@@ -224,6 +224,15 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
         batch.len()
     };
     assert_eq!(count(B), 1000);
+    // A second run of the same key space, its keys among those of the first.
+    let mut load = engine.bulk_load(B).expect("loads");
+    for n in 500..1500_u32 {
+        let mut key = n.to_be_bytes().to_vec();
+        key.push(1);
+        load.add(&key, b"second run").expect("adds");
+    }
+    load.finish().expect("finishes");
+    assert_eq!(count(B), 2000);
     assert_eq!(engine.indexes().expect("lists"), [A, B]);
     engine.drop_indexes(&[B]).expect("drops");
     assert_eq!((count(A), count(B)), (1, 0));

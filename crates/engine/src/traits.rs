@@ -261,7 +261,7 @@ pub trait Engine: Participant {
     fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
 
     /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any
-    /// transaction.
+    /// transaction. Several loads may follow each other, with keys between those of the former.
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;
 
     /// Frees key spaces that no catalog entry names any more. A read view may still see them; nobody reads

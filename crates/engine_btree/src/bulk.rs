@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use cohort_base::IndexId;
-use cohort_engine::{BulkLoad, EngineError};
+use cohort_engine::{Batch, BulkLoad, Direction, EngineError};
 use parking_lot::Mutex;
 
 use crate::inner::Inner;
 use crate::page::{Entry, KEY_BYTES_MAX, PAGE_BYTES, Page, PageId, PageSpec};
+use crate::scan::Asked;
 use crate::space::Extent;
 use crate::store::{MapChange, Place};
 use crate::tree::Tree;
 use crate::value;
+use crate::version::Horizon;
 
 const FILLED_BYTES: usize = PAGE_BYTES / 16 * 15;
 
@@ -29,8 +31,56 @@ struct Level {
     values: Vec<Extent>,
 }
 
+/// What an earlier load left in the key space, in key order.
+struct Former {
+    batch: Batch,
+    at: usize,
+    /// Where the next batch begins; none: this was the last.
+    next: Option<Vec<u8>>,
+}
+
+/// Entries of a former load read at once.
+const FORMER_ENTRIES: usize = 1024;
+
+impl Former {
+    fn new() -> Former {
+        Former { batch: Batch::default(), at: 0, next: Some(Vec::new()) }
+    }
+
+    /// The next entry, if its key is below `limit`.
+    fn take_below(
+        &mut self,
+        inner: &Inner,
+        index: IndexId,
+        limit: Option<&[u8]>,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, EngineError> {
+        if self.at == self.batch.len() {
+            let Some(start) = self.next.take() else { return Ok(None) };
+            (self.at, self.next) = (0, None);
+            self.batch.clear();
+            let (horizon, direction) = (Horizon::Latest, Direction::Forward);
+            let asked = Asked { index, horizon, direction, start: &start, end: None };
+            if inner.scan(asked, FORMER_ENTRIES, &[], &mut self.batch)? {
+                let mut next = self.batch.get(self.batch.len() - 1).0.to_vec();
+                next.push(0);
+                self.next = Some(next);
+            }
+            if self.batch.is_empty() {
+                return Ok(None);
+            }
+        }
+        let (key, value) = self.batch.get(self.at);
+        if limit.is_some_and(|limit| key >= limit) {
+            return Ok(None);
+        }
+        self.at += 1;
+        Ok(Some((key.to_vec(), value.to_vec())))
+    }
+}
+
 /// A load in progress.
 pub struct Load {
+    former: Former,
     inner: Arc<Inner>,
     index: IndexId,
     levels: Vec<Level>,
@@ -44,6 +94,7 @@ impl Load {
     /// For a key space that nobody sees.
     pub fn new(inner: Arc<Inner>, index: IndexId) -> Load {
         Load {
+            former: Former::new(),
             inner,
             index,
             levels: Vec::new(),
@@ -57,6 +108,21 @@ impl Load {
     fn new_level(&self, low: Vec<u8>) -> Level {
         let id = self.inner.ground.new_page_id();
         Level { id, low, entries: Vec::new(), bytes: 0, values: Vec::new() }
+    }
+
+    /// Adds the entries of earlier loads that come before the key.
+    fn push_former(&mut self, limit: Option<&[u8]>) -> Result<(), EngineError> {
+        let inner = self.inner.clone();
+        while let Some((key, value)) = self.former.take_below(&inner, self.index, limit)? {
+            self.push_value(key, &value)?;
+        }
+        Ok(())
+    }
+
+    fn push_value(&mut self, key: Vec<u8>, value: &[u8]) -> Result<(), EngineError> {
+        let (kept, extent) = value::keep(&self.inner.store, value)?;
+        self.entries += 1;
+        self.push(0, key, kept.bytes.into_vec(), extent)
     }
 
     /// Adds an entry to a level; a full page is written and named in the level above.
@@ -140,12 +206,12 @@ impl BulkLoad for Load {
             )));
         }
         self.last = Some(key.to_vec());
-        let (kept, extent) = value::keep(&self.inner.store, value)?;
-        self.entries += 1;
-        self.push(0, key.to_vec(), kept.bytes.into_vec(), extent)
+        self.push_former(Some(key))?;
+        self.push_value(key.to_vec(), value)
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), EngineError> {
+        self.push_former(None)?;
         let root = self.write_last()?;
         let inner = self.inner.clone();
         let tree = Tree {

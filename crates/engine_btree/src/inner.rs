@@ -135,23 +135,22 @@ impl Inner {
     /// as no view needs it. Answers how many transactions it passed.
     pub fn purge(&self) -> Result<usize, EngineError> {
         let _alone = self.purging.lock();
-        let records = self.versions.purgeable(self.oldest(), PURGE_RECORDS_MAX);
-        for record in &records {
-            self.clean(record)?;
-        }
+        let oldest = self.oldest();
+        let records = self.versions.purgeable(oldest, PURGE_RECORDS_MAX);
+        records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
         Ok(records.len())
     }
 
     /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
-    fn clean(&self, record: &TrxRecord) -> Result<(), EngineError> {
+    fn clean(&self, record: &TrxRecord, oldest: CommitSeq) -> Result<(), EngineError> {
         let mut leftovers = record.leftovers().lock();
         let is_aborted = record.state() == TrxState::Aborted;
         let keys = if is_aborted { &leftovers.written } else { &leftovers.deleted };
         for (index, key) in keys {
             let Some(tree) = self.tree(*index) else { continue };
             match is_aborted {
-                true => self.restore(record, &tree, key)?,
+                true => self.restore(record, &tree, key, oldest)?,
                 false => self.remove_deleted(record, &tree, key)?,
             }
         }

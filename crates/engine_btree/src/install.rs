@@ -17,7 +17,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cohort_base::IndexId;
+use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
 use crate::inner::Inner;
@@ -182,7 +182,13 @@ impl Inner {
     }
 
     /// Takes out an aborted transaction's version of a key, if it is still there.
-    pub fn restore(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<(), EngineError> {
+    pub fn restore(
+        &self,
+        record: &TrxRecord,
+        tree: &Tree,
+        key: &[u8],
+        oldest: CommitSeq,
+    ) -> Result<(), EngineError> {
         loop {
             let mut frame = tree.leaf_exclusive(&self.ground, key)?;
             let Ok(n) = frame.page().find(key) else { return Ok(()) };
@@ -191,7 +197,9 @@ impl Inner {
                 return Ok(());
             };
             let before = record.undo(version.undo);
-            if before.existed {
+            // Purge passes, or has passed, the deletion that stood there: nobody else takes its entry out.
+            let is_gone = before.value.is_none() && self.versions.is_passed(oldest, before.version);
+            if before.existed && !is_gone {
                 let entry = entry(before.value.as_ref(), before.version);
                 let needed = frame.page().entry_bytes(key, &entry);
                 if !has_room(frame.page(), Ok(n), needed) {

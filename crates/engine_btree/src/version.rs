@@ -236,6 +236,12 @@ impl Versions {
         }
     }
 
+    /// Whether every view from `oldest` on sees what the version's transaction wrote.
+    pub fn is_passed(&self, oldest: CommitSeq, version: Option<VersionRef>) -> bool {
+        let record = version.and_then(|version| self.find(version.trx));
+        record.is_none_or(|record| Versions::sees(Horizon::At(oldest), &record))
+    }
+
     /// The oldest records of each segment that every view from `oldest` on has passed. They stay until
     /// [`Versions::forget`].
     pub fn purgeable(&self, oldest: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {

@@ -166,7 +166,7 @@ fn check(fs: &SharedFs, model: &Model, what: &str) {
 }
 
 fn seeds() -> u64 {
-    std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+    std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
 }
 
 #[test]
