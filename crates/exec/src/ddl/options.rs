@@ -9,7 +9,7 @@ use super::draft::TableDraft;
 use crate::statement::StatementContext;
 
 /// Engines of MariaDB whose tables are kept here in the default engine.
-const ACCEPTED: [&str; 5] = ["MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
+const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
 
 /// The engine of this name, as the catalog spells it.
 fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
