@@ -390,17 +390,19 @@ impl Store {
             map: map_extent,
             map_crc: crc32c::crc32c(&bytes),
         };
-        let write = || {
-            self.file.sync_data()?;
-            self.file.write_at(&superblock.encode(), generation % 2 * BLOCK_BYTES)?;
-            self.file.sync_data()
-        };
         if self.state.lock().is_poisoned {
             return Err(io::Error::other("an earlier sync failed; restart the server"));
         }
-        if let Err(error) = write() {
-            self.state.lock().is_poisoned = true;
-            return Err(error);
+        self.sync()?;
+        let place = generation % 2 * BLOCK_BYTES;
+        match self.file.write_at(&superblock.encode(), place) {
+            Ok(()) => self.sync()?,
+            // Nothing was written: the former superblock is in force.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                self.free(map_extent);
+                return Err(error);
+            }
+            Err(error) => return Err(self.poison(error)),
         }
         let mut state = self.state.lock();
         outdated.extend(state.map_extent.replace(map_extent));
@@ -408,6 +410,16 @@ impl Store {
         outdated.into_iter().for_each(|extent| state.space.free(extent));
         state.free_doomed();
         Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data().map_err(|error| self.poison(error))
+    }
+
+    /// The error for the caller, which is none that a later try may mend.
+    fn poison(&self, error: io::Error) -> io::Error {
+        self.state.lock().is_poisoned = true;
+        io::Error::other(format!("{} cannot be made durable: {error}", self.path.display()))
     }
 
     /// Blocks of the file in use, and blocks that are free between them.

@@ -1,6 +1,4 @@
-//! The real server with RocksDB, aborted before and after every stage and killed at random under load.
-
-#![cfg(feature = "rocksdb")]
+//! The real server, its transactions over InnoDB and RocksDB tables, aborted before and after every stage and killed at random under load.
 
 use std::path::PathBuf;
 
@@ -18,6 +16,7 @@ fn crashes_of_the_server_keep_every_promise() {
         datadir: folder.path().join("data"),
         port: 33_871,
         clients: 4,
+        bulk_engine: "InnoDB",
     };
     target.set_up().expect("sets up");
     let mut books = Books::default();
@@ -33,12 +32,22 @@ const BULK_ROUNDS: [u64; 6] = [1, 4, 5, 6, 10, 13];
 
 #[test]
 fn crashes_leave_all_of_a_bulk_statement_or_nothing() {
+    bulk_rounds("InnoDB", 33_872);
+}
+
+#[test]
+fn crashes_leave_all_of_a_bulk_statement_of_rocksdb_or_nothing() {
+    bulk_rounds("ROCKSDB", 33_873);
+}
+
+fn bulk_rounds(bulk_engine: &'static str, port: u16) {
     let folder = tempfile::tempdir().expect("temporary directory");
     let target = Target {
         server: PathBuf::from(env!("CARGO_BIN_EXE_cohortd")),
         datadir: folder.path().join("data"),
-        port: 33_872,
+        port,
         clients: 0,
+        bulk_engine,
     };
     target.set_up_bulk().expect("sets up");
     let (mut batches, mut index_changes) = (0, 0);

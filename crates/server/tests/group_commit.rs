@@ -1,7 +1,5 @@
 //! How transactions that commit together look in the binlog: one commit id, hints for replicas, counters.
 
-#![cfg(feature = "rocksdb")]
-
 mod support;
 
 use std::sync::{Arc, Barrier};

@@ -1,7 +1,5 @@
 //! Transactions whose redo is taken in as files, crashed before and after they are hardened and published.
 
-#![cfg(feature = "rocksdb")]
-
 mod support;
 
 use mysql::Conn;
@@ -34,7 +32,7 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     let server = Cohort::start(scratch.path(), "data", &[]);
     let mut client = server.client();
     client
-        .query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT, KEY (v))")
+        .query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT, KEY (v)) ENGINE=ROCKSDB")
         .expect("creates");
     // Small rows between and behind those of the large ones, so that key ranges overlap in the memtable.
     client.query_drop("INSERT INTO test.t VALUES (0, '', 0), (1000, '', 0)").expect("inserts");

@@ -1,7 +1,5 @@
 //! A real MariaDB as Cohort's replica, and MariaDB's tools that read like one.
 
-#![cfg(feature = "rocksdb")]
-
 mod replica;
 #[path = "whole/scale.rs"]
 #[allow(dead_code)] // its part

@@ -1,8 +1,6 @@
 //! Replication when something is wrong: full disks, replicas that stop, lie, vanish in the middle of an
 //! answer or share a number; and fifty of them at once.
 
-#![cfg(feature = "rocksdb")]
-
 mod replica;
 mod support;
 

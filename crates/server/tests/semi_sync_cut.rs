@@ -1,8 +1,6 @@
 //! A source that is killed while no replica has answered, and comes back as a replica-to-be
 //! (`init_rpl_role=SLAVE`): what it had told nobody is cut from binary log and engine alike.
 
-#![cfg(feature = "rocksdb")]
-
 mod support;
 
 use std::path::Path;

@@ -92,9 +92,10 @@ impl Target {
             c.query_drop("CREATE TABLE bulk.source (n INT PRIMARY KEY)")?;
             let numbers: Vec<String> = (0..LARGE_ROWS).map(|n| format!("({n})")).collect();
             c.query_drop(format!("INSERT INTO bulk.source VALUES {}", numbers.join(",")))?;
-            c.query_drop(
-                "CREATE TABLE bulk.t (batch INT, n INT, v INT, filler MEDIUMTEXT, PRIMARY KEY (batch, n))",
-            )
+            c.query_drop(format!(
+                "CREATE TABLE bulk.t (batch INT, n INT, v INT, filler MEDIUMTEXT, PRIMARY KEY (batch, n)) ENGINE={}",
+                self.bulk_engine
+            ))
         };
         run().map_err(|e| violation(format!("cannot set up the bulk tables: {e}")))
     }

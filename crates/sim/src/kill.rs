@@ -39,6 +39,9 @@ pub struct Target {
     pub port: u16,
     /// Concurrent clients that write.
     pub clients: u64,
+    /// Engine of the bulk statements' table. The bank's transactions write to InnoDB and RocksDB tables at
+    /// once; a server built without RocksDB keeps all in InnoDB.
+    pub bulk_engine: &'static str,
 }
 
 /// How a round ends.
@@ -134,10 +137,12 @@ impl Target {
         let run = || -> mysql::Result<()> {
             let mut c = self.connect()?;
             c.query_drop("CREATE DATABASE bank")?;
-            c.query_drop("CREATE TABLE bank.account (id INT PRIMARY KEY, balance BIGINT NOT NULL)")?;
+            c.query_drop(
+                "CREATE TABLE bank.account (id INT PRIMARY KEY, balance BIGINT NOT NULL) ENGINE=InnoDB",
+            )?;
             c.query_drop(
                 "CREATE TABLE bank.journal (client INT, n INT, src INT NOT NULL, dst INT NOT NULL, amount INT NOT NULL, \
-                 PRIMARY KEY (client, n))",
+                 PRIMARY KEY (client, n)) ENGINE=ROCKSDB",
             )?;
             for id in 0..ACCOUNTS {
                 c.query_drop(format!("INSERT INTO bank.account VALUES ({id}, {OPENING_BALANCE})"))?;

@@ -1,4 +1,4 @@
-//! The commit path over a disk in memory: two reference engines, small segments and small binlog files, no
+//! The commit path over a disk in memory: the reference engine and the B+tree engine, small segments and small binlog files, no
 //! threads.
 
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions, RecoveryError, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
 use cohort_vfs::{SharedFs, World as Machine};
@@ -22,6 +23,10 @@ pub type Disk = SharedFs;
 const DATADIR: &str = "/data";
 const SEGMENT_BYTES: u64 = 32 << 10;
 const BINLOG_FILE_BYTES: u64 = 4 << 10;
+
+/// A pool of few pages; who wants purge calls it.
+const RIGHT_OPTIONS: BtreeOptions =
+    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, has_threads: false };
 
 /// What a start may get wrong.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +48,8 @@ impl Default for Setup {
 /// A running server without SQL.
 pub struct World {
     pub coordinator: Arc<Coordinator>,
-    pub engines: [Arc<ReferenceEngine>; 2],
+    /// The reference engine and, on the right, the B+tree engine.
+    pub engines: [Arc<dyn Engine>; 2],
     pub locks: Arc<LockTable>,
     /// Set when the log failed.
     pub is_stopped: Arc<AtomicBool>,
@@ -59,13 +65,12 @@ impl World {
     pub fn open_as(disk: &Disk, setup: Setup) -> Result<World, RecoveryError> {
         let datadir = Path::new(DATADIR);
         disk.create_dir_all(datadir).map_err(|e| RecoveryError::Io(datadir.to_path_buf(), e))?;
-        let engine = |id: u8, name: &str| {
-            let dir = datadir.join(name);
-            ReferenceEngine::open(ParticipantId(id), disk.clone(), dir).map(Arc::new)
-        };
-        let engines = [engine(1, "left")?, engine(setup.right_engine, "right")?];
+        let left = ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("left"))?;
+        let id = ParticipantId(setup.right_engine);
+        let right = BtreeEngine::open(id, disk, &datadir.join("right"), RIGHT_OPTIONS)?;
+        let engines: [Arc<dyn Engine>; 2] = [Arc::new(left), Arc::new(right)];
         let participants = engines.iter().map(|e| e.clone() as Arc<dyn Participant>).collect();
-        let shared = engines.iter().map(|e| e.clone() as Arc<dyn Engine>).collect();
+        let shared = engines.to_vec();
         let locks = LockTable::new(1, cohort_locks::this_thread);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let machine = Machine::sim(disk.clone(), 1);

@@ -18,8 +18,6 @@
 //! loses its connection ends. This test keeps the position of its last complete transaction, and starts it
 //! again from there.
 
-#![cfg(feature = "rocksdb")]
-
 mod follower;
 mod load;
 #[path = "../whole/scale.rs"]

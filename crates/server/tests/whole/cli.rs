@@ -132,7 +132,7 @@ fn tools_look_at_all_databases_and_backups_take_all() {
         ("mariadb-check", "--analyze sbs", "sbs.ints"),
         ("mariadb-show", "--count", "| sbs"),
         ("mariadb-show", "--keys sbs ints", "PRIMARY"),
-        ("mariadb-show", "--status sbs", "ROCKSDB"),
+        ("mariadb-show", "--status sbs", "InnoDB"),
     ] {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         let (is_fine, said) = server.tool(program, &arguments);

@@ -3,8 +3,6 @@
 //! Cohort is compared to a real MariaDB where that says what is right. `COHORT_LONG_TESTS=1` makes the
 //! bounded shares long.
 
-#![cfg(feature = "rocksdb")]
-
 mod raw;
 mod scale;
 mod script;

@@ -43,6 +43,7 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
         datadir: folder.join("data"),
         port: arguments.port,
         clients: 8,
+        bulk_engine: "InnoDB",
     };
     target.set_up()?;
     // Apart, because each round reads all binary log files of the transfers.
