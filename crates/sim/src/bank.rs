@@ -127,7 +127,6 @@ impl Bank {
         }
         let mut redo = Vec::new();
         for (engine, side) in world.engines.iter().zip(&mut trx) {
-            use cohort_engine::Participant;
             redo.push((engine.id(), side.prepare().expect("in memory")));
         }
         let binlog = Some(told(world, &transfer)?);
