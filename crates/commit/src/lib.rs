@@ -42,6 +42,7 @@ mod record;
 mod recovery;
 mod replay;
 mod request;
+mod rotation_room;
 mod seam;
 mod stage;
 mod status;
