@@ -92,8 +92,8 @@ impl Binlog {
         })
     }
 
-    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes; `note` brings
-    /// the GTIDs there.
+    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes; `note`
+    /// brings the GTIDs there.
     pub fn submit(&self, stream: &Stream, batch: Batch, note: impl FnOnce(&mut GtidState)) {
         {
             let mut end = self.end.lock();
@@ -150,8 +150,9 @@ impl Coordinator {
         self.change_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
 
-    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: forgets the domains that no file speaks of, and ends the file. Nothing
-    /// happens if there is no such domain among them, or one of them may not go; `None` with the binlog off.
+    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: forgets the domains that no file speaks of, and ends the file.
+    /// Nothing happens if there is no such domain among them, or one of them may not go; `None` with the
+    /// binlog off.
     pub fn delete_gtid_domains(&self, wanted: &[DomainId]) -> Result<Option<DomainDeletion>, PurgeError> {
         let first = |files: &mut BinlogFiles| {
             files.numbers().first().map_or(Ok(GtidState::default()), |&first| files.state_at_start(first))
@@ -189,8 +190,8 @@ impl Coordinator {
         self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.with_files(|files| files.pins().count()))
     }
 
-    /// Changes the stream between two groups; what is appended (at most a file change) belongs to no transaction
-    /// and is hardened at once.
+    /// Changes the stream between two groups; what is appended (at most a file change) belongs to no
+    /// transaction and is hardened at once.
     pub(crate) fn change_stream(
         &self,
         mut change: impl FnMut(&mut Stream, &mut StreamOut, u32),

@@ -6,8 +6,8 @@
 //! log/ spill/ rocksdb/ catalog binlog.*
 //! ```
 //!
-//! A directory is made by `--initialize` only. A start that finds none, or an empty one, is refused: it may be
-//! where a volume is not mounted, and a server without data must not look like a healthy one.
+//! A directory is made by `--initialize` only. A start that finds none, or an empty one, is refused: it may
+//! be where a volume is not mounted, and a server without data must not look like a healthy one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -1,5 +1,5 @@
-//! Lines of the error log that somebody else can cause again and again: told a few times a minute for each cause,
-//! and then how many more there were.
+//! Lines of the error log that somebody else can cause again and again: told a few times a minute for each
+//! cause, and then how many more there were.
 
 use std::collections::BTreeMap;
 

@@ -262,7 +262,8 @@ fn a_lost_binlog_file_or_index_is_refused() {
     assert_eq!(refusal(&memory, Setup::default()), Row::IndexLost);
 }
 
-/// Redo in a file of its own goes with the log that names it, also over a crash; what a crash left goes at once.
+/// Redo in a file of its own goes with the log that names it, also over a crash; what a crash left goes at
+/// once.
 #[test]
 fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
     const SPACE: IndexId = IndexId(16);

@@ -124,9 +124,4 @@ impl FormatDescription {
         out.extend_from_slice(&self.post_header_lengths);
         out.put_u8(self.checksum as u8);
     }
-
-    /// The fixed part of a kind's body.
-    pub fn post_header_len(&self, kind: EventType) -> Option<u8> {
-        self.post_header_lengths.get(usize::from(kind.0).checked_sub(1)?).copied()
-    }
 }
