@@ -248,6 +248,11 @@ impl Log {
         Lsn(self.shared.space.retained.load(Ordering::Acquire))
     }
 
+    /// Whether a failure has stopped the log, and which.
+    pub fn poisoned(&self) -> Option<LogError> {
+        self.shared.check_poison().err()
+    }
+
     /// Reads hardened records from `from`, which must be the start of one (or the end of the log).
     pub fn read(&self, from: Lsn) -> Result<LogReader, LogError> {
         LogReader::new(self.shared.clone(), from)

@@ -11,7 +11,7 @@
 
 use cohort_base::{Reader, Write};
 
-use super::{Checksum, DecodeError, EventType, HEADER_LEN};
+use super::{Checksum, DecodeError, HEADER_LEN};
 
 /// Length of the version text, padded with zeros.
 const VERSION_LEN: usize = 50;
