@@ -16,6 +16,11 @@ impl Source {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
+    /// The part of a file before its unit tests.
+    pub fn without_tests(&self) -> &str {
+        self.text.split("#[cfg(test)]").next().unwrap_or(&self.text)
+    }
+
     /// Whether it is Rust code of a product crate, tests left out.
     pub fn is_product(&self) -> bool {
         self.path.ends_with(".rs") && self.path.contains("/src/")

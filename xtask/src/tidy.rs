@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::calls;
 use crate::source::{Source, read_all};
 
 const LINES_MAX: usize = 900;
@@ -51,6 +52,7 @@ pub fn run(root: &Path) -> Vec<String> {
     recovery_rows(&sources, &mut findings);
     failpoints(&sources, &mut findings);
     prose(&sources, &mut findings);
+    calls::uncalled(&sources, &mut findings);
     findings
 }
 
@@ -120,18 +122,13 @@ fn walls(sources: &[Source], findings: &mut Vec<String>) {
     }
 }
 
-/// The part of a file before its unit tests.
-fn without_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or(text)
-}
-
 fn machine(sources: &[Source], findings: &mut Vec<String>) {
     for source in sources.iter().filter(|s| s.is_product()) {
         let Some(name) = source.crate_name() else { continue };
         if MACHINE_USERS.contains(&name) || source.path.contains("/bin/") {
             continue;
         }
-        for (number, line) in without_tests(&source.text).lines().enumerate() {
+        for (number, line) in source.without_tests().lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             if ["std::fs", "fs::File", "SystemTime::now"].iter().any(|word| code.contains(word)) {
                 findings.push(format!("{}:{}: files and clocks come from vfs", source.path, number + 1));

@@ -221,8 +221,14 @@ fn cohort_command(setup: &Setup, dir: &Path) -> Result<Command, String> {
         Some(path) => path.clone(),
         None => beside_this_program("cohortd")?,
     };
+    let datadir = format!("--datadir={}", dir.join("data").display());
+    let made = Command::new(&program).args(["--no-defaults", "--initialize", &datadir]).output();
+    let made = made.map_err(|error| format!("{}: {error}", program.display()))?;
+    if !made.status.success() {
+        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+    }
     let mut command = Command::new(program);
-    command.arg("--no-defaults").arg(format!("--datadir={}", dir.join("data").display()));
+    command.args(["--no-defaults", &datadir]);
     command.args(["--server-id=1", "--max-connections=6000"]);
     command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog"]);
     Ok(command)

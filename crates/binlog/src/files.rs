@@ -615,12 +615,6 @@ impl BinlogFiles {
         Ok(keep_from)
     }
 
-    /// PURGE BINARY LOGS BEFORE: removes the leading files that were closed before `time` (seconds since
-    /// 1970).
-    pub fn purge_before(&mut self, time: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
-        self.purge_to(self.first_closed_at(time)?, floor)
-    }
-
     /// Files below the first one of the index: a purge was cut off between index and removal.
     fn orphans(&self) -> Result<Vec<u32>, BinlogError> {
         let first = self.numbers.first().copied().unwrap_or(0);

@@ -17,6 +17,8 @@ pub const SEQ_NO_MAX: u64 = u64::MAX - (1 << 32);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidState {
     domains: BTreeMap<DomainId, Domain>,
+    /// Servers of all domains together.
+    pairs: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +51,9 @@ impl GtidState {
         let domain = self.domains.entry(gtid.domain).or_default();
         domain.last_server = gtid.server;
         domain.seq_no_max = domain.seq_no_max.max(gtid.seq_no);
-        domain.servers.insert(gtid.server, gtid.seq_no);
+        if domain.servers.insert(gtid.server, gtid.seq_no).is_none() {
+            self.pairs += 1;
+        }
     }
 
     /// The GTID that a transaction of this server gets next in this domain. [`GtidState::update`] takes it.
@@ -66,14 +70,19 @@ impl GtidState {
         }
     }
 
+    /// The largest number that a transaction has.
+    pub fn seq_no_max(&self) -> u64 {
+        self.domains.values().map(|d| d.seq_no_max).max().unwrap_or(0)
+    }
+
     /// Forgets a domain.
     pub fn remove(&mut self, domain: DomainId) {
-        self.domains.remove(&domain);
+        self.pairs -= self.domains.remove(&domain).map_or(0, |gone| gone.servers.len());
     }
 
     /// Number of pairs of domain and server.
     pub fn len(&self) -> usize {
-        self.domains.values().map(|d| d.servers.len()).sum()
+        self.pairs
     }
 
     /// The newest GTID of every domain, by domain: `gtid_binlog_pos`.

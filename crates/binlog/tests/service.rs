@@ -125,9 +125,9 @@ fn purge_keeps_the_floor_and_the_last_file() {
     server.files.with_files(|files| {
         assert_eq!(files.find("binlog.000003").expect("there"), 3);
         assert_eq!(files.purge_to(3, 2).expect("purges"), [1], "the floor is 2");
-        assert_eq!(files.purge_before(1000, 6).expect("purges"), [], "files of that second stay");
+        assert_eq!(purge_before(files, 1000, 6), [], "files of that second stay");
         assert!(matches!(files.find("binlog.000001"), Err(BinlogError::UnknownFile { .. })));
-        assert_eq!(files.purge_before(1001, 4).expect("purges"), [2, 3]);
+        assert_eq!(purge_before(files, 1001, 4), [2, 3]);
         assert_eq!(files.purge_to(99, 99).expect("purges"), [4, 5], "the last file stays");
         assert!(!files.state_at_start(6).expect("reads").is_empty());
     });
@@ -214,4 +214,10 @@ fn tempdir() -> std::path::PathBuf {
     std::fs::create_dir_all(&dir).expect("makes a directory");
     assert!(Path::new(&dir).exists());
     dir
+}
+
+/// As PURGE BINARY LOGS BEFORE does it.
+fn purge_before(files: &mut BinlogFiles, time: u32, floor: u32) -> Vec<u32> {
+    let keep_from = files.first_closed_at(time).expect("reads");
+    files.purge_to(keep_from, floor).expect("purges")
 }

@@ -2,13 +2,12 @@
 //! server does to both outside of transactions.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use cohort_base::BinlogPos;
+use cohort_base::{BinlogPos, DomainId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogFiles, Chunk, Content, GtidState, Materialiser, MaterialiserOptions, SpillDir, Stream,
-    StreamOptions, StreamOut,
+    Batch, BinlogFiles, Chunk, Content, DomainDeletion, GtidState, Materialiser, MaterialiserOptions,
+    SpillDir, Stream, StreamOptions, StreamOut, check_deletion,
 };
 use cohort_log::{Log, Room};
 use cohort_vfs::World;
@@ -18,25 +17,20 @@ use crate::coordinator::Coordinator;
 use crate::error::CommitError;
 use crate::fault::Meaning;
 use crate::options::BinlogSettings;
+use crate::purge::PurgeError;
 use crate::record;
 use crate::recovery::{Recovered, RecoveryError};
+use crate::rotation_room::RotationRoom;
 use crate::seam::Stopped;
 
 /// Why writes are refused while the files wait for space.
 pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
-/// Room that a file change needs in the log: the heads are small, the GTID list of a server with thousands of
-/// domains still fits.
-pub const ROTATION_BYTES: u64 = 64 << 10;
 
 /// The binlog's half, absent with `skip-log-bin`.
 pub struct Binlog {
     pub stream: Mutex<Stream>,
     pub files: Arc<Materialiser>,
-    /// Room for a file change, so that a leader never waits for it. Filled by preparing sessions and the
-    /// checkpointer, taken by the leader.
-    pub rotation_room: Mutex<Option<Room>>,
-    /// A thread is filling `rotation_room`.
-    pub is_filling_room: AtomicBool,
+    pub rotation_room: RotationRoom,
     /// The written group's bytes until they are hardened; only the leader.
     pub pending: Mutex<Option<Batch>>,
     /// The stream's end after the last hardened group.
@@ -70,6 +64,7 @@ impl Binlog {
             checksum: settings.checksum,
         };
         let now_s = (world.clock.wall_us() / 1_000_000) as u32;
+        let needed_bytes = Stream::file_change_bytes_max(&settings.name, &recovered.gtids);
         let mut out = StreamOut::default();
         let stream = Stream::open_new(
             stream_options,
@@ -78,7 +73,7 @@ impl Binlog {
             now_s,
             &mut out,
         );
-        append_binlog_record(log, log.reserve(ROTATION_BYTES)?, &out);
+        append_binlog_record(log, log.reserve(needed_bytes)?, &out);
         log.flush()?;
         let materialiser = match has_threads {
             true => Materialiser::start(files, spill.clone(), MaterialiserOptions::default()),
@@ -91,16 +86,20 @@ impl Binlog {
         Ok(Binlog {
             stream: Mutex::new(stream),
             files: Arc::new(materialiser),
-            rotation_room: Mutex::new(None),
-            is_filling_room: AtomicBool::new(false),
+            rotation_room: RotationRoom::new(needed_bytes),
             pending: Mutex::new(None),
             end: Mutex::new(end),
         })
     }
 
-    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes.
-    pub fn submit(&self, stream: &Stream, batch: Batch) {
-        *self.end.lock() = BinlogEnd { position: stream.position(), gtids: stream.gtid_state().clone() };
+    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes; `note`
+    /// brings the GTIDs there.
+    pub fn submit(&self, stream: &Stream, batch: Batch, note: impl FnOnce(&mut GtidState)) {
+        {
+            let mut end = self.end.lock();
+            end.position = stream.position();
+            note(&mut end.gtids);
+        }
         if !batch.chunks.is_empty() {
             self.files.submit(batch);
         }
@@ -136,9 +135,42 @@ impl Coordinator {
         Some(caught_up.map(|()| binlog.files.with_files(work)))
     }
 
+    /// The same as far as they are written: with bytes on their way, or waiting for space.
+    pub fn with_written_files<R>(&self, work: impl FnOnce(&mut BinlogFiles) -> R) -> Option<R> {
+        Some(self.env().binlog.as_ref()?.files.with_files(work))
+    }
+
+    /// The name of the binlog's file of this number. None with the binlog off.
+    pub fn binlog_file_name(&self, number: u32) -> Option<String> {
+        Some(self.options.binlog.as_ref()?.name.file(number))
+    }
+
     /// FLUSH BINARY LOGS: ends the file, at once.
     pub fn rotate_binlog(&self) -> Result<(), CommitError> {
-        self.append_to_stream(|stream, out, now_s| stream.rotate(out, now_s))
+        self.change_stream(|stream, out, now_s| stream.rotate(out, now_s))
+    }
+
+    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: forgets the domains that no file speaks of, and ends the file.
+    /// Nothing happens if there is no such domain among them, or one of them may not go; `None` with the
+    /// binlog off.
+    pub fn delete_gtid_domains(&self, wanted: &[DomainId]) -> Result<Option<DomainDeletion>, PurgeError> {
+        let first = |files: &mut BinlogFiles| {
+            files.numbers().first().map_or(Ok(GtidState::default()), |&first| files.state_at_start(first))
+        };
+        let Some(oldest) = self.with_binlog_files(first) else { return Ok(None) };
+        let oldest = oldest??;
+        let mut deletion = DomainDeletion::default();
+        self.change_stream(|stream, out, now_s| {
+            deletion = check_deletion(stream.gtid_state(), &oldest, wanted);
+            if wanted.is_empty() || !deletion.domains.is_empty() {
+                stream.forget_domains(&deletion.domains);
+                let mut gtids = self.env().gtids.lock();
+                deletion.domains.iter().for_each(|&domain| gtids.remove(domain));
+                stream.rotate(out, now_s);
+            }
+        })
+        .map_err(PurgeError::Commit)?;
+        Ok(Some(deletion))
     }
 
     /// `max_binlog_size`: takes effect with the next group.
@@ -150,7 +182,7 @@ impl Coordinator {
 
     /// `binlog_checksum`: ends the file; the next one has these checksums.
     pub fn set_binlog_checksum(&self, checksum: Checksum) -> Result<(), CommitError> {
-        self.append_to_stream(|stream, out, now_s| stream.set_checksum(checksum, out, now_s))
+        self.change_stream(|stream, out, now_s| stream.set_checksum(checksum, out, now_s))
     }
 
     /// How many read binlog files now: replicas' dump threads.
@@ -158,26 +190,46 @@ impl Coordinator {
         self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.with_files(|files| files.pins().count()))
     }
 
-    /// Appends bytes that belong to no transaction to the binlog, hardened, between two groups.
-    pub(crate) fn append_to_stream(
+    /// Changes the stream between two groups; what is appended (at most a file change) belongs to no
+    /// transaction and is hardened at once.
+    pub(crate) fn change_stream(
         &self,
-        write: impl FnOnce(&mut Stream, &mut StreamOut, u32),
+        mut change: impl FnMut(&mut Stream, &mut StreamOut, u32),
     ) -> Result<(), CommitError> {
+        let Some(binlog) = &self.env().binlog else { return Ok(()) };
+        // Once more only if so many domains came meanwhile that the room is too small.
+        while !self.try_change_stream(binlog, &mut change)? {}
+        Ok(())
+    }
+
+    fn try_change_stream(
+        &self,
+        binlog: &Binlog,
+        change: &mut impl FnMut(&mut Stream, &mut StreamOut, u32),
+    ) -> Result<bool, CommitError> {
         let env = self.env();
-        let Some(binlog) = &env.binlog else { return Ok(()) };
-        let room = self.reserve(ROTATION_BYTES)?;
+        let room = self.reserve(binlog.rotation_room.wanted_bytes())?;
         let hardened = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
+            let needed_bytes = stream.rotation_bytes_max();
+            binlog.rotation_room.note_need(needed_bytes);
+            if !room.fits(needed_bytes) {
+                return Ok(false);
+            }
             let mut out = StreamOut::default();
-            write(&mut stream, &mut out, env.now_s());
+            change(&mut stream, &mut out, env.now_s());
+            if out.chunks.is_empty() {
+                return Ok(true);
+            }
+            binlog.rotation_room.note_need(stream.rotation_bytes_max());
             append_binlog_record(&env.log, room, &out);
             self.harden_now()?;
             // With the order stage still held, so that no later group overtakes these bytes on their way to
             // the files.
             let mut batch = Batch::default();
             add_to_batch(&mut batch, &out);
-            binlog.submit(&stream, batch);
-            Ok::<(), Stopped>(())
+            binlog.submit(&stream, batch, |gtids| gtids.clone_from(stream.gtid_state()));
+            Ok::<bool, Stopped>(true)
         });
         Ok(hardened.and_then(|done| done)?)
     }

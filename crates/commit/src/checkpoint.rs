@@ -19,7 +19,7 @@
 //! after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
@@ -27,7 +27,7 @@ use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
 use parking_lot::{Condvar, Mutex};
 
-use crate::binlog::{NO_SPACE_FOR_BINLOG, ROTATION_BYTES};
+use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 use crate::fault::Meaning;
@@ -48,6 +48,8 @@ pub struct Checkpointer {
     /// Why writes are refused, if they are.
     refusal: Mutex<Option<String>>,
     is_refusing: AtomicBool,
+    /// The binlog file where recovery would begin; 0 while no checkpoint has synced one.
+    binlog_from: AtomicU32,
     /// One checkpoint at a time.
     running: Mutex<()>,
     /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
@@ -75,6 +77,16 @@ impl Checkpointer {
             }
         };
         std::thread::Builder::new().name("checkpointer".to_owned()).spawn(run).expect("a thread at start");
+    }
+
+    /// The first binlog file that recovery would look into; 0 while it would look into all.
+    pub fn binlog_from(&self) -> u32 {
+        self.binlog_from.load(Ordering::Relaxed)
+    }
+
+    /// Recovery would begin in this file.
+    pub fn set_binlog_from(&self, file: u32) {
+        self.binlog_from.store(file, Ordering::Relaxed);
     }
 
     /// Asks for a checkpoint soon.
@@ -168,13 +180,7 @@ impl Checkpointer {
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let Some(binlog) = &env.binlog else { return };
-        if binlog.rotation_room.lock().is_some() || binlog.is_filling_room.swap(true, Ordering::Acquire) {
-            return;
-        }
-        // The leader takes `rotation_room`, so it is not held while the log makes a segment ready.
-        let room = env.log.reserve(ROTATION_BYTES).ok();
-        *binlog.rotation_room.lock() = room;
-        binlog.is_filling_room.store(false, Ordering::Release);
+        binlog.rotation_room.fill(&env.log);
     }
 
     /// Makes everything so far durable outside of the log, and frees the log below. A failure that is not for
@@ -223,6 +229,7 @@ impl Checkpointer {
         let durable = env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect();
         let payload = Checkpoint { last_seq, next_xid, binlog_synced, binlog_base, durable }.encode();
         env.log.checkpoint(lsn, &payload).map_err(CheckpointError::Log)?;
+        self.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, lsn);
         Ok(())

@@ -16,9 +16,8 @@
 //! `prepare` refuses (`prepare.rs` says when), `order_in_sequence` refuses a sequence number that does not
 //! grow. After them nothing fails; a failed log flush calls the stop hook, which ends the process.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn};
 use cohort_binlog::SpillDir;
@@ -41,8 +40,6 @@ pub struct Coordinator {
     pub(crate) pipeline: Pipeline<ServerEnv>,
     pub(crate) options: CoordinatorOptions,
     pub(crate) spill: Arc<SpillDir>,
-    pub(crate) spill_path: PathBuf,
-    pub(crate) spill_names: AtomicU64,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) recovered: Recovered,
     pub(crate) is_closing: AtomicBool,
@@ -237,7 +234,7 @@ impl Coordinator {
     pub fn close(&self) -> Result<(), CheckpointError> {
         self.is_closing.store(true, Ordering::SeqCst);
         self.checkpointer.stop();
-        self.append_to_stream(|stream, out, now_s| stream.stop(out, now_s))
+        self.change_stream(|stream, out, now_s| stream.stop(out, now_s))
             .map_err(|_| CheckpointError::Stopped)?;
         match self.checkpoint() {
             // What replicas have not got stays in the log alone, so that it can still be cut; the next start

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
-use cohort_binlog::{Batch, GtidHead, GtidState, Stream, StreamOut, event};
+use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
 use cohort_log::{Log, LogError};
@@ -26,10 +26,11 @@ use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
+use crate::error::CommitError;
 use crate::metrics::{Metrics, Step};
 use crate::pace::ClientPace;
 use crate::record;
-use crate::request::{GroupKind, Trx};
+use crate::request::{BinlogPart, GroupKind, Trx};
 use crate::seam::CommitEnv;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
@@ -70,6 +71,8 @@ pub struct ServerEnv {
     pub locks: Arc<LockTable>,
     pub binlog: Option<Binlog>,
     pub gtids: Mutex<GtidState>,
+    /// A domain has come to its last sequence number: transactions are looked at before they are ordered.
+    pub is_out_of_numbers: AtomicBool,
     pub next_xid: AtomicU64,
     /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both
     /// applied.
@@ -108,6 +111,15 @@ impl ServerEnv {
         }
     }
 
+    /// Whether the transaction can get its sequence number (I6: it is given at the order stage).
+    pub fn check_numbers(&self, part: &BinlogPart) -> Result<(), CommitError> {
+        let needs_look = part.seq_no.is_some() || self.is_out_of_numbers.load(Ordering::Relaxed);
+        match needs_look && !self.gtids.lock().has_number(part.domain, part.seq_no) {
+            true => Err(CommitError::NoSequenceNumber(part.domain)),
+            false => Ok(()),
+        }
+    }
+
     fn assign_gtid(&self, trx: &mut Trx) {
         trx.xid = Xid(self.next_xid.fetch_add(1, Ordering::Relaxed));
         if let Some(part) = &trx.request.binlog {
@@ -117,6 +129,9 @@ impl ServerEnv {
                 None => gtids.next(part.domain, part.server),
             };
             gtids.update(gtid);
+            if gtid.seq_no >= SEQ_NO_MAX {
+                self.is_out_of_numbers.store(true, Ordering::Relaxed);
+            }
             trx.gtid = Some(gtid);
             if let Some(client) = &trx.request.client {
                 client.note_gtid(gtid);
@@ -225,13 +240,14 @@ impl ServerEnv {
         boundary.since_ns
     }
 
-    /// Changes the binlog file when it is full, if there is room in the log for it now; else behind a later
-    /// group.
+    /// Changes the binlog file when it is full, if there is room for it now; else behind a later group.
     fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
+        let needed_bytes = stream.rotation_bytes_max();
+        binlog.rotation_room.note_need(needed_bytes);
         if !stream.wants_rotation() {
             return;
         }
-        let Some(room) = binlog.rotation_room.lock().take() else { return };
+        let Some(room) = binlog.rotation_room.take(needed_bytes) else { return };
         let mut out = StreamOut::default();
         stream.rotate(&mut out, self.now_s());
         append_binlog_record(&self.log, room, &out);
@@ -342,7 +358,9 @@ impl CommitEnv for ServerEnv {
         let Some(batch) = binlog.pending.lock().take() else { return };
         // I3: files and replicas get these bytes only now.
         let stream = binlog.stream.lock();
-        binlog.submit(&stream, batch);
+        binlog.submit(&stream, batch, |gtids| {
+            group.iter().filter_map(|trx| trx.get().gtid).for_each(|gtid| gtids.update(gtid));
+        });
         let logged = logged(group);
         if logged > 0 {
             let end = stream.position();

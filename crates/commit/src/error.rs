@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cohort_base::DomainId;
+use cohort_binlog::SEQ_NO_MAX;
 use cohort_engine::EngineError;
 use cohort_log::LogError;
 
@@ -18,6 +20,8 @@ pub enum CommitError {
     Stopped,
     /// The GTID that the session asked for is not above its domain's last (`gtid_strict_mode`): error 1950.
     OutOfOrderGtid(String),
+    /// The domain's sequence numbers are used up, or the session asked for one of the last: error 1598.
+    NoSequenceNumber(DomainId),
 }
 
 impl fmt::Display for CommitError {
@@ -27,6 +31,12 @@ impl fmt::Display for CommitError {
             CommitError::Io(e) => write!(f, "cannot spill the transaction: {e}"),
             CommitError::Stopped => f.write_str("the server is stopping"),
             CommitError::OutOfOrderGtid(what) => f.write_str(what),
+            CommitError::NoSequenceNumber(domain) => {
+                write!(
+                    f,
+                    "no sequence number above {SEQ_NO_MAX} is given out, and GTID domain {domain} has come there"
+                )
+            }
         }
     }
 }

@@ -44,6 +44,7 @@ mod recovery;
 mod replay;
 mod request;
 mod returns;
+mod rotation_room;
 mod seam;
 mod stage;
 mod status;

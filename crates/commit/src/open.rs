@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::BinlogPos;
-use cohort_binlog::{BinlogFiles, OpenOptions, SpillDir, VerifyScope};
+use cohort_binlog::{BinlogFiles, OpenOptions, SEQ_NO_MAX, SpillDir, VerifyScope};
 use cohort_engine::{Engine, Participant};
 use cohort_locks::LockTable;
 use cohort_log::Recovery;
@@ -51,6 +51,9 @@ impl Coordinator {
         recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let log = log.finish()?;
+        // Only now, because the log may have named more before it was cut.
+        let named = recovered.spilled.iter().map(|(_, name)| name.as_str()).collect();
+        spill.retain(&named).map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
 
         let binlog = match (&options.binlog, files) {
             (Some(settings), Some(files)) => {
@@ -71,25 +74,26 @@ impl Coordinator {
             locks,
             binlog,
             gtids: Mutex::new(recovered.gtids.clone()),
+            is_out_of_numbers: AtomicBool::new(recovered.gtids.seq_no_max() >= SEQ_NO_MAX),
             next_xid: AtomicU64::new(recovered.next_xid.0),
             is_early_release: AtomicBool::new(options.is_early_release),
             metrics: Metrics::default(),
             gate: OnceLock::new(),
-            spilled: Mutex::new(Vec::new()),
+            spilled: Mutex::new(std::mem::take(&mut recovered.spilled)),
             on_stop: options.on_stop.clone(),
             failpoint: options.failpoint.clone(),
         };
         let coordinator = Arc::new(Coordinator {
             pipeline: Pipeline::new(env, last_seq, options.pace),
             spill,
-            spill_path,
-            spill_names: AtomicU64::new(0),
             checkpointer: Checkpointer::default(),
             recovered,
             is_closing: AtomicBool::new(false),
             options,
         });
-        if coordinator.recovered.binlog_base != base {
+        if coordinator.recovered.binlog_base == base {
+            coordinator.checkpointer.set_binlog_from(coordinator.recovered.binlog_synced.file);
+        } else {
             // From now on a crash recovery must find the files under this name, so the control file has to
             // say it.
             let first = coordinator.checkpointer.try_checkpoint(&coordinator);

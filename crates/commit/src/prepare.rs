@@ -15,7 +15,6 @@ use cohort_base::{CommitSeq, ParticipantId, Xid};
 use cohort_binlog::Stream;
 use cohort_engine::{EngineError, StagedRedo};
 use cohort_log::{FullCause, LogError, Room};
-use cohort_vfs::OpenMode;
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
@@ -88,6 +87,9 @@ impl Coordinator {
         }
         if let Some(why) = self.refusal() {
             return Err(CommitError::DiskFull(why));
+        }
+        if let Some(part) = &request.binlog {
+            self.env().check_numbers(part)?;
         }
         self.checkpointer.fill_rotation_room(self);
         let mut spilled = Vec::with_capacity(request.redo.len());
@@ -176,21 +178,7 @@ impl Coordinator {
     }
 
     fn spill_redo(&self, bytes: &[u8]) -> std::io::Result<SpilledRedo> {
-        let number = self.spill_names.fetch_add(1, Ordering::Relaxed);
-        let name = format!("redo-{}-{number}", self.env().world.clock.wall_us());
-        let fs = &self.env().world.fs;
-        let path = self.spill_path.join(&name);
-        let write = || {
-            let file = fs.open(&path, OpenMode::CreateNew)?;
-            file.write_at(bytes, 0)?;
-            file.sync_data()?;
-            fs.sync_dir(&self.spill_path)
-        };
-        if let Err(e) = write() {
-            // Nothing refers to the file; what cannot be removed now goes at the next start.
-            let _ = fs.remove(&path);
-            return Err(e);
-        }
+        let name = self.spill.write_redo(bytes)?;
         Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
     }
 

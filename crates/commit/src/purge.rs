@@ -1,12 +1,17 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
 //! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::Pins`]),
-//! and, because a checkpoint comes before the removal, not one that recovery would look into (I7).
+//! and not one that recovery would look into (I7). So a checkpoint comes before the removal, unless the last
+//! one lets the files go already.
+//!
+//! # Without space
+//! A purge makes room, so it must not need any: it does not wait for bytes that cannot be written, and a
+//! checkpoint that fails leaves those files that the last one lets go to be removed all the same.
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
 use crate::coordinator::Coordinator;
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, CommitError};
 
 /// Which files are to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,7 @@ pub struct HeldBack {
 #[derive(Debug)]
 pub enum PurgeError {
     Checkpoint(CheckpointError),
+    Commit(CommitError),
     Binlog(BinlogError),
 }
 
@@ -48,6 +54,7 @@ impl std::fmt::Display for PurgeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             PurgeError::Checkpoint(error) => error.fmt(f),
+            PurgeError::Commit(error) => error.fmt(f),
             PurgeError::Binlog(error) => error.fmt(f),
         }
     }
@@ -66,16 +73,31 @@ impl Coordinator {
     pub fn purge_binlog(&self, rule: PurgeRule) -> Result<Purged, PurgeError> {
         let Some((position, _)) = self.binlog_status() else { return Ok(Purged::default()) };
         let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
-        // After it recovery starts behind everything in older files (I7).
-        self.checkpoint().map_err(PurgeError::Checkpoint)?;
+        let floor = self.release_files(wanted)?.min(position.file);
         let purge = |files: &mut BinlogFiles| {
             // Whoever pins a file from here on finds those that stay.
             let reader = files.pins().oldest_reader().filter(|(file, _)| *file < wanted);
-            let gone = files.purge_to(wanted, position.file)?;
+            let gone = files.purge_to(wanted, floor)?;
             let held_back = reader.map(|(file, by)| HeldBack { file: files.name().file(file), by });
             Ok(Purged { files: gone, held_back })
         };
-        self.with_binlog_files(purge).unwrap_or(Ok(Ok(Purged::default())))?
+        self.with_written_files(purge).unwrap_or(Ok(Purged::default()))
+    }
+
+    /// Has recovery begin behind the files before `wanted`, as far as it can be had; returns the first that
+    /// recovery would look into.
+    fn release_files(&self, wanted: u32) -> Result<u32, PurgeError> {
+        let needed = self.checkpointer.binlog_from();
+        if needed >= wanted {
+            return Ok(needed);
+        }
+        let done = self.checkpoint();
+        let needed = self.checkpointer.binlog_from();
+        let first = self.with_written_files(|files| files.numbers().first().copied()).flatten();
+        match done {
+            Err(error) if first.is_none_or(|first| first >= needed) => Err(PurgeError::Checkpoint(error)),
+            _ => Ok(needed),
+        }
     }
 
     /// The name of the first file that the rule would remove, if it would remove any.
@@ -84,7 +106,7 @@ impl Coordinator {
             return Ok(None);
         }
         let name = |files: &mut BinlogFiles| files.numbers().first().map(|&first| files.name().file(first));
-        Ok(self.with_binlog_files(name).unwrap_or(Ok(None))?)
+        Ok(self.with_written_files(name).flatten())
     }
 
     /// The first file that the rule lets stay, if it does not let all.
@@ -94,7 +116,7 @@ impl Coordinator {
             let wanted = keep_from(files, rule)?.min(position.file);
             Ok(files.numbers().first().is_some_and(|&first| first < wanted).then_some(wanted))
         };
-        self.with_binlog_files(end).unwrap_or(Ok(Ok(None)))?
+        self.with_written_files(end).unwrap_or(Ok(None))
     }
 }
 

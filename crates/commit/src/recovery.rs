@@ -117,6 +117,8 @@ pub struct Recovered {
     pub next_xid: Xid,
     /// Base name of the binlog at the last checkpoint; empty with the binlog off, or in a new data directory.
     pub binlog_base: String,
+    /// Up to where the last checkpoint had synced the binlog's files.
+    pub binlog_synced: BinlogPos,
     /// After the last transaction of the binlog.
     pub gtids: GtidState,
     /// Number of the binlog file to start with.
@@ -198,6 +200,7 @@ pub fn recover(
         last_seq: checkpoint.last_seq,
         next_xid: checkpoint.next_xid,
         binlog_base: checkpoint.binlog_base,
+        binlog_synced: synced,
         cut,
         ..Recovered::default()
     };
@@ -467,9 +470,6 @@ impl Pass<'_, '_> {
             self.found.gtids = recovered.gtid_state;
             self.found.next_binlog_file = files.next_number();
         }
-        let dir = self.scene.spill_dir.to_path_buf();
-        let named = self.found.spilled.iter().map(|(_, name)| name.as_str()).collect();
-        self.scene.spill.retain(&named).map_err(|e| RecoveryError::Io(dir, e))?;
         Ok((self.found, self.files))
     }
 }

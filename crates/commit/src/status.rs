@@ -27,6 +27,9 @@ impl Coordinator {
         put("Cohort_recovery_commits", recovered.commits);
         put("Cohort_recovery_log_bytes", recovered.log_bytes);
         put("Cohort_recovery_us", recovered.ns / 1000);
+        if let Some(files) = self.binlog_files() {
+            put("Cohort_binlog_backlog_bytes", files.backlog_bytes() as u64);
+        }
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

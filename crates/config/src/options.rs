@@ -31,6 +31,8 @@ pub struct Options {
     pub log_bin: Option<String>,
     /// `--user`: who to run as when started by root.
     pub user: Option<String>,
+    /// `--initialize`: to make a data directory and end.
+    pub initialize: bool,
 }
 
 /// The server does not start; nothing was touched.
@@ -180,6 +182,7 @@ fn help() -> String {
     let mut out = format!("cohortd  Ver {}\n\nUsage: cohortd [OPTIONS]\n\n", crate::VERSION);
     out.push_str("Files read: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf\n");
     out.push_str("First options: --no-defaults, --defaults-file=F, --defaults-extra-file=F, --defaults-group-suffix=S, --print-defaults\n\n");
+    out.push_str("--initialize: makes the data directory, which must not exist or be empty, and ends\n\n");
     out.push_str("Variables (--variable-name=value)                          default\n");
     for id in VarId::shown().filter(|id| id.setting().option) {
         let setting = id.setting();
@@ -248,6 +251,9 @@ impl Options {
             }
             "skip_log_bin" | "disable_log_bin" => self.log_bin = None,
             "user" => self.user = Some(required(&given, rest)?.to_owned()),
+            "initialize" => {
+                self.initialize = !matches!(given.value, Some("0" | "OFF" | "off" | "FALSE" | "false"))
+            }
             "console" | "verbose" => {}
             "default_time_zone" => self.set(VarId::TimeZone, required(&given, rest)?)?,
             name => return self.variable(name, &given, rest),

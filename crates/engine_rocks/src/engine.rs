@@ -40,6 +40,7 @@ use rocksdb::{
 };
 
 use crate::background::BackgroundErrors;
+use crate::closing;
 use crate::load::{self, SstLoad};
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
@@ -144,6 +145,7 @@ impl RocksEngine {
         let options: &'static Options = Box::leak(Box::new(options(sizes)));
         let errors = Arc::new(BackgroundErrors::default());
         errors.listen(options);
+        closing::never_flush(options);
         let db = Arc::new(DB::open(options, dir).map_err(io_error)?);
         let durable = match db.get(DURABLE_LSN_KEY).map_err(io_error)? {
             None => Lsn(0),

@@ -10,11 +10,13 @@
 //! | `redo` | serialized write batches: building, joining |
 //! | `snapshot` | RocksDB snapshots that own their database |
 //! | `background` | errors of RocksDB's own threads |
+//! | `closing` | closing without a flush |
 //! | `sst` | sorted files beside the database, for both of the next |
 //! | `load` | bulk load by SST ingestion |
 //! | `staged` | large transactions, ready on the side before they are ordered |
 
 mod background;
+mod closing;
 mod engine;
 mod load;
 mod redo;

@@ -622,3 +622,117 @@ fn a_row_that_no_event_holds_is_refused_and_nothing_of_the_statement_stays() {
     drop((client, server));
     Server::open(&disk).expect("the log is sound");
 }
+
+fn gtid_state(server: &Server) -> String {
+    server.db.commit.binlog_status().expect("the binlog is on").1.to_string()
+}
+
+/// Texts and order of the warnings are MariaDB's.
+#[test]
+fn domains_that_no_file_speaks_of_can_be_deleted() {
+    let (disk, mut server, mut client) = server("CREATE TABLE t (i INT)");
+    for domain in [5, 6, 0] {
+        client.ok(&format!("SET gtid_domain_id = {domain}"));
+        client.ok("INSERT INTO t VALUES (1)");
+    }
+    let refused = "ERROR 1076 (HY000): Could not delete gtid domain. Reason: binlog files may contain gtids from the \
+                   domain ('5') being deleted. Make sure to first purge those files.";
+    assert!(client.run("FLUSH BINARY LOGS DELETE_DOMAIN_ID=(5)").starts_with(refused));
+    let files = server.binlog().len();
+    let answer = client.run("FLUSH LOCAL BINARY LOGS DELETE_DOMAIN_ID = (77)");
+    assert!(
+        answer.contains("1076 | The gtid domain being deleted ('77') is not in the current binlog state"),
+        "{answer}"
+    );
+    assert_eq!(server.binlog().len(), files, "nothing to delete: the file goes on");
+    client.ok("FLUSH BINARY LOGS DELETE_DOMAIN_ID=()");
+    assert_eq!(server.binlog().len(), files + 1);
+    client.ok("PURGE BINARY LOGS TO 'binlog.000002'");
+    assert_eq!(client.run("FLUSH BINARY LOGS DELETE_DOMAIN_ID=(5,5)").lines().count(), 1, "no warning");
+    assert_eq!(gtid_state(&server), "0-1-2,6-1-1");
+    let answer = client.run("FLUSH BINARY LOGS DELETE_DOMAIN_ID=(5)");
+    let missing = "The current gtid binlog state is incompatible with a former one missing gtids from the '5-1' domain-server \
+                   pair which is referred to in the gtid list describing an earlier state. Ignore if the domain ('5') was \
+                   already explicitly deleted.";
+    assert!(answer.contains(missing), "{answer}");
+    for (list, error) in [
+        (
+            "(4294967296)",
+            "ERROR 1076 (HY000): The value of gtid domain being deleted ('4294967296') exceeds its maximum",
+        ),
+        (
+            "(99999999999999999999)",
+            "ERROR 1076 (HY000): The value of gtid domain being deleted ('18446744073709551615')",
+        ),
+        ("(-1)", "ERROR 1064 (42000)"),
+        ("5", "ERROR 1064 (42000)"),
+        ("(0x5)", "ERROR 1064 (42000)"),
+        ("(1,)", "ERROR 1064 (42000)"),
+    ] {
+        let answer = client.run(&format!("FLUSH BINARY LOGS DELETE_DOMAIN_ID={list}"));
+        assert!(answer.starts_with(error), "{list}: {answer}");
+    }
+    client.ok("INSERT INTO t VALUES (2)");
+    drop((client, server));
+    server = Server::open(&disk).expect("recovers");
+    assert_eq!(gtid_state(&server), "0-1-3,6-1-1");
+}
+
+#[test]
+fn ten_thousand_domains_take_part_in_file_changes_and_starts() {
+    let (disk, mut server, mut client) = server("CREATE TABLE t (i INT)");
+    for domain in 1..=10_000 {
+        client.ok(&format!("SET gtid_domain_id = {domain}"));
+        client.ok("INSERT INTO t VALUES (1)");
+        if domain % 2500 == 0 {
+            client.ok("FLUSH BINARY LOGS");
+        }
+    }
+    server.db.commit.set_binlog_file_bytes_max(4096);
+    for _ in 0..10 {
+        client.ok("DELETE FROM t WHERE i = 2");
+        client.ok("INSERT INTO t VALUES (2)");
+    }
+    let files = server.binlog();
+    assert!(files.len() > 14, "a file change behind each");
+    let newest = files.last().expect("there is one").clone();
+    drop((client, server));
+    drop(Server::open(&disk).expect("starts"));
+    server = Server::open(&disk).expect("starts again");
+    assert_eq!(gtid_state(&server).matches(',').count(), 10_000, "with domain 0");
+    let mut client = server.connect();
+    let name = newest.rsplit_once('/').expect("a path").1;
+    client.ok(&format!("PURGE BINARY LOGS TO '{name}'"));
+    client.ok("FLUSH BINARY LOGS");
+    let last = server.binlog().last().expect("there is one").clone();
+    client.ok(&format!("PURGE BINARY LOGS TO '{}'", last.rsplit_once('/').expect("a path").1));
+    let list: Vec<String> = (2..=10_000).map(|domain| domain.to_string()).collect();
+    client.ok(&format!("FLUSH BINARY LOGS DELETE_DOMAIN_ID=({})", list.join(",")));
+    assert_eq!(gtid_state(&server), "0-1-1,1-1-1");
+}
+
+#[test]
+fn a_domain_ends_at_its_last_number() {
+    let (disk, mut server, mut client) = server("CREATE TABLE t (i INT)");
+    let over = "ERROR 1598 (HY000): Binary logging not possible. Message: no sequence number above 18446744069414584319";
+    for number in [u64::MAX, u64::MAX - 1, u64::MAX - (1 << 32) + 1] {
+        client.ok(&format!("SET gtid_seq_no = {number}"));
+        assert!(client.run("INSERT INTO t VALUES (1)").starts_with(over));
+    }
+    client.ok("SET gtid_seq_no = 18446744069414584318");
+    client.ok("INSERT INTO t VALUES (2)");
+    client.ok("INSERT INTO t VALUES (3)");
+    for _ in 0..2 {
+        assert!(
+            client.run("INSERT INTO t VALUES (4)").starts_with(over),
+            "the next number would be the last but none"
+        );
+        assert!(client.run("CREATE TABLE u (i INT)").starts_with(over));
+        client.ok("SET gtid_domain_id = 7");
+        client.ok("DELETE FROM t WHERE i > 3");
+        drop((client, server));
+        server = Server::open(&disk).expect("recovers");
+        client = server.connect();
+    }
+    assert!(client.run("SELECT COUNT(*), MAX(i) FROM t").contains("2 | 3"));
+}

@@ -131,7 +131,6 @@ fn a_failed_sync_poisons_for_good() {
     assert_eq!(log.hardened(), hardened);
     assert!(matches!(log.flush(), Err(LogError::Poisoned { .. })), "never retried");
     assert!(log.reserve(1).is_err() && log.checkpoint(hardened, b"").is_err() && log.close().is_err());
-    assert!(log.poisoned().is_some());
     assert_eq!(read_hardened(&log, Lsn(0)).expect("reading goes on"), [b"good"]);
 }
 

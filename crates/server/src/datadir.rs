@@ -1,10 +1,13 @@
 //! The data directory: whose it is, and that only one process uses it.
 //!
 //! ```text
-//! cohort.version   "cohort 1\n"; written last when the directory is made
+//! cohort.version   "cohort 1\n"; makes it a data directory
 //! cohort.lock      locked while a server runs; holds its process number
 //! log/ spill/ rocksdb/ catalog binlog.*
 //! ```
+//!
+//! A directory is made by `--initialize` only. A start that finds none, or an empty one, is refused: it may
+//! be where a volume is not mounted, and a server without data must not look like a healthy one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -14,6 +17,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 const VERSION_FILE: &str = "cohort.version";
+const VERSION_FILE_NEW: &str = "cohort.version.new";
 const LOCK_FILE: &str = "cohort.lock";
 const FORMAT: &str = "cohort 1";
 
@@ -22,6 +26,12 @@ const FORMAT: &str = "cohort 1";
 pub enum DatadirError {
     /// It cannot be read or made.
     Io(PathBuf, io::Error),
+    /// It does not exist.
+    Missing(PathBuf),
+    /// It is empty.
+    Empty(PathBuf),
+    /// It was to be made and has been before.
+    Initialized(PathBuf),
     /// It holds files of something else.
     Foreign(PathBuf, String),
     /// It was made by another version.
@@ -35,6 +45,21 @@ impl fmt::Display for DatadirError {
         match self {
             DatadirError::Io(path, error) => {
                 write!(f, "Can't use data directory '{}': {error}", path.display())
+            }
+            DatadirError::Missing(path) => write!(
+                f,
+                "Can't change dir to '{0}' (Errcode: 2 \"No such file or directory\"). If it should be there, see whether its \
+                 volume is mounted; a new one is made by: cohortd --initialize --datadir='{0}'",
+                path.display()
+            ),
+            DatadirError::Empty(path) => write!(
+                f,
+                "Data directory '{0}' is empty. If it should not be, see whether its volume is mounted; it is made a data \
+                 directory by: cohortd --initialize --datadir='{0}'",
+                path.display()
+            ),
+            DatadirError::Initialized(path) => {
+                write!(f, "Data directory '{}' is one already; nothing was changed", path.display())
             }
             DatadirError::Foreign(path, file) => write!(
                 f,
@@ -60,7 +85,6 @@ impl std::error::Error for DatadirError {}
 #[derive(Debug)]
 pub struct Inspected {
     path: PathBuf,
-    is_new: bool,
 }
 
 /// A data directory that belongs to this process.
@@ -69,79 +93,124 @@ pub struct Datadir {
     path: PathBuf,
     /// Dropping it frees the directory.
     _lock: File,
-    is_new: bool,
 }
 
-/// Looks at a directory without changing anything.
+/// What a path is found to be.
+enum Found {
+    Nothing,
+    /// A directory without anything in it that anybody would miss.
+    Empty,
+    /// A data directory of this format.
+    Own,
+}
+
+/// Looks at a data directory without changing anything.
 pub fn inspect(path: &Path) -> Result<Inspected, DatadirError> {
-    let failed = |error| DatadirError::Io(path.to_owned(), error);
-    let inspected = |is_new| Inspected { path: path.to_owned(), is_new };
-    match fs::read_to_string(path.join(VERSION_FILE)) {
-        Ok(text) if text.trim() == FORMAT => return Ok(inspected(false)),
-        Ok(text) => return Err(DatadirError::Version(path.to_owned(), text.trim().to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
+    match look_at(path)? {
+        Found::Own => Ok(Inspected { path: path.to_owned() }),
+        Found::Nothing => Err(DatadirError::Missing(path.to_owned())),
+        Found::Empty => Err(DatadirError::Empty(path.to_owned())),
     }
+}
+
+/// Makes a data directory where there is none, or an empty one (`--initialize`).
+pub fn initialize(path: &Path) -> Result<(), DatadirError> {
+    look_for_nothing(path)?;
+    let failed = |error| DatadirError::Io(path.to_owned(), error);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+    let path = fs::canonicalize(path).map_err(failed)?;
+    let _lock = lock(&path)?;
+    // Another process may have been quicker.
+    look_for_nothing(&path)?;
+    write_version(&path).map_err(|error| DatadirError::Io(path.clone(), error))
+}
+
+fn look_for_nothing(path: &Path) -> Result<(), DatadirError> {
+    match look_at(path)? {
+        Found::Nothing | Found::Empty => Ok(()),
+        Found::Own => Err(DatadirError::Initialized(path.to_owned())),
+    }
+}
+
+fn look_at(path: &Path) -> Result<Found, DatadirError> {
+    let failed = |error| DatadirError::Io(path.to_owned(), error);
+    let version = match fs::read_to_string(path.join(VERSION_FILE)) {
+        Ok(text) if text.trim() == FORMAT => return Ok(Found::Own),
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(inspected(true)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(failed(error)),
     };
     for entry in entries {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        // What file systems, and a first start that was cut short before it made anything, leave.
-        if !matches!(name.as_str(), "lost+found" | LOCK_FILE) {
-            return Err(DatadirError::Foreign(path.to_owned(), name));
+        // What file systems leave, and a making that was cut short.
+        let is_nothing = matches!(name.as_str(), "lost+found" | LOCK_FILE | VERSION_FILE | VERSION_FILE_NEW);
+        match &version {
+            _ if is_nothing => {}
+            None => return Err(DatadirError::Foreign(path.to_owned(), name)),
+            Some(text) => return Err(DatadirError::Version(path.to_owned(), text.trim().to_owned())),
         }
     }
-    Ok(inspected(true))
+    match version {
+        Some(text) if !FORMAT.starts_with(text.trim()) => {
+            Err(DatadirError::Version(path.to_owned(), text.trim().to_owned()))
+        }
+        // Nothing, or the beginning of what was to be written.
+        _ => Ok(Found::Empty),
+    }
 }
 
 impl Inspected {
-    /// Takes the directory for this process, making it if it is new.
+    /// Takes the directory for this process.
     pub fn take(self) -> Result<Datadir, DatadirError> {
-        let Inspected { path, is_new } = self;
-        let failed = |error| DatadirError::Io(path.clone(), error);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed)?;
         // From here on a relative path must not depend on where the process stands.
-        let path = fs::canonicalize(&path).map_err(failed)?;
-        let failed = |error| DatadirError::Io(path.clone(), error);
-        let lock =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path.join(LOCK_FILE));
-        let mut lock = lock.map_err(failed)?;
-        // SAFETY: a descriptor that is open; the call has no other effect on memory.
-        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let mut pid = String::new();
-            // The number is for people; who holds the lock may be about to write it.
-            let _ = lock.read_to_string(&mut pid);
-            return Err(DatadirError::InUse(path, pid.trim().to_owned()));
-        }
-        lock.set_len(0).map_err(failed)?;
-        lock.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;
-        let datadir = Datadir { path: path.clone(), _lock: lock, is_new };
-        if is_new {
-            write_version(&path).map_err(failed)?;
-        }
-        Ok(datadir)
+        let path =
+            fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
+        let _lock = lock(&path)?;
+        Ok(Datadir { path, _lock })
     }
 }
 
+/// Locks the directory for this process.
+fn lock(path: &Path) -> Result<File, DatadirError> {
+    let failed = |error| DatadirError::Io(path.to_owned(), error);
+    let lock =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path.join(LOCK_FILE));
+    let mut lock = lock.map_err(failed)?;
+    // SAFETY: a descriptor that is open; the call has no other effect on memory.
+    if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        let mut pid = String::new();
+        // The number is for people; who holds the lock may be about to write it.
+        let _ = lock.read_to_string(&mut pid);
+        return Err(DatadirError::InUse(path.to_owned(), pid.trim().to_owned()));
+    }
+    // For people as well: a full disk must not keep the server from starting.
+    let _ = lock.set_len(0).and_then(|()| lock.write_all(format!("{}\n", std::process::id()).as_bytes()));
+    Ok(lock)
+}
+
+/// Written under another name first: a crash leaves all of it or nothing.
 fn write_version(path: &Path) -> io::Result<()> {
-    let mut file = File::create(path.join(VERSION_FILE))?;
+    let new = path.join(VERSION_FILE_NEW);
+    let mut file = File::create(&new)?;
     file.write_all(format!("{FORMAT}\n").as_bytes())?;
     file.sync_all()?;
-    File::open(path)?.sync_all()
+    fs::rename(&new, path.join(VERSION_FILE))?;
+    File::open(path)?.sync_all()?;
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 impl Datadir {
     /// Absolute.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether this start made it.
-    pub fn is_new(&self) -> bool {
-        self.is_new
     }
 }
 
@@ -150,25 +219,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_empty_or_own_directory_that_is_free_is_taken() {
+    fn only_a_directory_of_its_own_that_is_free_is_taken() {
         let scratch = tempfile::tempdir().expect("made");
         let path = scratch.path().join("new/data");
-        assert!(!path.exists());
-        let inspected = inspect(&path).expect("new");
-        assert!(!path.exists(), "looking changes nothing");
-        let first = inspected.take().expect("free");
-        assert!(first.is_new());
+        assert!(matches!(inspect(&path), Err(DatadirError::Missing(_))));
+        assert!(!path.exists() && !scratch.path().join("new").exists(), "looking changes nothing");
+        fs::create_dir_all(path.join("lost+found")).expect("made");
+        let error = inspect(&path).expect_err("an empty mount point").to_string();
+        assert!(error.contains("is empty") && error.contains("--initialize"), "{error}");
+        initialize(&path).expect("made");
+        assert!(matches!(initialize(&path), Err(DatadirError::Initialized(_))));
+        let first = inspect(&path).expect("own").take().expect("free");
         let error = inspect(&path).expect("own").take().expect_err("in use").to_string();
         assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
         drop(first);
-        assert!(!inspect(&path).expect("own").take().expect("free again").is_new());
+        drop(inspect(&path).expect("own").take().expect("free again"));
         fs::write(path.join(VERSION_FILE), "cohort 7\n").expect("written");
         assert!(inspect(&path).expect_err("another version").to_string().contains("'cohort 7'"));
+        assert!(matches!(initialize(&path), Err(DatadirError::Version(..))));
 
         let foreign = scratch.path().join("mysql");
         fs::create_dir(&foreign).expect("made");
         fs::write(foreign.join("ibdata1"), "").expect("written");
-        assert!(inspect(&foreign).expect_err("foreign").to_string().contains("'ibdata1'"));
+        for refused in [inspect(&foreign).map(drop), initialize(&foreign)] {
+            assert!(refused.expect_err("foreign").to_string().contains("'ibdata1'"));
+        }
         assert_eq!(fs::read_dir(&foreign).expect("readable").count(), 1, "nothing was changed");
+    }
+
+    #[test]
+    fn a_making_that_was_cut_short_is_made_again() {
+        let scratch = tempfile::tempdir().expect("made");
+        for left in ["", "coh", "cohort 1"] {
+            let path = scratch.path().join(format!("after{}", left.len()));
+            fs::create_dir(&path).expect("made");
+            fs::write(path.join(LOCK_FILE), "17\n").expect("written");
+            fs::write(path.join(VERSION_FILE_NEW), left).expect("written");
+            assert!(matches!(inspect(&path), Err(DatadirError::Empty(_))));
+            // An earlier version wrote it in place.
+            fs::write(path.join(VERSION_FILE), left).expect("written");
+            if left != FORMAT {
+                assert!(matches!(inspect(&path), Err(DatadirError::Empty(_))));
+                initialize(&path).expect("made again");
+            }
+            inspect(&path).expect("own").take().expect("free");
+        }
     }
 }

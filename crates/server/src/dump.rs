@@ -63,9 +63,10 @@ fn serve(connection: &Arc<Connection>) {
     let session = inner.session.as_ref().expect("who asks for a dump has logged in");
     let link = Link { connection, timeout: Duration::from_secs(session.settings().write_s_max) };
     let handle = source.begin_dump(request.server_id, connection.id);
-    shared
-        .log
-        .note(format_args!("Start binlog_dump to slave_server({}): {}", request.server_id, request.start));
+    shared.log.note_of_replica(
+        request.server_id,
+        format_args!("Start binlog_dump to slave_server({}): {}", request.server_id, request.start),
+    );
     let mut last = Vec::new();
     thread::scope(|scope| {
         let listen = || listen(connection, &source, &handle, unpack);
@@ -104,11 +105,14 @@ fn tell(
         }
         DumpEnd::Failed(error, mut sequence) => {
             let server_id = request.server_id;
-            shared.log.warning(format_args!(
-                "The dump to slave_server({server_id}) ended with error {}: {}",
-                error.code.number(),
-                error.message
-            ));
+            shared.log.warning_of_replica(
+                server_id,
+                format_args!(
+                    "The dump to slave_server({server_id}) ended with error {}: {}",
+                    error.code.number(),
+                    error.message
+                ),
+            );
             write_error(out, &mut sequence, &error);
         }
         DumpEnd::Gone => return,

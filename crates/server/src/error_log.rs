@@ -9,6 +9,8 @@ use std::sync::Arc;
 use cohort_vfs::SharedClock;
 use parking_lot::Mutex;
 
+use crate::repeated::{Repeated, Verdict};
+
 /// Where events of the server go. Cloning shares it.
 #[derive(Clone)]
 pub struct ErrorLog(Arc<Inner>);
@@ -18,13 +20,20 @@ struct Inner {
     path: Option<PathBuf>,
     /// `None`: standard error.
     file: Mutex<Option<File>>,
+    /// Of [`ErrorLog::warning_of_replica`].
+    repeated: Mutex<Repeated>,
 }
 
 impl ErrorLog {
     /// To a file, or to standard error.
     pub fn open(path: Option<&Path>, clock: SharedClock) -> io::Result<ErrorLog> {
         let file = path.map(append_to).transpose()?;
-        Ok(ErrorLog(Arc::new(Inner { clock, path: path.map(Path::to_owned), file: Mutex::new(file) })))
+        Ok(ErrorLog(Arc::new(Inner {
+            clock,
+            path: path.map(Path::to_owned),
+            file: Mutex::new(file),
+            repeated: Mutex::default(),
+        })))
     }
 
     /// Opens the file anew: it was moved away.
@@ -43,6 +52,29 @@ impl ErrorLog {
     /// Something is odd.
     pub fn warning(&self, text: Arguments<'_>) {
         self.write("Warning", text);
+    }
+
+    /// Something is odd with a replica, which may come back at once, again and again: told a few times a
+    /// minute.
+    pub fn warning_of_replica(&self, server_id: u32, text: Arguments<'_>) {
+        self.of_replica("Warning", server_id, text);
+    }
+
+    /// The same, when all is well.
+    pub fn note_of_replica(&self, server_id: u32, text: Arguments<'_>) {
+        self.of_replica("Note", server_id, text);
+    }
+
+    fn of_replica(&self, level: &'static str, server_id: u32, text: Arguments<'_>) {
+        let now_us = self.0.clock.monotonic_ns() / 1000;
+        let verdict = self.0.repeated.lock().ask((level, server_id), now_us);
+        match verdict {
+            Verdict::Tell { left_out: 0 } => self.write(level, text),
+            Verdict::Tell { left_out } => {
+                self.write(level, format_args!("{text} ({left_out} such lines before were left out)"));
+            }
+            Verdict::LeaveOut => {}
+        }
     }
 
     /// A person must look.

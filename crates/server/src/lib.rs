@@ -49,6 +49,7 @@ pub mod metrics;
 mod ownership;
 mod pool;
 mod ready;
+mod repeated;
 mod semi_sync;
 mod server;
 pub mod signals;

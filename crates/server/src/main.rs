@@ -74,6 +74,11 @@ fn run(options: &Options) -> Result<(), Failed> {
 
     // Nothing is changed before everything that can be refused was looked at.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
+    if options.initialize {
+        datadir::initialize(&path).map_err(|e| refuse(&e))?;
+        stderr.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
+        return Ok(());
+    }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
     let sockets = Sockets {
         clients: bind(&globals, &path).map_err(|e| refuse(&e))?,

@@ -204,15 +204,19 @@ fn the_endpoint_is_off_by_default_and_a_taken_port_stops_the_start() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("bound").port();
     let datadir = scratch.path().join("data");
+    let datadir_option = format!("--datadir={}", datadir.display());
+    assert_eq!(refused(&[&datadir_option, "--initialize"]).0, 0);
+    let files = || std::fs::read_dir(&datadir).expect("readable").count();
+    let before = files();
     let (code, said) = refused(&[
-        &format!("--datadir={}", datadir.display()),
+        &datadir_option,
         &format!("--socket={}", scratch.path().join("socket").display()),
         &format!("--port={}", free_port()),
         "--bind-address=127.0.0.1",
         &format!("--metrics-port={port}"),
     ]);
     assert!(code == 1 && said.contains(&format!("metrics endpoint on port {port} of '127.0.0.1'")), "{said}");
-    assert!(!datadir.exists());
+    assert_eq!(files(), before);
     let running = Cohort::start(scratch.path(), "data", &[]);
     let mut client = running.client();
     let (_, value): (String, u64) =

@@ -23,12 +23,26 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     assert_eq!((code, said.trim()), (2, "cohortd: unknown option '--no-such-option'"));
     assert_eq!(refused(&[&datadir_option, "--max-connections=many"]).0, 9);
 
+    // What could be where a volume is not mounted is not served.
+    let (code, said) = refused(&[&datadir_option, &socket, "--skip-networking"]);
+    assert!(code == 1 && said.contains("Can't change dir to") && said.contains("Aborting"), "{said}");
+    assert!(!datadir.exists());
+    std::fs::create_dir(&datadir).expect("made");
+    let (code, said) = refused(&[&datadir_option, &socket, "--skip-networking"]);
+    assert!(code == 1 && said.contains("is empty") && said.contains("Aborting"), "{said}");
+    assert_eq!(std::fs::read_dir(&datadir).expect("readable").count(), 0);
+    let (code, said) = refused(&[&datadir_option, "--initialize"]);
+    assert!(code == 0 && said.contains("is made"), "{said}");
+    let (code, said) = refused(&[&datadir_option, "--initialize"]);
+    assert!(code == 1 && said.contains("is one already"), "{said}");
+
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("bound").port();
+    let before = std::fs::read_dir(&datadir).expect("readable").count();
     let (code, said) =
         refused(&[&datadir_option, &socket, &format!("--port={port}"), "--bind-address=127.0.0.1"]);
     assert!(code == 1 && said.contains(&format!("TCP/IP port {port}")), "{said}");
-    assert!(!datadir.exists());
+    assert_eq!(std::fs::read_dir(&datadir).expect("readable").count(), before);
 
     let foreign = scratch.path().join("foreign");
     std::fs::create_dir(&foreign).expect("made");

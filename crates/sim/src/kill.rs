@@ -85,6 +85,7 @@ pub(crate) fn violation(what: impl Into<String>) -> Violation {
 
 impl Target {
     pub(crate) fn start(&self, failpoint: Option<&str>) -> Result<Server, Violation> {
+        self.initialize()?;
         let log = self.datadir.with_extension("err");
         let log_file = std::fs::OpenOptions::new().create(true).append(true).open(&log);
         let mut command = Command::new(&self.server);
@@ -117,6 +118,20 @@ impl Target {
                 return Err(violation(format!("the server does not answer; see {}", log.display())));
             }
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Makes the data directory if there is none.
+    fn initialize(&self) -> Result<(), Violation> {
+        if self.datadir.exists() {
+            return Ok(());
+        }
+        let mut command = Command::new(&self.server);
+        command.args(["--no-defaults", "--initialize"]).arg(format!("--datadir={}", self.datadir.display()));
+        let output = command.output().map_err(|e| violation(format!("{}: {e}", self.server.display())))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(violation(String::from_utf8_lossy(&output.stderr))),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_commit::{RecoveryError, Row};
+use cohort_base::{IndexId, TrxId};
+use cohort_commit::{CommitRequest, PurgeRule, RecoveryError, Row};
+use cohort_engine::{Engine, Participant, ReadAt};
 use cohort_sim::{Bank, Disk, Script, Setup, World, check, explore};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
 
@@ -211,6 +213,38 @@ fn an_engine_that_has_lost_what_the_log_let_go_of_is_refused() {
     }
 }
 
+fn used_bytes(memory: &MemFs) -> u64 {
+    const LARGE: u64 = 1 << 40;
+    memory.set_capacity_bytes(LARGE);
+    LARGE - disk(memory).free_bytes(Path::new("/data")).expect("known")
+}
+
+/// A disk that gets full once the files are there: a purge of what no recovery needs works all the same.
+#[test]
+fn a_purge_needs_no_space() {
+    let memory = MemFs::new();
+    let faults = FaultFs::new(Arc::new(memory.clone()));
+    let world = World::open(&(Arc::new(faults.clone()) as Disk)).expect("opens");
+    let mut bank = Bank::default();
+    bank.run(&world, Script { transfers: 60, ..SCRIPT });
+    world.coordinator.rotate_binlog().expect("rotates");
+    let numbers = || world.coordinator.with_written_files(|files| files.numbers().to_vec()).expect("on");
+    world.coordinator.checkpoint().expect("there is space");
+    bank.run(&world, Script { transfers: 70, ..SCRIPT });
+    let before = numbers();
+    let used = used_bytes(&memory);
+    memory.set_capacity_bytes(used);
+    let kept = before[before.len() - 2];
+    let purged = world.coordinator.purge_binlog(PurgeRule::Before(kept)).expect("makes room");
+    assert_eq!(purged.files, before[..before.len() - 2]);
+    assert!(used_bytes(&memory) < used);
+    memory.set_capacity_bytes(u64::MAX);
+    world.coordinator.checkpoint().expect("there is space again");
+    let world = World::open(&disk(&memory.kill_clone())).expect("recovers");
+    let left = world.coordinator.with_written_files(|files| files.numbers()[0]).expect("on");
+    assert_eq!(left, kept);
+}
+
 #[test]
 fn a_lost_binlog_file_or_index_is_refused() {
     let (memory, _) = stopped();
@@ -226,6 +260,35 @@ fn a_lost_binlog_file_or_index_is_refused() {
     }
     disk(&memory).remove(Path::new("/data/binlog.index")).expect("removes");
     assert_eq!(refusal(&memory, Setup::default()), Row::IndexLost);
+}
+
+/// Redo in a file of its own goes with the log that names it, also over a crash; what a crash left goes at
+/// once.
+#[test]
+fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
+    const SPACE: IndexId = IndexId(16);
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let mut trx = world.engines[0].begin();
+    trx.put(SPACE, b"large", &vec![7; 17 << 20]).expect("in memory");
+    let redo = vec![(world.engines[0].id(), trx.prepare().expect("in memory"))];
+    let request = CommitRequest { redo, binlog: None, locks: world.locks.owner(TrxId(1)), client: None };
+    let prepared = world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room");
+    let seq = world.coordinator.order(prepared);
+    world.coordinator.wait_acknowledged(seq).expect("flushed");
+    let spilled = files_below(&memory, "/data/spill");
+    assert_eq!(spilled.len(), 1);
+    let left = memory.kill_clone();
+    for name in ["redo-1700000000000000-0", "000000000077.redo", "000000000078.spill"] {
+        disk(&left).open(&Path::new("/data/spill").join(name), OpenMode::CreateNew).expect("creates");
+    }
+    let world = World::open(&disk(&left)).expect("recovers");
+    assert_eq!(files_below(&left, "/data/spill"), spilled);
+    world.coordinator.checkpoint().expect("frees the log");
+    assert!(files_below(&left, "/data/spill").is_empty());
+    let mut value = Vec::new();
+    assert!(world.engines[0].begin().get(ReadAt::Latest, SPACE, b"large", &mut value).expect("in memory"));
+    assert_eq!(value.len(), 17 << 20);
 }
 
 /// The copy of a spilled transaction is synced and its file removed; the log still names it when the server

@@ -11,7 +11,7 @@
 
 use cohort_base::{Reader, Write};
 
-use super::{Checksum, DecodeError, EventType, HEADER_LEN};
+use super::{Checksum, DecodeError, HEADER_LEN};
 
 /// Length of the version text, padded with zeros.
 const VERSION_LEN: usize = 50;
@@ -123,10 +123,5 @@ impl FormatDescription {
         out.put_u8(HEADER_LEN as u8);
         out.extend_from_slice(&self.post_header_lengths);
         out.put_u8(self.checksum as u8);
-    }
-
-    /// The fixed part of a kind's body.
-    pub fn post_header_len(&self, kind: EventType) -> Option<u8> {
-        self.post_header_lengths.get(usize::from(kind.0).checked_sub(1)?).copied()
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use cohort_base::DomainId;
 use cohort_binlog::BinlogError;
 use cohort_commit::{CheckpointError, CommitError, GroupKind, PurgeError, PurgeRule};
 use cohort_config::VarId;
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
-use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
@@ -61,10 +62,9 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
         .text("Binlog_Do_DB", 255)
         .text("Binlog_Ignore_DB", 255);
     let Some((position, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
-    let name = ctx.db.commit.with_binlog_files(|files| files.name().file(position.file));
+    let name = ctx.db.commit.binlog_file_name(position.file);
     let list = |id| Value::text(ctx.db.globals.text(id).as_deref().unwrap_or(""));
     if let Some(name) = name {
-        let name = name.map_err(|e| binlog_error(&e))?;
         listing.add([
             Value::text(name),
             Value::UInt(position.offset),
@@ -147,7 +147,8 @@ fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize
 pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
         match target {
-            FlushTarget::Logs | FlushTarget::BinaryLogs => {
+            FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
+            FlushTarget::Logs | FlushTarget::BinaryLogs { .. } => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
             }
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
@@ -179,11 +180,29 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
     Ok(())
 }
 
+/// FLUSH BINARY LOGS DELETE_DOMAIN_ID.
+fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<()> {
+    let domains: Vec<DomainId> = domains.iter().map(|&domain| DomainId(domain)).collect();
+    let deletion = ctx.db.commit.delete_gtid_domains(&domains).map_err(purge_error)?;
+    let Some(deletion) = deletion else { return Ok(()) };
+    for text in deletion.warnings {
+        let error = SqlError::new(ErrorCode::BinlogCantDeleteGtidDomain, text);
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+    }
+    match deletion.refusal {
+        None => Ok(()),
+        Some(why) => {
+            let text = format!("Could not delete gtid domain. Reason: {why}.");
+            Err(SqlError::new(ErrorCode::BinlogCantDeleteGtidDomain, text))
+        }
+    }
+}
+
 /// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock
 /// without an end.
 fn goes_to_replicas(target: &FlushTarget) -> bool {
     match target {
-        FlushTarget::Logs | FlushTarget::BinaryLogs | FlushTarget::RelayLogs => false,
+        FlushTarget::Logs | FlushTarget::BinaryLogs { .. } | FlushTarget::RelayLogs => false,
         FlushTarget::Tables { lock, .. } => *lock == FlushLock::None,
         FlushTarget::Other(what) => !matches!(what.as_str(), "MASTER" | "SLAVE"),
         _ => true,
@@ -194,9 +213,10 @@ fn goes_to_replicas(target: &FlushTarget) -> bool {
 pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> SqlResult<()> {
     match purge {
         PurgeBinaryLogs::To(name) => {
-            let found = ctx.db.commit.with_binlog_files(|files| files.find(name));
-            let Some(found) = found else { return Ok(()) };
-            let number = found.and_then(|number| number).map_err(|e| binlog_error(&e))?;
+            let Some(found) = ctx.db.commit.with_written_files(|files| files.find(name)) else {
+                return Ok(());
+            };
+            let number = found.map_err(|e| binlog_error(&e))?;
             purge_files(ctx.db, PurgeRule::Before(number))
         }
         PurgeBinaryLogs::Before(expr) => {
@@ -223,10 +243,15 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
 
 /// Files that a replica reads, and those behind them, stay without an error, as in MariaDB.
 fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
-    db.commit.purge_binlog(rule).map(drop).map_err(|error| match error {
+    db.commit.purge_binlog(rule).map(drop).map_err(purge_error)
+}
+
+fn purge_error(error: PurgeError) -> SqlError {
+    match error {
         PurgeError::Binlog(error) => binlog_error(&error),
+        PurgeError::Commit(error) => commit_error(&error),
         PurgeError::Checkpoint(CheckpointError::Engine(error)) => engine_error(error),
         PurgeError::Checkpoint(CheckpointError::Binlog(error)) => binlog_error(&error),
         PurgeError::Checkpoint(error) => SqlError::new(ErrorCode::UnknownError, error.to_string()),
-    })
+    }
 }

@@ -52,7 +52,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     // Inside of a transaction with a snapshot: where a replica must start that is seeded with what is seen.
     let snapshot = ctx.trx.snapshot_binlog_end();
     if let Some(position) = snapshot.or_else(|| db.commit.binlog_status().map(|(position, _)| position))
-        && let Some(Ok(name)) = db.commit.with_binlog_files(|files| files.name().file(position.file))
+        && let Some(name) = db.commit.binlog_file_name(position.file)
     {
         put("Binlog_snapshot_position", position.offset);
         all.insert("Binlog_snapshot_file".to_owned(), name);

@@ -228,5 +228,9 @@ pub(crate) fn commit_error(error: CommitError) -> SqlError {
         }
         CommitError::Stopped => SqlError::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
         CommitError::OutOfOrderGtid(what) => SqlError::new(ErrorCode::GtidStrictOutOfOrder, what),
+        CommitError::NoSequenceNumber(_) => SqlError::new(
+            ErrorCode::BinlogRowLogging,
+            format!("Binary logging not possible. Message: {error}"),
+        ),
     }
 }

@@ -77,8 +77,12 @@ impl Place {
     fn start(&self, port: u16, disk: Option<&SmallDisk>, failpoint: Option<&str>) -> Result<Child, Refusal> {
         let before = self.said().len();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
-        let command = disk.map_or_else(|| Command::new(PROGRAM), |disk| disk.command(PROGRAM));
-        let mut child = with_options(command, &self.options)
+        let command = || disk.map_or_else(|| Command::new(PROGRAM), |disk| disk.command(PROGRAM));
+        let seen = disk.map_or_else(|| self.datadir.clone(), |disk| disk.path().join("data"));
+        if !seen.exists() {
+            initialize(command(), &self.datadir);
+        }
+        let mut child = with_options(command(), &self.options)
             .arg(format!("--datadir={}", self.datadir.display()))
             .arg(format!("--socket={}", self.socket.display()))
             .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
@@ -101,6 +105,13 @@ impl Place {
         }
         Ok(child)
     }
+}
+
+/// Makes a data directory.
+fn initialize(mut command: Command, datadir: &Path) {
+    let datadir = format!("--datadir={}", datadir.display());
+    let output = command.args(["--no-defaults", "--initialize", &datadir]).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// What each thread of a process waits for in the kernel, one a line: for a message when it hangs.

@@ -20,7 +20,10 @@ pub enum FlushTarget {
     },
     /// LOGS: every log.
     Logs,
-    BinaryLogs,
+    /// BINARY LOGS [DELETE_DOMAIN_ID = (list)].
+    BinaryLogs {
+        delete_domains: Option<Vec<u32>>,
+    },
     EngineLogs,
     ErrorLogs,
     GeneralLogs,

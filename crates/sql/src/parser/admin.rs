@@ -1,6 +1,6 @@
 //! FLUSH, RESET, PURGE, BINLOG, table maintenance, statements of replication.
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -63,7 +63,9 @@ impl Parser<'_> {
 
     fn flush_target(&mut self) -> SqlResult<FlushTarget> {
         Ok(match () {
-            () if self.eat_words(&["BINARY", "LOGS"]) => FlushTarget::BinaryLogs,
+            () if self.eat_words(&["BINARY", "LOGS"]) => {
+                FlushTarget::BinaryLogs { delete_domains: self.delete_domains()? }
+            }
             () if self.eat_words(&["ENGINE", "LOGS"]) => FlushTarget::EngineLogs,
             () if self.eat_words(&["ERROR", "LOGS"]) => FlushTarget::ErrorLogs,
             () if self.eat_words(&["GENERAL", "LOGS"]) => FlushTarget::GeneralLogs,
@@ -96,6 +98,38 @@ impl Parser<'_> {
             }
             () => return Err(self.error()),
         })
+    }
+
+    /// [DELETE_DOMAIN_ID = ([number [, number] ...])].
+    fn delete_domains(&mut self) -> SqlResult<Option<Vec<u32>>> {
+        if !self.eat_word("DELETE_DOMAIN_ID") {
+            return Ok(None);
+        }
+        self.expect(Kind::Equal)?;
+        self.expect(Kind::LeftParen)?;
+        let mut domains = Vec::new();
+        while self.kind() != Kind::RightParen {
+            if !domains.is_empty() {
+                self.expect(Kind::Comma)?;
+            }
+            if self.kind() != Kind::Integer {
+                return Err(self.error());
+            }
+            let token = self.advance();
+            let digits = String::from_utf8_lossy(self.bytes(token)).into_owned();
+            let number = digits.parse().unwrap_or(u64::MAX);
+            domains.push(u32::try_from(number).map_err(|_| {
+                SqlError::new(
+                    ErrorCode::BinlogCantDeleteGtidDomain,
+                    format!(
+                        "The value of gtid domain being deleted ('{number}') exceeds its maximum size of 32 bit unsigned \
+                         integer"
+                    ),
+                )
+            })?);
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(Some(domains))
     }
 
     // ---- RESET, PURGE

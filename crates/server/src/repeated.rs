@@ -1,0 +1,75 @@
+//! Lines of the error log that somebody else can cause again and again: told a few times a minute for each
+//! cause, and then how many more there were.
+
+use std::collections::BTreeMap;
+
+/// Lines of one cause in a window.
+const LINES_MAX: u64 = 4;
+const WINDOW_US: u64 = 60_000_000;
+/// Causes that are counted apart; beyond them all counting begins anew.
+const CAUSES_MAX: usize = 1000;
+
+/// What a line is of: its level, and who causes it.
+pub type Cause = (&'static str, u32);
+
+/// What was told of late.
+#[derive(Debug, Default)]
+pub struct Repeated {
+    windows: BTreeMap<Cause, Window>,
+}
+
+#[derive(Debug)]
+struct Window {
+    began_us: u64,
+    lines: u64,
+}
+
+/// Whether a line is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes; so many of its cause were left out before it.
+    Tell { left_out: u64 },
+    /// Not now.
+    LeaveOut,
+}
+
+impl Repeated {
+    /// A line of this cause comes now.
+    pub fn ask(&mut self, cause: Cause, now_us: u64) -> Verdict {
+        if self.windows.len() >= CAUSES_MAX && !self.windows.contains_key(&cause) {
+            self.windows.clear();
+        }
+        let window = self.windows.entry(cause).or_insert(Window { began_us: now_us, lines: 0 });
+        let mut left_out = 0;
+        if now_us.saturating_sub(window.began_us) >= WINDOW_US {
+            left_out = window.lines.saturating_sub(LINES_MAX);
+            *window = Window { began_us: now_us, lines: 0 };
+        }
+        window.lines += 1;
+        if window.lines > LINES_MAX { Verdict::LeaveOut } else { Verdict::Tell { left_out } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_lines_a_second_are_four_a_minute_and_a_count() {
+        let mut repeated = Repeated::default();
+        let mut told = Vec::new();
+        for n in 0..121_000 {
+            if let Verdict::Tell { left_out } = repeated.ask(("Note", 7), n * 1000) {
+                told.push((n / 1000, left_out));
+            }
+        }
+        let expected = [0, 60, 120].map(|second| [second; 4]).concat();
+        assert_eq!(told.iter().map(|(second, _)| *second).collect::<Vec<_>>(), expected);
+        assert_eq!(told.iter().map(|(_, left_out)| left_out).sum::<u64>(), 2 * (60_000 - 4));
+        assert_eq!(repeated.ask(("Note", 8), 0), Verdict::Tell { left_out: 0 }, "another cause");
+        for cause in 0..5000 {
+            repeated.ask(("Note", cause), 0);
+        }
+        assert!(repeated.windows.len() <= CAUSES_MAX);
+    }
+}

@@ -1,0 +1,88 @@
+//! Public functions without a caller in the product. What states an invariant and is never called hides that
+//! nobody keeps it.
+//!
+//! The check is textual: a function is called if its name stands anywhere in the code of a crate but where it
+//! is defined. So a function with a common name passes, and none that is called fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::source::Source;
+
+/// Crates that are checked; the others are to follow.
+const CHECKED: &[&str] = &["log", "binlog", "engine", "commit"];
+
+/// For tests and measurements alone, or by a demand of the language's lints. The list only shrinks.
+const ALLOWED: &[(&str, &str)] = &[];
+
+/// Names public functions of the checked crates that nobody calls.
+pub fn uncalled(sources: &[Source], findings: &mut Vec<String>) {
+    let mut mentions: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut defined = Vec::new();
+    for source in sources.iter().filter(|source| source.is_product()) {
+        let name = source.crate_name().unwrap_or_default();
+        for line in source.without_tests().lines().map(code_of) {
+            let own = defined_in(line);
+            for word in words(line).filter(|word| Some(*word) != own) {
+                *mentions.entry(word).or_default() += 1;
+            }
+            if let Some(function) =
+                own.filter(|_| line.trim_start().starts_with("pub ") && CHECKED.contains(&name))
+            {
+                defined.push((name, function, &source.path));
+            }
+        }
+    }
+    let mut idle = BTreeSet::new();
+    for (name, function, path) in
+        defined.into_iter().filter(|(_, function, _)| !mentions.contains_key(function))
+    {
+        idle.insert((name, function));
+        if !ALLOWED.contains(&(name, function)) {
+            findings.push(format!("{path}: {function} has no caller in the product: remove it or use it"));
+        }
+    }
+    for allowed in ALLOWED.iter().filter(|allowed| !idle.contains(*allowed)) {
+        findings.push(format!("xtask/src/calls.rs: {allowed:?} need not be allowed any more"));
+    }
+}
+
+fn code_of(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
+/// The function that a line begins to define.
+fn defined_in(line: &str) -> Option<&str> {
+    let (before, behind) = line.split_once("fn ")?;
+    let is_definition = before.split_whitespace().all(|word| {
+        matches!(word, "pub" | "const" | "async" | "unsafe" | "extern")
+            || word.starts_with("pub(")
+            || word.starts_with('"')
+    });
+    words(behind).next().filter(|_| is_definition)
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_only_defined_or_only_tested_is_found() {
+        let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+        let sources = [
+            source(
+                "crates/log/src/a.rs",
+                "pub fn idle() {}\n    pub const fn used() {}\npub(crate) fn inner() {}\n// idle\n",
+            ),
+            source("crates/log/tests/a.rs", "idle()"),
+            source("crates/sim/src/b.rs", "x.map(Y::used)\n#[cfg(test)]\nmod tests { idle() }"),
+            source("crates/exec/src/c.rs", "pub fn nobodys() {}"),
+        ];
+        let mut findings = Vec::new();
+        uncalled(&sources, &mut findings);
+        assert_eq!(findings, ["crates/log/src/a.rs: idle has no caller in the product: remove it or use it"]);
+    }
+}
