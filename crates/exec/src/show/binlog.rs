@@ -146,6 +146,9 @@ fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize
 /// FLUSH.
 pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
+        if matches!(target, FlushTarget::Logs | FlushTarget::ErrorLogs) {
+            reopen_error_log(ctx)?;
+        }
         match target {
             FlushTarget::Logs | FlushTarget::BinaryLogs => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
@@ -177,6 +180,12 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
         crate::ddl::log_statement(ctx, kind)?;
     }
     Ok(())
+}
+
+fn reopen_error_log(ctx: &StatementContext<'_>) -> SqlResult<()> {
+    let Some(facts) = ctx.db.facts.read().clone() else { return Ok(()) };
+    let failed = |error| SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log: {error}"));
+    facts.reopen_error_log().map_err(failed)
 }
 
 /// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock
