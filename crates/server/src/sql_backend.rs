@@ -259,6 +259,16 @@ impl Session for SqlSession {
         self.refresh();
     }
 
+    fn execute_bulk(
+        &mut self,
+        statement: u32,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, SqlError>>,
+        sink: &mut dyn ResultSink,
+    ) {
+        self.session.execute_bulk(statement, rows, sink);
+        self.refresh();
+    }
+
     fn close_statement(&mut self, statement: u32) {
         self.session.close_statement(statement);
     }
