@@ -29,6 +29,7 @@
 mod annotation;
 mod bind;
 mod binlog_filter;
+mod bulk;
 mod database;
 mod ddl;
 mod diagnostics;

@@ -13,6 +13,7 @@ use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::bind::ParamSource;
+use crate::bulk::Bulk;
 use crate::dispatch::{CachedPlan, Job};
 use crate::process_list::Command;
 use crate::session::Session;
@@ -147,6 +148,23 @@ impl Session {
             self.fail(&error, sink);
         }
         self.end_process();
+    }
+
+    /// The text of a statement that may be executed for many rows at once, and how.
+    pub(crate) fn bulk_of(&self, id: u32) -> SqlResult<(Arc<[u8]>, Bulk)> {
+        let unknown = || SqlError::unknown_statement(&id.to_string(), "mysqld_stmt_bulk_execute");
+        let prepared = self.prepared.by_id.get(&id).ok_or_else(unknown)?;
+        Ok((prepared.text.clone(), Bulk::of(&prepared.statement)?))
+    }
+
+    /// Runs a statement that [`Session::bulk_of`] has found.
+    pub(crate) fn run_prepared_by_id(
+        &mut self,
+        id: u32,
+        params: &[Value],
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        self.run_prepared(&Handle::Id(id), params, false, sink)
     }
 
     /// COM_STMT_CLOSE.

@@ -57,6 +57,14 @@ pub enum Command<'a> {
         cursor: u8,
         rest: &'a [u8],
     },
+    /// `rest` is decoded with [`crate::StatementParams::decode_rows`].
+    StmtBulkExecute {
+        /// `u32::MAX` is the statement prepared last.
+        statement: u32,
+        /// 128: types follow.
+        flags: u16,
+        rest: &'a [u8],
+    },
     StmtSendLongData {
         statement: u32,
         param: u16,
@@ -120,6 +128,7 @@ impl<'a> Command<'a> {
             27 => Command::SetOption(r.u16()?),
             28 => Command::StmtFetch { statement: r.u32()?, rows: r.u32()? },
             31 => Command::ResetConnection,
+            250 => Command::StmtBulkExecute { statement: r.u32()?, flags: r.u16()?, rest: r.rest() },
             other => Command::Unknown(other),
         })
     }
@@ -153,9 +162,21 @@ mod tests {
             Command::decode(b"\x17\x01\0\0\0\0\x01\0\0\0ab"),
             Ok(Command::StmtExecute { statement: 1, cursor: 0, rest: b"ab" })
         );
-        assert_eq!(Command::decode(b"\xfa"), Ok(Command::Unknown(0xfa)));
-        for short in [&b""[..], b"\x17\x01\0", b"\x19\x01", b"\x04no end", b"\x12\0\0", b"\x1b\x01", b"\x0c"]
-        {
+        assert_eq!(Command::decode(b"\xfb"), Ok(Command::Unknown(0xfb)));
+        assert_eq!(
+            Command::decode(b"\xfa\x02\0\0\0\x80\0ab"),
+            Ok(Command::StmtBulkExecute { statement: 2, flags: 128, rest: b"ab" })
+        );
+        for short in [
+            &b""[..],
+            b"\xfa\x01",
+            b"\x17\x01\0",
+            b"\x19\x01",
+            b"\x04no end",
+            b"\x12\0\0",
+            b"\x1b\x01",
+            b"\x0c",
+        ] {
             assert_eq!(Command::decode(short), Err(Malformed), "{short:?}");
         }
     }

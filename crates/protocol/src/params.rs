@@ -6,6 +6,9 @@
 //! types: count x (u8 type, u8 flags: 0x80 unsigned)
 //! values of those that are neither NULL nor sent as long data before
 //! ```
+//!
+//! COM_STMT_BULK_EXECUTE has no bitmap: types if its flag says so, then for each row and parameter
+//! `u8 indicator`, and behind indicator 0 a value.
 
 use cohort_base::Reader;
 use cohort_types::{Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, Str, Time, Value};
@@ -110,6 +113,25 @@ impl StatementParams {
         Ok(values)
     }
 
+    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is used up.
+    pub fn decode_rows<'r>(
+        &'r mut self,
+        payload: &'r [u8],
+        has_types: bool,
+        text: ParamText,
+    ) -> Result<ParamRows<'r>, Malformed> {
+        self.long_data = Vec::new();
+        let mut r = Reader::new(payload);
+        if has_types {
+            self.read_types(&mut r)?;
+        }
+        // Without parameters, or without rows, there is nothing to repeat.
+        if self.count == 0 || self.types.len() != self.count || r.is_empty() {
+            return Err(Malformed);
+        }
+        Ok(ParamRows { types: &self.types, r, text })
+    }
+
     fn read_types(&mut self, r: &mut Reader<'_>) -> Result<(), Malformed> {
         self.types.clear();
         for _ in 0..self.count {
@@ -124,6 +146,42 @@ impl StatementParams {
             }
         }
         Ok(())
+    }
+}
+
+/// Rows of parameters of COM_STMT_BULK_EXECUTE.
+pub struct ParamRows<'r> {
+    types: &'r [ParamType],
+    r: Reader<'r>,
+    text: ParamText,
+}
+
+impl ParamRows<'_> {
+    fn read(&mut self, param: ParamType) -> Result<Value, SqlError> {
+        let malformed = |_| SqlError::wrong_arguments("mysqld_stmt_bulk_execute");
+        match self.r.u8().map_err(|_| malformed(Malformed))? {
+            0 => value(&mut self.r, param, self.text).map_err(malformed),
+            1 => Ok(Value::Null),
+            2 => Err(SqlError::not_supported("DEFAULT as a parameter")),
+            3 => Err(SqlError::not_supported("IGNORE as a parameter")),
+            _ => Err(malformed(Malformed)),
+        }
+    }
+}
+
+impl Iterator for ParamRows<'_> {
+    type Item = Result<Vec<Value>, SqlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.r.is_empty() {
+            return None;
+        }
+        let types = self.types;
+        let row = types.iter().map(|param| self.read(*param)).collect();
+        if matches!(row, Err(_)) {
+            self.r = Reader::new(&[]);
+        }
+        Some(row)
     }
 }
 
@@ -272,6 +330,24 @@ mod tests {
         assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "a part is not taken for the whole");
         params.add_long_data(1, b"e", 4);
         assert_eq!(params.take_refusal().expect("no such one").code, ErrorCode::WrongArguments);
+    }
+
+    #[test]
+    fn rows_of_a_bulk_execution_are_read_until_one_is_malformed() {
+        let mut params = StatementParams::new(2);
+        let rows = b"\x01\x00\xfd\x00\x00\x05\x00\x01a\x01\x00\x02bc";
+        let got: Vec<_> = params.decode_rows(rows, true, TEXT).expect("well-formed").collect();
+        let expected = [Ok(vec![Value::Int(5), Value::text("a")]), Ok(vec![Value::Null, Value::text("bc")])];
+        assert_eq!(got, expected);
+        let cut = b"\x00\x05\x00\x01a\x00\x06\x00\x09b";
+        let got: Vec<_> = params.decode_rows(cut, false, TEXT).expect("types are known").collect();
+        assert_eq!((got.len(), got[1].is_err()), (2, true));
+        let got: Vec<_> = params.decode_rows(b"\x02", false, TEXT).expect("types are known").collect();
+        assert_eq!(got[0].as_ref().expect_err("refused").code, ErrorCode::NotSupportedYet);
+        for (rows, has_types) in [(&b""[..], false), (b"\x01\x00", true), (b"\x01\x00\xfd\x00", true)] {
+            assert!(StatementParams::new(2).decode_rows(rows, has_types, TEXT).is_err());
+        }
+        assert!(StatementParams::new(0).decode_rows(b"\x00", false, TEXT).is_err());
     }
 
     #[test]

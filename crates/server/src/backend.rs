@@ -98,6 +98,17 @@ pub trait Session: Send {
     /// COM_STMT_EXECUTE.
     fn execute(&mut self, statement: u32, params: Vec<Value>, sink: &mut dyn ResultSink);
 
+    /// COM_STMT_BULK_EXECUTE: `rows` are read as they are executed.
+    fn execute_bulk(
+        &mut self,
+        statement: u32,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, SqlError>>,
+        sink: &mut dyn ResultSink,
+    ) {
+        let _ = (statement, rows);
+        sink.error(&SqlError::unknown_command());
+    }
+
     /// COM_STMT_CLOSE.
     fn close_statement(&mut self, statement: u32);
 

@@ -72,6 +72,11 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             writer.set_format(RowFormat::Binary);
             execute(session, &mut prepared, statement, rest, &mut writer);
         }
+        Command::StmtBulkExecute { statement, flags, rest } if may_bulk(*capabilities, flags) => {
+            shared.status.count(Counter::Questions);
+            shared.status.count(Counter::ComStmtExecute);
+            execute_bulk(session, &mut prepared, (statement, flags), rest, &mut writer);
+        }
         Command::StmtSendLongData { statement, param, data } => {
             shared.status.count(Counter::ComStmtSendLongData);
             // Not answered; the next execution fails if something was not taken.
@@ -187,6 +192,10 @@ fn simple(
         Command::ProcessInfo => session.query(b"SHOW PROCESSLIST", writer),
         Command::ProcessKill(id) => session.query(format!("KILL {id}").as_bytes(), writer),
         Command::Refresh(bits) => refresh(session, *bits, writer),
+        Command::StmtBulkExecute { .. } => {
+            let text = "This command is not supported in the prepared statement protocol yet";
+            writer.error(&SqlError::new(ErrorCode::UnsupportedPs, text));
+        }
         _ => writer.error(&SqlError::new(ErrorCode::UnknownCommand, "Unknown command")),
     }
 }
@@ -295,6 +304,33 @@ fn execute(
             let text = "Incorrect arguments to mysqld_stmt_execute";
             writer.error(&SqlError::new(ErrorCode::WrongArguments, text));
         }
+    }
+}
+
+/// Types of the parameters come with the rows.
+const BULK_TYPES: u16 = 128;
+
+/// Whether the client has said that it knows COM_STMT_BULK_EXECUTE, and asks for nothing newer.
+fn may_bulk(capabilities: Capabilities, flags: u16) -> bool {
+    capabilities.has(Capabilities::BULK_OPERATIONS) && flags & !BULK_TYPES == 0
+}
+
+fn execute_bulk(
+    session: &mut dyn Session,
+    prepared: &mut Prepared<'_>,
+    (statement, flags): (u32, u16),
+    rest: &[u8],
+    writer: &mut ResultWriter<'_>,
+) {
+    let Some((id, params)) = prepared.find(statement) else {
+        return writer.error(&unknown_statement(statement, "mysqld_stmt_bulk_execute"));
+    };
+    if let Some(refused) = params.take_refusal() {
+        return writer.error(&refused);
+    }
+    match params.decode_rows(rest, flags & BULK_TYPES != 0, session.settings().params) {
+        Ok(mut rows) => session.execute_bulk(id, &mut rows, writer),
+        Err(_) => writer.error(&SqlError::wrong_arguments("mysqld_stmt_bulk_execute")),
     }
 }
 

@@ -66,6 +66,7 @@ impl SqlBackend {
             commit,
             globals: Arc::clone(globals),
             stop: OnceLock::new(),
+            log: log.clone(),
         });
         *db.facts.write() = Some(facts.clone());
         SqlBackend { db, facts, source }
@@ -117,10 +118,9 @@ impl Backend for SqlBackend {
             }
         })));
         process.end_statement(now_us, CommitSeq(0));
-        let mut session = SqlSession { settings: Cached::of(session.vars()), session, process };
-        if is_interactive {
-            session.become_interactive();
-        }
+        let settings = Cached::of(session.vars());
+        let mut session = SqlSession { settings, session, process, is_interactive };
+        session.adopt_timeout();
         Ok(Box::new(session))
     }
 
@@ -209,11 +209,16 @@ struct SqlSession {
     session: cohort_exec::Session,
     process: Arc<Process>,
     settings: Cached,
+    /// interactive_timeout takes the place of wait_timeout.
+    is_interactive: bool,
 }
 
 impl SqlSession {
-    /// interactive_timeout takes the place of wait_timeout.
-    fn become_interactive(&mut self) {
+    /// After the session's variables were made anew.
+    fn adopt_timeout(&mut self) {
+        if !self.is_interactive {
+            return self.refresh();
+        }
         let timeout = self.session.vars().uint(VarId::InteractiveTimeout);
         self.session.put_variable(VarId::WaitTimeout, &VarValue::UInt(timeout));
         self.refresh();
@@ -254,6 +259,16 @@ impl Session for SqlSession {
         self.refresh();
     }
 
+    fn execute_bulk(
+        &mut self,
+        statement: u32,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, SqlError>>,
+        sink: &mut dyn ResultSink,
+    ) {
+        self.session.execute_bulk(statement, rows, sink);
+        self.refresh();
+    }
+
     fn close_statement(&mut self, statement: u32) {
         self.session.close_statement(statement);
     }
@@ -268,16 +283,14 @@ impl Session for SqlSession {
 
     fn reset(&mut self) {
         self.session.reset();
-        self.refresh();
+        self.adopt_timeout();
     }
 
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
         self.session.change_user(exec_info(&info))?;
         self.process.set_identity(identity(&info));
-        self.refresh();
-        if info.interactive {
-            self.become_interactive();
-        }
+        self.is_interactive = info.interactive;
+        self.adopt_timeout();
         Ok(())
     }
 
@@ -349,6 +362,7 @@ struct Facts {
     source: Option<Arc<Source>>,
     globals: Arc<Globals>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    log: ErrorLog,
 }
 
 impl ServerFacts for Facts {
@@ -383,6 +397,10 @@ impl ServerFacts for Facts {
         if let Some(source) = &self.source {
             source.semi_sync().give_up(seq, will_tell);
         }
+    }
+
+    fn reopen_error_log(&self) -> std::io::Result<()> {
+        self.log.reopen()
     }
 
     fn request_stop(&self) {

@@ -254,3 +254,19 @@ fn files_are_for_the_servers_user_and_group_alone() {
     }
     assert!(seen > 3);
 }
+
+/// Found by reading: only SIGHUP did.
+#[test]
+fn flush_logs_follows_an_error_log_that_was_moved() {
+    let scratch = tempfile::tempdir().expect("made");
+    let (log, moved) = (scratch.path().join("error.log"), scratch.path().join("error.log.1"));
+    let running = Cohort::start(scratch.path(), "data", &[&format!("--log-error={}", log.display())]);
+    let mut client = running.client();
+    for (n, statement) in ["FLUSH LOGS", "FLUSH ERROR LOGS"].into_iter().enumerate() {
+        std::fs::rename(&log, &moved).expect("moved");
+        client.query_drop(statement).expect("flushed");
+        let name = format!("nobody{n}");
+        assert!(Conn::new(running.options().user(Some(name.clone()))).is_err());
+        wait_until(statement, || std::fs::read_to_string(&log).is_ok_and(|said| said.contains(&name)));
+    }
+}

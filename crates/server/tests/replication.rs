@@ -507,3 +507,28 @@ fn a_replica_that_stops_reading_is_cut_and_slows_nobody_and_its_files_stay() {
     let _ = follower.kill();
     let _ = follower.wait();
 }
+
+/// Found by reading: the acknowledgement was asked with an event that the replica had asked to be spared.
+#[test]
+fn a_semi_synchronous_commit_waits_for_no_replica_that_does_not_want_it() {
+    let options = ["--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=120000"];
+    let cohort = Cohort::new(&options);
+    let replica = Maria::new(&[
+        "--rpl-semi-sync-slave-enabled=1",
+        "--replicate-events-marked-for-skip=FILTER_ON_MASTER",
+    ]);
+    replica.follow(cohort.port);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    let start = Instant::now();
+    for n in 0..10 {
+        let marked = n % 2;
+        cohort.sql(&format!("SET skip_replication = {marked}; INSERT INTO shop.t VALUES ({n})"));
+    }
+    // In one run of events, too.
+    cohort.sql("INSERT INTO shop.t VALUES (100); SET skip_replication = 1; INSERT INTO shop.t VALUES (101)");
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(cohort.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_status'").ends_with("ON"));
+    cohort.sql("INSERT INTO shop.t VALUES (200)");
+    replica.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql("SELECT GROUP_CONCAT(id ORDER BY id) FROM shop.t"), "0,2,4,6,8,100,200");
+}

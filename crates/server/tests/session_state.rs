@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
@@ -161,4 +163,59 @@ fn accounts_may_name_the_loopback_address() {
         assert_eq!(error_code(root.query_drop(statement)), code);
     }
     root.query_drop(format!("CREATE USER '{}'", "ü".repeat(128))).expect("made");
+}
+
+/// The bytes of COM_STMT_BULK_EXECUTE, as MariaDB's connectors send them.
+#[test]
+fn many_rows_are_written_by_one_command() {
+    let server = Cohort::new(&[]);
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))").expect("made");
+    let rows = b"\xfa\xff\xff\xff\xff\x80\0\x03\0\xfd\0\0\x01\0\0\0\0\x03one\0\x02\0\0\0\x01";
+    for (can_bulk, expected) in [(true, &[0u8, 2, 0][..]), (false, &[0xff, 0x0f, 0x05][..])] {
+        let mut raw = raw_login(server.port, can_bulk);
+        send(&mut raw, 0, b"\x02test");
+        assert_eq!(receive(&mut raw)[0], 0);
+        send(&mut raw, 0, b"\x16INSERT INTO t VALUES (?, ?)");
+        assert_eq!(receive(&mut raw)[0], 0, "prepared");
+        // Two parameters and the end of their list.
+        (0..3).for_each(|_| drop(receive(&mut raw)));
+        send(&mut raw, 0, rows);
+        assert_eq!(&receive(&mut raw)[..3], expected);
+    }
+    let got: Vec<(i32, Option<String>)> = client.query("SELECT * FROM t ORDER BY id").expect("rows");
+    assert_eq!(got, [(1, Some("one".to_owned())), (2, None)]);
+}
+
+/// Logs in as root, as a client of MariaDB's.
+fn raw_login(port: u16, can_bulk: bool) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connected");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    let greeting = receive(&mut stream);
+    let version_end = greeting.iter().position(|byte| *byte == 0).expect("the version's end");
+    // Behind the rest of the fixed part: see the handshake's codec.
+    let extended = &greeting[version_end + 1 + 4 + 9 + 2 + 1 + 2 + 2 + 1 + 6..];
+    assert_ne!(extended[0] & 4, 0, "bulk operations are offered");
+    let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+    let mut response = capabilities.to_le_bytes().to_vec();
+    response.extend_from_slice(&[0, 0, 0, 1, 45]);
+    response.extend_from_slice(&[0; 19]);
+    response.extend_from_slice(&[if can_bulk { 4 } else { 0 }, 0, 0, 0]);
+    response.extend_from_slice(b"root\0\0mysql_native_password\0");
+    send(&mut stream, 1, &response);
+    assert_eq!(receive(&mut stream)[0], 0);
+    stream
+}
+
+fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) {
+    let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+    stream.write_all(&[&[a, b, c, sequence], payload].concat()).expect("sent");
+}
+
+fn receive(stream: &mut TcpStream) -> Vec<u8> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).expect("a header");
+    let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+    stream.read_exact(&mut payload).expect("a payload");
+    payload
 }

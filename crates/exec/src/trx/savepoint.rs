@@ -33,6 +33,23 @@ impl SessionTrx {
         Ok(())
     }
 
+    /// Where [`SessionTrx::undo_to`] goes back to; the binary log is told nothing of it.
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.active_mut().mark()
+    }
+
+    /// Undoes what the transaction has written since the mark, unless it was rolled back; if that fails, all
+    /// of it.
+    pub(crate) fn undo_to(&mut self, mark: &Mark) {
+        let is_undone = match &mut self.active {
+            Some(active) => active.rollback_to(mark).is_ok(),
+            None => true,
+        };
+        if !is_undone {
+            self.rollback();
+        }
+    }
+
     /// ROLLBACK TO SAVEPOINT: later savepoints go, this one and all locks stay.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;

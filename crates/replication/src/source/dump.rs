@@ -391,7 +391,8 @@ impl<'a> Dump<'a> {
         for event in split_run(run) {
             offset += event.len() as u64;
             group = self.group_behind(group, event);
-            let is_sent = probe.as_mut().is_none_or(|probe| self.passes(probe, event));
+            let is_passed = probe.as_mut().is_none_or(|probe| self.passes(probe, event));
+            let is_sent = is_passed && !self.is_left_out(event);
             // Behind a ROTATE the replica's position is in the next file.
             let counts = is_sent && group.is_none() && event[4] != EventType::ROTATE.0;
             last = if counts { Some(offset) } else { last };
@@ -476,9 +477,7 @@ impl<'a> Dump<'a> {
             EventType::GTID | EventType::GTID_LIST => Capability::Gtid,
             _ => Capability::Unknown,
         };
-        if self.request.marked == MarkedEvents::Skip
-            && u16::from_le_bytes([event[17], event[18]]) & flags::SKIP_REPLICATION != 0
-        {
+        if self.is_left_out(event) {
             return Ok(());
         }
         if capability >= needed {
@@ -494,6 +493,12 @@ impl<'a> Dump<'a> {
         let too_small = "Failed to replace an event with one that the slave knows: too small event.";
         let made = made.ok_or_else(|| Stop::Failed(errors::fatal(too_small)))?;
         Ok(out.event(self.header_of_event(), &made)?)
+    }
+
+    /// Whether the replica has asked to be spared events that were logged under `@@skip_replication`.
+    fn is_left_out(&self, event: &[u8]) -> bool {
+        let flags_of_event = u16::from_le_bytes([event[17], event[18]]);
+        self.request.marked == MarkedEvents::Skip && flags_of_event & flags::SKIP_REPLICATION != 0
     }
 
     fn send_list<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, list_flags: u8) -> Result<(), Stop> {
