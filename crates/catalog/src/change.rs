@@ -1,9 +1,12 @@
 //! One DDL statement's effect on the catalog, as the commit record carries it.
 //!
 //! ```text
-//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 account | 6 string user, string host
-//!    | 7 u64 next table, u32 next index            one after the other up to the end
+//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 account without grants on tables
+//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 account
+//!                                                  one after the other up to the end
 //! ```
+//!
+//! 5 is read and no longer written.
 
 use std::sync::Arc;
 
@@ -11,9 +14,10 @@ use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
 
 use crate::codec::{
-    put_account, put_schema, put_string, put_table, read_account, read_schema, read_string, read_table,
+    put_account, put_schema, put_string, put_table, read_account, read_account_without_tables, read_schema,
+    read_string, read_table,
 };
-use crate::model::{Account, Catalog, Schema, Table};
+use crate::model::{Account, AccountName, Catalog, Schema, Table};
 
 /// A list of these is a catalog redo; applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +30,7 @@ pub enum CatalogChange {
     PutTable(Table),
     DropTable(TableId),
     PutAccount(Account),
-    DropAccount {
-        user: String,
-        host: String,
-    },
+    DropAccount(AccountName),
     /// Ids below these have been handed out.
     NextIds {
         table: TableId,
@@ -76,10 +77,10 @@ impl CatalogChange {
                 out.put_u64(id.0);
             }
             CatalogChange::PutAccount(account) => {
-                out.put_u8(5);
+                out.put_u8(8);
                 put_account(out, account);
             }
-            CatalogChange::DropAccount { user, host } => {
+            CatalogChange::DropAccount((user, host)) => {
                 out.put_u8(6);
                 put_string(out, user);
                 put_string(out, host);
@@ -98,9 +99,10 @@ impl CatalogChange {
             2 => CatalogChange::DropSchema(read_string(r)?),
             3 => CatalogChange::PutTable(read_table(r)?),
             4 => CatalogChange::DropTable(TableId(r.u64()?)),
-            5 => CatalogChange::PutAccount(read_account(r)?),
-            6 => CatalogChange::DropAccount { user: read_string(r)?, host: read_string(r)? },
+            5 => CatalogChange::PutAccount(read_account_without_tables(r)?),
+            6 => CatalogChange::DropAccount((read_string(r)?, read_string(r)?)),
             7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
+            8 => CatalogChange::PutAccount(read_account(r)?),
             _ => return Err(Truncated),
         })
     }
@@ -117,7 +119,8 @@ impl Catalog {
             }));
             changes.extend(schema.tables.values().map(|table| CatalogChange::PutTable(Table::clone(table))));
         }
-        changes.extend(self.accounts.iter().cloned().map(CatalogChange::PutAccount));
+        changes
+            .extend(self.accounts.values().map(|account| CatalogChange::PutAccount(Account::clone(account))));
         changes.push(CatalogChange::NextIds { table: self.next_table, index: self.next_index });
         changes
     }
@@ -153,12 +156,9 @@ impl Catalog {
             }
             CatalogChange::DropTable(id) => drop(self.remove_table(id)),
             CatalogChange::PutAccount(account) => {
-                self.accounts.retain(|a| (&a.user, &a.host) != (&account.user, &account.host));
-                self.accounts.push(account);
+                self.accounts.insert(account.name.clone(), Arc::new(account));
             }
-            CatalogChange::DropAccount { user, host } => {
-                self.accounts.retain(|a| (&a.user, &a.host) != (&user, &host));
-            }
+            CatalogChange::DropAccount(name) => drop(self.accounts.remove(&name)),
             CatalogChange::NextIds { table, index } => {
                 self.next_table = self.next_table.max(table);
                 self.next_index = self.next_index.max(index);

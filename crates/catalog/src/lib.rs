@@ -6,9 +6,12 @@ mod change;
 mod codec;
 mod model;
 mod store;
+mod versions;
 
 pub use change::CatalogChange;
 pub use model::{
-    Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Account, AccountName, Catalog, Column, DefaultValue, Grants, Index, IndexColumn, IndexKind, OnUpdate,
+    Schema, Table, TableGrant, TableName,
 };
 pub use store::{CATALOG, CatalogStore};
+pub use versions::CatalogVersions;

@@ -1,8 +1,8 @@
 //! The catalog as a participant of commits, and its file.
 //!
 //! # States
-//! `current` is what statements see; it changes at the order stage, when the commit record of a DDL statement
-//! is ordered. The file holds the catalog at the last checkpoint; recovery replays the changes since.
+//! [`CatalogVersions`] holds the state that statements see and, behind it, those that are ordered and not yet
+//! published. The file holds the catalog at the last checkpoint; recovery replays the changes since.
 //!
 //! # The file `catalog`, written as `catalog.new` and renamed
 //! ```text
@@ -24,10 +24,11 @@ use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, TableId, Write
 use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
 use cohort_types::Collation;
 use cohort_vfs::{OpenMode, SharedFs};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::change::CatalogChange;
 use crate::model::{Account, Catalog, Schema};
+use crate::versions::CatalogVersions;
 
 /// The catalog as commit records name it; final, it is on disk.
 pub const CATALOG: ParticipantId = ParticipantId(0);
@@ -43,7 +44,7 @@ pub struct CatalogStore {
     id: ParticipantId,
     fs: SharedFs,
     dir: PathBuf,
-    current: Arc<RwLock<Arc<Catalog>>>,
+    versions: Arc<CatalogVersions>,
     durable: Arc<Mutex<Durable>>,
 }
 
@@ -67,23 +68,19 @@ impl CatalogStore {
             id,
             fs,
             dir: dir.to_path_buf(),
-            current: Arc::new(RwLock::new(Arc::new(catalog))),
+            versions: Arc::new(CatalogVersions::new(catalog)),
             durable: Arc::new(Mutex::new(durable)),
         })
     }
 
     /// What statements read; written only by this store.
-    pub fn current(&self) -> Arc<RwLock<Arc<Catalog>>> {
-        self.current.clone()
+    pub fn versions(&self) -> Arc<CatalogVersions> {
+        Arc::clone(&self.versions)
     }
+}
 
-    fn apply(&self, seq: CommitSeq, redo: &Redo) -> Result<(), EngineError> {
-        let changes =
-            CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))?;
-        let mut current = self.current.write();
-        Arc::make_mut(&mut current).apply(seq, changes);
-        Ok(())
-    }
+fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, EngineError> {
+    CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))
 }
 
 /// `root` from local connections without a password, as a new MariaDB data directory has it.
@@ -98,7 +95,8 @@ fn initial() -> Catalog {
         };
         catalog.schemas.insert(name.to_owned(), Arc::new(schema));
     }
-    catalog.accounts.push(Account::local_root());
+    let root = Account::local_root();
+    catalog.accounts.insert(root.name.clone(), Arc::new(root));
     catalog
 }
 
@@ -142,9 +140,11 @@ impl Participant for CatalogStore {
     }
 
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
-        for redo in redo {
-            self.apply(seq, redo).expect("encoded by this crate");
-        }
+        self.versions.order(seq, |catalog| {
+            for redo in redo {
+                catalog.apply(seq, decode(redo).expect("encoded by this crate"));
+            }
+        });
     }
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
@@ -152,7 +152,7 @@ impl Participant for CatalogStore {
             fs: self.fs.clone(),
             dir: self.dir.clone(),
             lsn,
-            catalog: self.current.read().clone(),
+            catalog: self.versions.ordered(),
             durable: self.durable.clone(),
         }))
     }
@@ -167,7 +167,11 @@ impl Participant for CatalogStore {
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
-        redo.iter().try_for_each(|redo| self.apply(CommitSeq(0), redo))
+        for redo in redo {
+            let changes = decode(redo)?;
+            self.versions.replay(|catalog| catalog.apply(CommitSeq(0), changes));
+        }
+        Ok(())
     }
 }
 

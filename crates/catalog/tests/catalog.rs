@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId};
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
 use cohort_catalog::{
-    Catalog, CatalogChange, CatalogStore, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate,
-    Schema, Table, TableName,
+    Account, Catalog, CatalogChange, CatalogStore, Column, DefaultValue, Grants, Index, IndexColumn,
+    IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
 };
 use cohort_engine::{EngineError, Participant, Redo};
-use cohort_types::{Collation, ColumnType, Decimal, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, TypeKind, Value};
 use cohort_vfs::{MemFs, OpenMode, SharedFs};
 
 fn table() -> Table {
@@ -61,6 +61,17 @@ fn table() -> Table {
     }
 }
 
+fn account() -> Account {
+    let name = TableName { schema: "shop".to_owned(), table: "t1".to_owned() };
+    let columns = [("a".to_owned(), Privilege::Update.into())].into();
+    let grants = Grants {
+        everything: Privileges::EVERY.without(Privilege::Super.into()),
+        schemas: [("s%".to_owned(), Privileges::OF_SCHEMA)].into(),
+        tables: [(name, TableGrant { table: Privilege::Select.into(), columns })].into(),
+    };
+    Account { auth: vec![7; 20], grants, ..Account::new(("v".to_owned(), "10.%".to_owned())) }
+}
+
 fn changes() -> Vec<CatalogChange> {
     let schema = Schema {
         name: "shop".to_owned(),
@@ -71,7 +82,8 @@ fn changes() -> Vec<CatalogChange> {
     vec![
         CatalogChange::PutSchema(schema),
         CatalogChange::PutTable(table()),
-        CatalogChange::DropAccount { user: "u".to_owned(), host: "%".to_owned() },
+        CatalogChange::PutAccount(account()),
+        CatalogChange::DropAccount(("u".to_owned(), "%".to_owned())),
         CatalogChange::NextIds { table: TableId(8), index: IndexId(17) },
     ]
 }
@@ -121,22 +133,48 @@ fn a_key_space_knows_the_transaction_that_filled_it() {
     assert_eq!(since(&catalog), [(IndexId(18), CommitSeq(6)), (IndexId(17), CommitSeq(5))]);
 }
 
+/// All that was ordered is published.
+fn read(store: &CatalogStore) -> Arc<Catalog> {
+    store.versions().published(|| CommitSeq(u64::MAX))
+}
+
+/// Accounts as they were written before there were grants on tables.
+#[test]
+fn an_account_of_an_earlier_version_is_read() {
+    let mut bytes = vec![5];
+    for text in ["u", "%", "mysql_native_password", ""] {
+        bytes.put_lenenc_bytes(text.as_bytes());
+    }
+    bytes.put_lenenc(2);
+    bytes.put_lenenc_bytes(b"ALL PRIVILEGES");
+    bytes.put_lenenc_bytes(b"GRANT OPTION");
+    bytes.put_lenenc(1);
+    bytes.put_lenenc_bytes(b"d");
+    bytes.put_lenenc(1);
+    bytes.put_lenenc_bytes(b"SELECT");
+    let decoded = CatalogChange::decode(&Redo { bytes }).expect("known");
+    let mut account = Account::new(("u".to_owned(), "%".to_owned()));
+    account.grants.everything = Privileges::EVERY;
+    account.grants.schemas = [("d".to_owned(), Privilege::Select.into())].into();
+    assert_eq!(decoded, [CatalogChange::PutAccount(account)]);
+}
+
 #[test]
 fn a_checkpoint_survives_and_damage_is_refused() {
     let mem = Arc::new(MemFs::new());
     let fs: SharedFs = mem.clone();
     fs.create_dir_all(&PathBuf::from("/data")).expect("makes");
     let store = open(&fs).expect("opens");
-    assert!(store.current().read().schemas.contains_key("test"), "a new data directory has `test`");
+    assert!(read(&store).schemas.contains_key("test"), "a new data directory has `test`");
     store.commit_ordered(CommitSeq(1), &[&CatalogChange::encode(&changes())]);
     store.begin_checkpoint(Lsn(500)).expect("begins").finish().expect("writes");
-    let before = store.current().read().clone();
+    let before = read(&store);
 
     let reopened = open(&fs).expect("opens");
     assert_eq!(reopened.durable_lsn(), Lsn(500));
-    assert_eq!(bytes_of(&reopened.current().read()), bytes_of(&before));
+    assert_eq!(bytes_of(&read(&reopened)), bytes_of(&before));
     reopened.replay(&[CatalogChange::encode(&changes())]).expect("replays what it has");
-    assert_eq!(bytes_of(&reopened.current().read()), bytes_of(&before), "replay is idempotent");
+    assert_eq!(bytes_of(&read(&reopened)), bytes_of(&before), "replay is idempotent");
 
     let file = fs.open(Path::new("/data/catalog"), OpenMode::Write).expect("opens");
     let len = file.len().expect("length");

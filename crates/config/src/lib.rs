@@ -26,7 +26,7 @@ mod value;
 pub use manual::{manual_page, sample_file};
 pub use option_file::{DefaultsPlan, OptionFileError};
 pub use options::{Options, StartupError, StartupRequest, load};
-pub use runtime::{Globals, SessionVars, SetError, SetNote};
+pub use runtime::{Globals, SessionVars, SetError, SetNote, settable};
 pub use setting::{Access, Kind, Scope, Setting, SettingScope};
 pub use status::{Counter, HeldGauge, Status, StatusSource};
 pub use table::VarId;

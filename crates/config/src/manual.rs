@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use cohort_types::{Privilege, Privileges};
+
 use crate::setting::{Access, Kind, Setting, SettingScope};
 use crate::table::VarId;
 
@@ -13,7 +15,9 @@ pub fn manual_page() -> String {
          Every setting is a system variable with MariaDB's name (`SHOW VARIABLES`, `SET GLOBAL`), an option of the \
          command line (`--name=value`, dashes and underscores are the same) and of option files, in the groups \
          `[mysqld]`, `[server]`, `[mariadb]`, `[mariadbd]`, `[mariadb-10.11]`, `[client-server]`, `[cohort]`, \
-         `[cohortd]`. Sizes take the suffixes K, M, G, T.\n\n",
+         `[cohortd]`. Sizes take the suffixes K, M, G, T.\n\n\
+         SET GLOBAL needs the privilege SUPER and SET SESSION none, unless the scope names others: one of them is \
+         needed then.\n\n",
     );
     let all: Vec<&Setting> = VarId::shown().map(VarId::setting).collect();
     out.push_str("## Settings that may lose data\n\n");
@@ -103,14 +107,25 @@ fn range(setting: &Setting) -> String {
     }
 }
 
-fn scope(setting: &Setting) -> &'static str {
+/// Where it has values; who may set them, unless that is SUPER for global values and everybody for a
+/// session's.
+fn scope(setting: &Setting) -> String {
+    let is_usual = setting.global_admins == Privileges::of(&[Privilege::Super]);
+    let global = match is_usual {
+        true => "global".to_owned(),
+        false => format!("global ({})", setting.global_admins),
+    };
+    let session = match setting.session_admins.is_empty() {
+        true => "session".to_owned(),
+        false => format!("session ({})", setting.session_admins),
+    };
     match (setting.access, setting.scope) {
-        (Access::ReadOnly, SettingScope::Session) => "session, read-only",
-        (Access::ReadOnly, _) => "read-only",
-        (Access::SessionReadOnly, _) => "global; sessions keep theirs",
-        (Access::Dynamic, SettingScope::Global) => "global",
-        (Access::Dynamic, SettingScope::Session) => "session",
-        (Access::Dynamic, SettingScope::Both) => "global, session",
+        (Access::ReadOnly, SettingScope::Session) => "session, read-only".to_owned(),
+        (Access::ReadOnly, _) => "read-only".to_owned(),
+        (Access::SessionReadOnly, _) => format!("{global}; sessions keep theirs"),
+        (Access::Dynamic, SettingScope::Global) => global,
+        (Access::Dynamic, SettingScope::Session) => session,
+        (Access::Dynamic, SettingScope::Both) => format!("{global}, {session}"),
     }
 }
 

@@ -325,14 +325,10 @@ impl Globals {
     }
 
     fn settable(&self, name: &str) -> Result<VarId, SetError> {
-        let id = VarId::named(name)?;
-        let setting = id.setting();
-        match (setting.access, setting.scope) {
-            (Access::ReadOnly, _) => Err(SetError::ReadOnly(setting.name)),
-            (_, SettingScope::Session) => Err(SetError::SessionOnly(setting.name)),
+        match settable_globally(name)? {
             // New sessions log; only a session can stop logging for itself.
-            _ if id == VarId::SqlLogBin => Err(SetError::NoGlobalValue(setting.name)),
-            _ => Ok(id.canonical()),
+            id @ VarId::SqlLogBin => Err(SetError::NoGlobalValue(id.setting().name)),
+            id => Ok(id),
         }
     }
 
@@ -472,6 +468,24 @@ impl SessionVars {
         for (id, raw) in changes {
             values.put(id, raw);
         }
+    }
+}
+
+/// The setting that a SET of this name and scope would change, before anybody asks who sets it and to what.
+pub fn settable(name: &str, scope: Scope) -> Result<VarId, SetError> {
+    match scope {
+        Scope::Global => settable_globally(name),
+        Scope::Session => settable_in_session(name),
+    }
+}
+
+fn settable_globally(name: &str) -> Result<VarId, SetError> {
+    let id = VarId::named(name)?;
+    let setting = id.setting();
+    match (setting.access, setting.scope) {
+        (Access::ReadOnly, _) => Err(SetError::ReadOnly(setting.name)),
+        (_, SettingScope::Session) => Err(SetError::SessionOnly(setting.name)),
+        _ => Ok(id.canonical()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is known about one system variable.
 
+use cohort_types::{Privilege, Privileges};
+
 use crate::table::{SETTINGS, VarId};
 
 /// Where a setting has values.
@@ -100,6 +102,10 @@ pub struct Setting {
     pub scope: SettingScope,
     /// Who may change it.
     pub access: Access,
+    /// SET GLOBAL needs one of these.
+    pub global_admins: Privileges,
+    /// SET SESSION needs one of these; none: everybody may.
+    pub session_admins: Privileges,
     /// What a plain number means: `seconds`, `bytes`; empty for counts.
     pub unit: &'static str,
     /// Whether the command line and option files may give it.
@@ -117,6 +123,8 @@ pub struct Setting {
     pub hidden: bool,
 }
 
+const SUPER: Privileges = Privileges::of(&[Privilege::Super]);
+
 impl Setting {
     const fn new(name: &'static str, scope: SettingScope, kind: Kind) -> Setting {
         Setting {
@@ -125,6 +133,8 @@ impl Setting {
             kind,
             scope,
             access: Access::Dynamic,
+            global_admins: SUPER,
+            session_admins: Privileges::NONE,
             unit: "",
             option: true,
             may_lose_data: None,
@@ -183,6 +193,30 @@ impl Setting {
         self
     }
 
+    /// SET GLOBAL needs SUPER or this.
+    pub(crate) const fn admin(mut self, privilege: Privilege) -> Setting {
+        self.global_admins = SUPER.with(privilege);
+        self
+    }
+
+    /// SET GLOBAL needs just this.
+    pub(crate) const fn only(mut self, privilege: Privilege) -> Setting {
+        self.global_admins = Privileges::of(&[privilege]);
+        self
+    }
+
+    /// SET SESSION needs SUPER or this.
+    pub(crate) const fn session_admin(mut self, privilege: Privilege) -> Setting {
+        self.session_admins = SUPER.with(privilege);
+        self
+    }
+
+    /// SET SESSION needs SUPER.
+    pub(crate) const fn session_super(mut self) -> Setting {
+        self.session_admins = SUPER;
+        self
+    }
+
     pub(crate) const fn no_option(mut self) -> Setting {
         self.option = false;
         self
@@ -211,6 +245,14 @@ impl Setting {
     pub(crate) const fn hidden(mut self) -> Setting {
         self.hidden = true;
         self
+    }
+
+    /// SET of this value needs one of these; none: everybody may.
+    pub fn admins(&self, scope: Scope) -> Privileges {
+        match scope {
+            Scope::Global => self.global_admins,
+            Scope::Session => self.session_admins,
+        }
     }
 
     /// Whether `SET SESSION` and `@@session.x` name it.

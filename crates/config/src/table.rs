@@ -1,6 +1,8 @@
 //! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
 //! in the text.
 
+use cohort_types::Privilege;
+
 use crate::setting::{Kind, Setting};
 
 macro_rules! settings {
@@ -136,7 +138,7 @@ const LOG_FILES: &str = "statements are not logged to a file yet";
 settings! {
     // --- The durable commit path
     // ------------------------------------------------------------------------------
-    SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32))
+    SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32)).admin(Privilege::BinlogAdmin)
         .doc("1: a commit is answered after it is on disk. MariaDB's default is 0.").no_effect("every commit is answered after it is on disk, as with 1");
     FlushLogAtTrxCommit = Setting::global("flush_log_at_trx_commit", num(1, 0, 3))
         .doc("1: a commit is answered after its one log record is on disk.").no_effect("every commit is answered after it is on disk, as with 1");
@@ -152,9 +154,9 @@ settings! {
         .doc("A flush group is left open for members that are about to return, when that pays.");
     SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
         .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and told in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
-    BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX))
+    BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
         .doc("A flush waits until this many transactions are in its group, or binlog_commit_wait_usec have passed. 0: no wait.");
-    BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX))
+    BinlogCommitWaitUsec = Setting::global("binlog_commit_wait_usec", num(100_000, 0, u64::MAX)).admin(Privilege::BinlogAdmin)
         .doc("The longest wait of binlog_commit_wait_count.").unit("microseconds");
 
     // --- Binary log
@@ -163,69 +165,69 @@ settings! {
         .may_lose_data("without it there is no point-in-time recovery: when the disk is lost, so is all that was changed since the last backup");
     LogBinBasename = Setting::fact("log_bin_basename", NULL_TEXT).computed().doc("Directory and base name of the binary log files.");
     LogBinIndex = Setting::global("log_bin_index", Kind::Path { default: None }).read_only().doc("The file that lists the binary log files.");
-    LogBinCompress = Setting::global("log_bin_compress", flag(false)).doc("Compress statements and row events of log_bin_compress_min_len bytes and more.");
-    LogBinCompressMinLen = Setting::global("log_bin_compress_min_len", num(256, 10, 1024)).doc("Shortest statement or row to compress.").unit("bytes");
-    LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").doc("Allow CREATE FUNCTION without SUPER.");
-    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).doc("How changes are logged. MariaDB's default is MIXED.").no_effect("row events are always written");
-    BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL"])).doc("Which columns row events carry.");
-    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).doc("How much the table map says about columns.");
+    LogBinCompress = Setting::global("log_bin_compress", flag(false)).admin(Privilege::BinlogAdmin).doc("Compress statements and row events of log_bin_compress_min_len bytes and more.");
+    LogBinCompressMinLen = Setting::global("log_bin_compress_min_len", num(256, 10, 1024)).admin(Privilege::BinlogAdmin).doc("Shortest statement or row to compress.").unit("bytes");
+    LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").admin(Privilege::BinlogAdmin).doc("Allow CREATE FUNCTION without SUPER.");
+    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("How changes are logged. MariaDB's default is MIXED.").no_effect("row events are always written");
+    BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL"])).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("Which columns row events carry.");
+    BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).admin(Privilege::BinlogAdmin).doc("How much the table map says about columns.");
     BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event; setting it begins a new file.");
-    BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).doc("Write the statement's text before its row events.");
-    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).doc("Row events of a transaction beyond this size go to a file before commit; for sessions that start later. MariaDB's default is 32K.").unit("bytes");
+    BinlogAnnotateRowEvents = Setting::both("binlog_annotate_row_events", flag(true)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("Write the statement's text before its row events.");
+    BinlogCacheSize = Setting::global("binlog_cache_size", blocks(1 << 20, 4096, u64::MAX, 4096)).admin(Privilege::BinlogAdmin).doc("Row events of a transaction beyond this size go to a file before commit; for sessions that start later. MariaDB's default is 32K.").unit("bytes");
     BinlogRowEventMaxSize = Setting::global("binlog_row_event_max_size", blocks(8192, 256, U32 - 255, 256)).read_only().doc("A row event is ended before its rows grow beyond this; one row larger than it makes an event of its own.").unit("bytes");
-    BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").doc("Cache for statements on non-transactional tables.").unit("bytes");
-    BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").doc("Read buffer for binary log files.").unit("bytes");
-    MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
-    MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).doc("A transaction whose events need more fails with error 1197; for sessions that start later.").unit("bytes");
-    ExpireLogsDays = Setting::global("expire_logs_days", real(10.0, 0.0, 99.0)).doc("Binary log files older than this are removed; 0 keeps them. MariaDB's default is 0.").unit("days");
-    BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(864_000, 0, 8_553_600)).doc("The same in seconds: each of the two sets the other.").unit("seconds");
-    MaxBinlogTotalSize = Setting::global("max_binlog_total_size", num(0, 0, u64::MAX)).doc("The oldest binary log files are removed when all together are larger; 0: no bound.").unit("bytes");
+    BinlogStmtCacheSize = Setting::inert("binlog_stmt_cache_size", blocks(32768, 4096, u64::MAX, 4096), "all engines here are transactional").admin(Privilege::BinlogAdmin).doc("Cache for statements on non-transactional tables.").unit("bytes");
+    BinlogFileCacheSize = Setting::inert("binlog_file_cache_size", blocks(16384, 8192, u64::MAX, 4096), "the files are read through the operating system's cache").admin(Privilege::BinlogAdmin).doc("Read buffer for binary log files.").unit("bytes");
+    MaxBinlogSize = Setting::global("max_binlog_size", blocks(1 << 30, 4096, 1 << 30, 4096)).admin(Privilege::BinlogAdmin).doc("A binary log file larger than this is closed and the next one begun.").unit("bytes");
+    MaxBinlogCacheSize = Setting::global("max_binlog_cache_size", blocks(u64::MAX - 4095, 4096, u64::MAX, 4096)).admin(Privilege::BinlogAdmin).doc("A transaction whose events need more fails with error 1197; for sessions that start later.").unit("bytes");
+    ExpireLogsDays = Setting::global("expire_logs_days", real(10.0, 0.0, 99.0)).admin(Privilege::BinlogAdmin).doc("Binary log files older than this are removed; 0 keeps them. MariaDB's default is 0.").unit("days");
+    BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(864_000, 0, 8_553_600)).admin(Privilege::BinlogAdmin).doc("The same in seconds: each of the two sets the other.").unit("seconds");
+    MaxBinlogTotalSize = Setting::global("max_binlog_total_size", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin).doc("The oldest binary log files are removed when all together are larger; 0: no bound.").unit("bytes");
     InitRplRole = Setting::global("init_rpl_role", word(0, &["MASTER", "SLAVE"])).read_only()
         .doc("SLAVE: a start after a crash cuts off the transactions that semi-synchronous replication held back, from binary log and engines alike, so that this server can follow the one that took its place.");
-    SlaveConnectionsNeededForPurge = Setting::global("slave_connections_needed_for_purge", num(0, 0, U32)).doc("Nothing is removed by age or size while fewer replicas are connected. A file that a connected one reads is never removed. MariaDB's default is 1.");
-    BinlogDirectNonTransactionalUpdates = Setting::both("binlog_direct_non_transactional_updates", flag(false)).no_effect("all engines here are transactional").doc("Write changes of non-transactional tables at once.");
+    SlaveConnectionsNeededForPurge = Setting::global("slave_connections_needed_for_purge", num(0, 0, U32)).admin(Privilege::BinlogAdmin).doc("Nothing is removed by age or size while fewer replicas are connected. A file that a connected one reads is never removed. MariaDB's default is 1.");
+    BinlogDirectNonTransactionalUpdates = Setting::both("binlog_direct_non_transactional_updates", flag(false)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).no_effect("all engines here are transactional").doc("Write changes of non-transactional tables at once.");
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");
     BinlogAlterTwoPhase = Setting::both("binlog_alter_two_phase", flag(false)).no_effect("ALTER TABLE is logged in one event").doc("Log ALTER TABLE in two events.");
-    MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
+    MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
     BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
         .doc("How fast older binary log files are read and their checksums verified, once after each start, in the background; damage is told in the error log. 0: not at all.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");
     BinlogIgnoreDb = Setting::global("binlog_ignore_db", text("")).read_only().hidden().doc("Do not log what happens in this database; may be given several times.");
-    SqlLogBin = Setting::both("sql_log_bin", flag(true)).no_option().doc("Off: the session's changes are not written to the binary log.");
+    SqlLogBin = Setting::both("sql_log_bin", flag(true)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).no_option().doc("Off: the session's changes are not written to the binary log.");
     EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
-    ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).doc("KiB per second a replica reads.");
+    ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("KiB per second a replica reads.");
 
     // --- Replication identity and GTIDs
     // -----------------------------------------------------------------------
-    ServerId = Setting::both("server_id", num(1, 1, U32)).doc("Number of this server in replication; stands in every event.");
+    ServerId = Setting::both("server_id", num(1, 1, U32)).admin(Privilege::ReplicationMasterAdmin).session_admin(Privilege::BinlogReplay).doc("Number of this server in replication; stands in every event.");
     ServerUid = Setting::fact("server_uid", text("")).doc("Identity of this data directory.");
-    GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).doc("Domain of the transactions that start here.");
-    GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).computed().doc("Sequence number of the next transaction; 0 counts on.");
-    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).doc("Refuse transactions whose sequence number does not grow.");
+    GtidDomainId = Setting::both("gtid_domain_id", num(0, 0, U32)).admin(Privilege::ReplicationMasterAdmin).session_admin(Privilege::BinlogReplay).doc("Domain of the transactions that start here.");
+    GtidSeqNo = Setting::session("gtid_seq_no", num(0, 0, u64::MAX)).session_admin(Privilege::BinlogReplay).computed().doc("Sequence number of the next transaction; 0 counts on.");
+    GtidStrictMode = Setting::global("gtid_strict_mode", flag(false)).admin(Privilege::ReplicationSlaveAdmin).doc("Refuse transactions whose sequence number does not grow.");
     GtidBinlogPos = Setting::fact("gtid_binlog_pos", text("")).computed().doc("Last GTID of each domain in the binary log.");
-    GtidBinlogState = Setting::global("gtid_binlog_state", text("")).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
+    GtidBinlogState = Setting::global("gtid_binlog_state", text("")).admin(Privilege::ReplicationMasterAdmin).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
     GtidCurrentPos = Setting::fact("gtid_current_pos", text("")).computed().doc("gtid_binlog_pos and gtid_slave_pos together.");
-    GtidSlavePos = Setting::global("gtid_slave_pos", text("")).no_option().computed().doc("Last GTID of each domain that was applied as a replica.");
-    GtidIgnoreDuplicates = Setting::inert("gtid_ignore_duplicates", flag(false), REPLICA).doc("Skip GTIDs that another source delivered.");
-    GtidPosAutoEngines = Setting::inert("gtid_pos_auto_engines", text(""), "the position is kept in the commit record").no_option().doc("Engines with their own position table.");
-    GtidCleanupBatchSize = Setting::inert("gtid_cleanup_batch_size", num(64, 0, i32::MAX as u64), "the position is kept in the commit record").doc("Rows to clean at once in the position table.");
+    GtidSlavePos = Setting::global("gtid_slave_pos", text("")).admin(Privilege::ReplicationSlaveAdmin).no_option().computed().doc("Last GTID of each domain that was applied as a replica.");
+    GtidIgnoreDuplicates = Setting::inert("gtid_ignore_duplicates", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Skip GTIDs that another source delivered.");
+    GtidPosAutoEngines = Setting::inert("gtid_pos_auto_engines", text(""), "the position is kept in the commit record").admin(Privilege::ReplicationSlaveAdmin).no_option().doc("Engines with their own position table.");
+    GtidCleanupBatchSize = Setting::inert("gtid_cleanup_batch_size", num(64, 0, i32::MAX as u64), "the position is kept in the commit record").admin(Privilege::ReplicationSlaveAdmin).doc("Rows to clean at once in the position table.");
     LastGtid = Setting::session("last_gtid", text("")).read_only().computed().doc("GTID of the session's last transaction.");
-    RplSemiSyncMasterEnabled = Setting::global("rpl_semi_sync_master_enabled", flag(false)).doc("Wait for a replica's acknowledgement before a commit is published.");
-    RplSemiSyncMasterTimeout = Setting::global("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX)).doc("The longest such wait.").unit("milliseconds");
-    RplSemiSyncMasterWaitPoint = Setting::global("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"])).doc("Where a commit waits.");
-    RplSemiSyncMasterWaitNoSlave = Setting::global("rpl_semi_sync_master_wait_no_slave", flag(true)).doc("Wait even when no replica is connected.");
-    RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).doc("Acknowledge to the source.");
-    SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).doc("Threads that apply transactions in parallel.");
-    SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).doc("What may be applied in parallel.");
-    SlaveNetTimeout = Setting::inert("slave_net_timeout", num(60, 1, YEAR), REPLICA).doc("Silence of the source after which a replica reconnects.").unit("seconds");
-    SlaveMaxAllowedPacket = Setting::inert("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024), REPLICA).doc("Largest event a replica takes.").unit("bytes");
-    SlaveExecMode = Setting::inert("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"]), REPLICA).doc("Whether missing or duplicate rows stop a replica.");
+    RplSemiSyncMasterEnabled = Setting::global("rpl_semi_sync_master_enabled", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Wait for a replica's acknowledgement before a commit is published.");
+    RplSemiSyncMasterTimeout = Setting::global("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX)).admin(Privilege::ReplicationMasterAdmin).doc("The longest such wait.").unit("milliseconds");
+    RplSemiSyncMasterWaitPoint = Setting::global("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"])).admin(Privilege::ReplicationMasterAdmin).doc("Where a commit waits.");
+    RplSemiSyncMasterWaitNoSlave = Setting::global("rpl_semi_sync_master_wait_no_slave", flag(true)).admin(Privilege::ReplicationMasterAdmin).doc("Wait even when no replica is connected.");
+    RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Acknowledge to the source.");
+    SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Threads that apply transactions in parallel.");
+    SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("What may be applied in parallel.");
+    SlaveNetTimeout = Setting::inert("slave_net_timeout", num(60, 1, YEAR), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Silence of the source after which a replica reconnects.").unit("seconds");
+    SlaveMaxAllowedPacket = Setting::inert("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event a replica takes.").unit("bytes");
+    SlaveExecMode = Setting::inert("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"]), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
     SlaveSkipErrors = Setting::inert("slave_skip_errors", text("OFF"), REPLICA).read_only().doc("Errors that do not stop a replica.");
     LogSlaveUpdates = Setting::inert("log_slave_updates", flag(false), REPLICA).read_only().doc("Write replicated changes to the own binary log.");
     RelayLog = Setting::inert("relay_log", path(""), REPLICA).read_only().doc("Base name of relay log files.");
-    RelayLogRecovery = Setting::inert("relay_log_recovery", flag(false), REPLICA).doc("Fetch relay logs again after a crash.");
-    SyncRelayLog = Setting::inert("sync_relay_log", num(10_000, 0, U32), REPLICA).doc("Events between flushes of the relay log.");
-    SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).doc("Events between flushes of master.info.");
+    RelayLogRecovery = Setting::inert("relay_log_recovery", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Fetch relay logs again after a crash.");
+    SyncRelayLog = Setting::inert("sync_relay_log", num(10_000, 0, U32), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Events between flushes of the relay log.");
+    SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Events between flushes of master.info.");
     ReplicateAnnotateRowEvents = Setting::inert("replicate_annotate_row_events", flag(true), REPLICA).read_only().doc("Ask the source for statement texts.");
     ReportHost = Setting::inert("report_host", path(""), REPLICA).read_only().doc("Host name to report to a source.");
     SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.");
@@ -237,7 +239,7 @@ settings! {
     DefaultStorageEngine = Setting::both("default_storage_engine", text("InnoDB")).doc("Engine of CREATE TABLE without ENGINE.");
     StorageEngine = Setting::both("storage_engine", text("InnoDB")).doc("Old name of default_storage_engine.").alias(VarId::DefaultStorageEngine);
     DefaultTmpStorageEngine = Setting::both("default_tmp_storage_engine", NULL_TEXT).doc("Engine of CREATE TEMPORARY TABLE without ENGINE.").no_effect("temporary tables use the default engine");
-    EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
+    EnforceStorageEngine = Setting::both("enforce_storage_engine", NULL_TEXT).session_super().doc("The only engine CREATE TABLE may use.").no_effect("one engine is offered");
     RocksdbBlockCacheSize = Setting::global("rocksdb_block_cache_size", blocks(512 << 20, 1 << 20, 1 << 44, 1024)).read_only().doc("Memory for blocks of data files, taken as it fills.").unit("bytes");
     RocksdbWriteBufferSize = Setting::global("rocksdb_write_buffer_size", blocks(16 << 20, 1 << 20, 1 << 40, 1024)).read_only().doc("Changes in memory that start a checkpoint of the engine.").unit("bytes");
     RocksdbMaxBackgroundJobs = Setting::global("rocksdb_max_background_jobs", num(2, 1, 64)).read_only().doc("Threads that flush and compact.");
@@ -283,7 +285,7 @@ settings! {
     InnodbVersion = Setting::fact("innodb_version", text("10.11.99")).doc("What tools ask to recognise the server.");
     KeyBufferSize = Setting::inert("key_buffer_size", blocks(128 << 20, 0, u64::MAX, 4096), MYISAM).doc("MyISAM's index cache.").unit("bytes");
     MyisamSortBufferSize = Setting::inert("myisam_sort_buffer_size", num(134_216_704, 4096, u64::MAX), MYISAM).doc("Buffer of MyISAM index creation.").unit("bytes");
-    MyisamRecoverOptions = Setting::inert("myisam_recover_options", text("BACKUP,QUICK"), MYISAM).doc("Repair of MyISAM tables.");
+    MyisamRecoverOptions = Setting::inert("myisam_recover_options", text("BACKUP,QUICK"), MYISAM).read_only().doc("Repair of MyISAM tables.");
     AriaPagecacheBufferSize = Setting::inert("aria_pagecache_buffer_size", num(128 << 20, 0, u64::MAX), MYISAM).read_only().doc("Aria's page cache.").unit("bytes");
     ConcurrentInsert = Setting::inert("concurrent_insert", word(1, &["NEVER", "AUTO", "ALWAYS"]), MYISAM).doc("MyISAM inserts beside reads.");
     DelayKeyWrite = Setting::inert("delay_key_write", word(0, &["ON", "OFF", "ALL"]), MYISAM).doc("MyISAM index writes.");
@@ -291,7 +293,7 @@ settings! {
     ForeignKeyChecks = Setting::both("foreign_key_checks", flag(true)).no_option().doc("Check foreign keys.");
     UniqueChecks = Setting::both("unique_checks", flag(true)).no_option().no_effect("unique keys are always checked").doc("Check unique keys of secondary indexes.");
     CheckConstraintChecks = Setting::both("check_constraint_checks", flag(true)).no_option().doc("Check CHECK constraints.");
-    ReadOnly = Setting::global("read_only", flag(false)).doc("Refuse changes by users without the READ_ONLY ADMIN privilege.");
+    ReadOnly = Setting::global("read_only", flag(false)).only(Privilege::ReadOnlyAdmin).doc("Refuse changes by users without the READ_ONLY ADMIN privilege.");
     TransactionIsolation = Setting::both("transaction_isolation", word(2, ISOLATION)).doc("Isolation level of new transactions.");
     TxIsolation = Setting::both("tx_isolation", word(2, ISOLATION)).no_option().alias(VarId::TransactionIsolation).doc("Old name of transaction_isolation.");
     TransactionReadOnly = Setting::both("transaction_read_only", flag(false)).doc("New transactions may not write.");
@@ -314,7 +316,7 @@ settings! {
     SqlBigSelects = Setting::both("sql_big_selects", flag(true)).no_option().no_effect("statements are not refused for their size").doc("Allow SELECTs that read more than max_join_size rows.");
     SqlBufferResult = Setting::both("sql_buffer_result", flag(false)).no_option().no_effect(BUFFERS).doc("Put results into temporary tables.");
     SqlIfExists = Setting::both("sql_if_exists", flag(false)).no_option().no_effect("IF EXISTS must be written").doc("ALTER, RENAME and DROP imply IF EXISTS.");
-    SqlLogOff = Setting::both("sql_log_off", flag(false)).no_option().no_effect(LOG_FILES).doc("Leave the session out of the general log.");
+    SqlLogOff = Setting::both("sql_log_off", flag(false)).session_super().no_option().no_effect(LOG_FILES).doc("Leave the session out of the general log.");
     SqlQuoteShowCreate = Setting::both("sql_quote_show_create", flag(true)).no_option().doc("Quote names in SHOW CREATE.");
     SqlSelectLimit = Setting::both("sql_select_limit", num(u64::MAX, 0, u64::MAX)).no_option().doc("Rows a SELECT without LIMIT returns.");
     MaxJoinSize = Setting::both("max_join_size", num(u64::MAX, 1, u64::MAX)).no_effect("statements are not refused for their size").doc("Rows a SELECT may read.");
@@ -324,7 +326,7 @@ settings! {
     Identity = Setting::session("identity", num(0, 0, u64::MAX)).computed().alias(VarId::LastInsertId).doc("The same.");
     InsertId = Setting::session("insert_id", num(0, 0, u64::MAX)).doc("AUTO_INCREMENT value of the next INSERT.");
     Timestamp = Setting::session("timestamp", real(0.0, 0.0, 2_147_483_647.0)).computed().doc("The session's clock; 0 is the real one.").unit("seconds");
-    PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).computed().doc("Connection number to write into events.");
+    PseudoThreadId = Setting::session("pseudo_thread_id", num(0, 0, u64::MAX)).session_admin(Privilege::BinlogReplay).computed().doc("Connection number to write into events.");
     RandSeed1 = Setting::session("rand_seed1", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
     RandSeed2 = Setting::session("rand_seed2", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
     ErrorCount = Setting::session("error_count", num(0, 0, u64::MAX)).read_only().computed().doc("Errors of the last statement.");
@@ -338,7 +340,7 @@ settings! {
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");
-    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).doc("Connections of one account; administrators have no limit. 0: nobody has.");
+    MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).session_read_only().doc("Connections of one account; administrators have no limit. 0: nobody has.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).doc("Prepared statements of all sessions.");
     MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
     ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.").no_effect("as with ON");
@@ -416,11 +418,11 @@ settings! {
     SkipNameResolve = Setting::global("skip_name_resolve", flag(true)).read_only().doc("Host names of clients are never looked up; accounts match addresses.").no_effect("names are never looked up");
     SkipGrantTables = Setting::global("skip_grant_tables", flag(false)).read_only().doc("Every user may do everything.").no_effect("accounts are always checked");
     BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
-    MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).doc("Connections at a time; one more is kept for root.");
-    MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").doc("Failures until a host is blocked.");
+    MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).admin(Privilege::ConnectionAdmin).doc("Connections at a time; one more is kept for root.");
+    MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").admin(Privilege::ConnectionAdmin).doc("Failures until a host is blocked.");
     MaxDelayedThreads = Setting::both("max_delayed_threads", num(20, 0, 16_384)).no_effect("INSERT DELAYED is an ordinary INSERT").doc("Threads for INSERT DELAYED; played back binlogs set it.");
     SystemVersioningInsertHistory = Setting::both("system_versioning_insert_history", flag(false)).no_effect("there are no system-versioned tables").doc("Whether history rows may be inserted; played back binlogs set it.");
-    ConnectTimeout = Setting::global("connect_timeout", num(10, 2, YEAR)).doc("Time for a client to log in.").unit("seconds");
+    ConnectTimeout = Setting::global("connect_timeout", num(10, 2, YEAR)).admin(Privilege::ConnectionAdmin).doc("Time for a client to log in.").unit("seconds");
     WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).doc("An idle connection is closed after this time.").unit("seconds");
     InteractiveTimeout = Setting::both("interactive_timeout", num(28_800, 1, YEAR)).doc("wait_timeout of clients that call themselves interactive.").unit("seconds");
     IdleTransactionTimeout = Setting::both("idle_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction is closed after this time; 0 is never.").unit("seconds");
@@ -433,20 +435,20 @@ settings! {
     MaxAllowedPacket = Setting::both("max_allowed_packet", blocks(16 << 20, 1024, 1 << 30, 1024)).session_read_only().doc("Largest statement or value.").unit("bytes");
     TcpNodelay = Setting::both("tcp_nodelay", flag(true)).no_effect("always on").doc("Send without delay.");
     TcpKeepaliveTime = Setting::global("tcp_keepalive_time", num(0, 0, 2_147_483)).doc("Silence before the first keep-alive probe; 0 is the system's.").unit("seconds").no_effect("the system's value holds");
-    InitConnect = Setting::global("init_connect", text("")).doc("A statement that every connection without SUPER runs first. One that fails ends the connection.");
+    InitConnect = Setting::global("init_connect", text("")).admin(Privilege::ConnectionAdmin).doc("A statement that every connection without SUPER runs first. One that fails ends the connection.");
     InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
-    ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
-    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).doc("Workers at most, when many of them wait for slow clients or the disk.");
-    ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).doc("A spare worker ends after this time.").unit("seconds");
-    ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");
-    ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000))
+    ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).admin(Privilege::ConnectionAdmin).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
+    ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).admin(Privilege::ConnectionAdmin).doc("Workers at most, when many of them wait for slow clients or the disk.");
+    ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).admin(Privilege::ConnectionAdmin).doc("A spare worker ends after this time.").unit("seconds");
+    ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).admin(Privilege::ConnectionAdmin).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");
+    ThreadPoolSpinUs = Setting::global("thread_pool_spin_us", num(30, 0, 1000)).admin(Privilege::ConnectionAdmin)
         .doc("A worker that serves the same client again and again looks for its next request for so long before it sleeps: waking it would take longer. 0: never.").unit("microseconds");
     ThreadCacheSize = Setting::inert("thread_cache_size", num(256, 0, 16_384), POOL).doc("Threads that are kept.");
     ThreadStack = Setting::global("thread_stack", blocks(2 << 20, 128 << 10, 1 << 30, 1024)).read_only().doc("What nested statements may use of a stack: of a worker's, and of that of each statement that waits for a lock. Every stack has a reserve and a guard besides. MariaDB's default is 292K.").unit("bytes");
     ExtraPort = Setting::inert("extra_port", num(0, 0, 65_535), POOL).read_only().doc("Second port.");
-    ExtraMaxConnections = Setting::inert("extra_max_connections", num(1, 1, 100_000), POOL).doc("Connections of the second port.");
-    SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").doc("Refuse old passwords.");
+    ExtraMaxConnections = Setting::inert("extra_max_connections", num(1, 1, 100_000), POOL).admin(Privilege::ConnectionAdmin).doc("Connections of the second port.");
+    SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").admin(Privilege::ConnectionAdmin).doc("Refuse old passwords.");
     OldPasswords = Setting::both("old_passwords", flag(false)).no_effect("old passwords do not exist here").doc("Make old passwords.");
     DefaultAuthenticationPlugin = Setting::fact("default_authentication_plugin", text("mysql_native_password")).hidden().doc("How clients log in.");
     RequireSecureTransport = Setting::global("require_secure_transport", flag(false)).doc("Refuse unencrypted connections: all but those over the Unix socket, because there is no TLS yet.");

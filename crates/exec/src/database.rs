@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::CommitSeq;
 use cohort_binlog::{CacheOptions, TrxCache};
-use cohort_catalog::Catalog;
+use cohort_catalog::{Catalog, CatalogVersions};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
@@ -73,7 +73,7 @@ pub struct DatabaseParts {
     /// The default one first.
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
-    pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    pub catalog: Arc<CatalogVersions>,
     pub clock: SharedClock,
     pub rng: SharedRng,
     pub globals: Arc<Globals>,
@@ -90,8 +90,8 @@ pub struct Database {
     pub engines: Vec<Arc<dyn Engine>>,
     /// Row and metadata locks of every engine: one wait-for graph.
     pub locks: Arc<LockTable>,
-    /// Written at the order stage by the catalog participant, read by every statement.
-    pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    /// Written at the order stage by the catalog participant, read by every statement: what is published.
+    pub catalog: Arc<CatalogVersions>,
     /// The time.
     pub clock: SharedClock,
     /// Random numbers.
@@ -164,8 +164,18 @@ impl Database {
         is_on.then(|| self.globals.uint(VarId::LogBinCompressMinLen) as usize)
     }
 
-    /// The catalog as it is now.
+    /// Version of [`Database::catalog`].
+    pub(crate) fn catalog_version(&self) -> u64 {
+        self.read_catalog(|catalog| catalog.version)
+    }
+
+    /// A look at [`Database::catalog`] that keeps nothing, and asks for no other one.
+    pub(crate) fn read_catalog<R>(&self, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
+        self.catalog.read(|| self.commit.read_view().seq(), look)
+    }
+
+    /// The catalog as it is published: no crash takes back what it says (I5).
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.read().clone()
+        self.catalog.published(|| self.commit.read_view().seq())
     }
 }

@@ -28,6 +28,7 @@ use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
+use crate::access::{self, TableNeed};
 use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
 use crate::guards;
@@ -54,6 +55,8 @@ pub struct CachedPlan {
     kinds: Vec<ParamKind>,
     /// Found while planning; each execution has them.
     warnings: Vec<Warning>,
+    /// Privileges that each execution needs.
+    needs: Vec<TableNeed>,
     reusable: bool,
 }
 
@@ -146,7 +149,7 @@ impl Session {
         let digest = Digest::of(text, &self.state.parse, literals);
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
-            let version = self.state.db.catalog.read().version;
+            let version = self.state.db.catalog_version();
             if let Some(cached) = self.state.db.plans.get(&key, version)
                 && cached.fits(literals)
             {
@@ -190,8 +193,11 @@ impl Session {
             self.diagnostics.clear();
         }
         self.count(statement);
-        if guards::writes(statement) {
+        if access::counts_as_write(statement) {
             guards::check_read_only(&self.state)?;
+        }
+        if access::refused_in_read_only_transaction(statement) && self.trx.is_read_only() {
+            return Err(SqlError::read_only_transaction());
         }
         if cohort_sql::commits_implicitly(statement) {
             self.trx.commit_implicitly()?;
@@ -538,7 +544,7 @@ fn make_plan(ctx: PlanContext<'_>, statement: &Statement) -> SqlResult<CachedPla
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = ctx.session.planning_warnings.take();
-    Ok(CachedPlan { plan, pins, kinds, warnings, reusable: ctx.reusable.get() })
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs: ctx.needs.take(), reusable: ctx.reusable.get() })
 }
 
 /// Locks the tables and runs the plan.
@@ -547,6 +553,7 @@ fn execute(
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
+    cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
     match &cached.plan {
         Planned::Query(plan) => {
             if lock_tables(plan, ctx)? == Freshness::Stale {
@@ -564,41 +571,26 @@ fn execute(
         Planned::Insert(plan) => {
             let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
             if source == Some(Freshness::Stale)
-                || lock_for_write((plan.table(), &plan.table().name.table), "INSERT", ctx)?
-                    == Freshness::Stale
+                || lock_for_write((plan.table(), &plan.table().name.table), ctx)? == Freshness::Stale
             {
                 return Ok(Executed::Stale);
             }
-            if plan.returning.is_some() {
-                check_select(plan.table(), ctx)?;
-            }
             plan.run(ctx).map(Executed::Changed)
         }
-        Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), "UPDATE", ctx)? {
+        Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
-        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), "DELETE", ctx)? {
+        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => {
-                if plan.returning.is_some() {
-                    check_select(plan.table(), ctx)?;
-                }
-                plan.run(ctx).map(Executed::Changed)
-            }
+            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
     }
 }
 
-/// What RETURNING shows needs the privilege to see it.
-fn check_select(table: &cohort_catalog::Table, ctx: &StatementContext<'_>) -> SqlResult<()> {
-    crate::ddl::check_access(ctx.session, &ctx.db.catalog.read(), "SELECT", table)
-}
-
-/// Metadata locks and privileges of a data change.
+/// Metadata locks of a data change.
 fn lock_for_write(
     (table, alias): (&Arc<cohort_catalog::Table>, &str),
-    privilege: &str,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
     ctx.trx.check_writable()?;
@@ -606,9 +598,8 @@ fn lock_for_write(
     let open = ctx.trx.open_table(table)?;
     ctx.trx.pass_global_lock()?;
     ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
-    let catalog = ctx.db.catalog.read();
-    crate::ddl::check_access(ctx.session, &catalog, privilege, table)?;
-    let current = is_current(&catalog, table) && !ctx.trx.view_is_behind(table.clustered().since);
+    let is_current = ctx.db.read_catalog(|catalog| is_current(catalog, table));
+    let current = is_current && !ctx.trx.view_is_behind(table.clustered().since);
     Ok(if current { Freshness::Fresh } else { Freshness::Stale })
 }
 

@@ -2,8 +2,7 @@
 //! transaction.
 
 use cohort_config::VarId;
-use cohort_sql::ast::{self, Statement};
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::plan::TargetPlan;
 use crate::session_state::SessionState;
@@ -14,42 +13,12 @@ pub(crate) fn check_read_only(session: &SessionState) -> SqlResult<()> {
     if !session.db.globals.flag(VarId::ReadOnly) {
         return Ok(());
     }
-    if crate::ddl::check_privilege(session, "READ_ONLY ADMIN", None, None).is_ok() {
+    if session.access().everywhere().has(Privilege::ReadOnlyAdmin) {
         return Ok(());
     }
     let text =
         "The MariaDB server is running with the --read-only option so it cannot execute this statement";
     Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
-}
-
-/// Whether `read_only` refuses a statement that is no plain data change: those are checked with their tables.
-pub(crate) fn writes(statement: &Statement) -> bool {
-    use Statement::*;
-    match statement {
-        CreateDatabase(_)
-        | AlterDatabase(_)
-        | DropDatabase(_)
-        | CreateTable(_)
-        | AlterTable(_)
-        | DropTable(_)
-        | RenameTable(_)
-        | Truncate(_)
-        | CreateIndex(_)
-        | DropIndex(_)
-        | CreateUser(_)
-        | AlterUser(_)
-        | DropUser { .. }
-        | RenameUser(_)
-        | Grant(_)
-        | Revoke(_)
-        | Binlog(_) => true,
-        TableMaintenance(work) => {
-            !matches!(work.kind, ast::MaintenanceKind::Check | ast::MaintenanceKind::Checksum)
-        }
-        Begin(begin) => begin.access == Some(ast::AccessMode::ReadWrite),
-        Set(items) => items.iter().any(|item| matches!(item, ast::SetItem::Password { .. })),
-        _ => false,
-    }
 }
 
 /// Error 1175 under `sql_safe_updates` for rows that are found without a key. `no_where`: DELETE is also

@@ -26,6 +26,7 @@
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `show/` | SHOW, information_schema |
 
+mod access;
 mod annotation;
 mod bind;
 mod binlog_filter;

@@ -10,8 +10,9 @@ use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
-use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value};
 
+use crate::access;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::ddl;
 use crate::dispatch::Job;
@@ -28,7 +29,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        ddl::check_statement(&self.state, statement)?;
+        access::check_statement(&self.state, statement)?;
         match statement {
             Statement::Begin(begin) => {
                 self.begin(begin)?;
@@ -116,8 +117,6 @@ impl Session {
         for ast::LockTable { table, alias, mode } in tables {
             let current = self.state.current_schema.as_deref();
             let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-            ddl::check_privilege(&self.state, "LOCK TABLES", Some(schema), None)?;
-            ddl::check_privilege(&self.state, "SELECT", Some(schema), Some(&table.name))?;
             if self.state.db.virtual_tables.has_schema(schema) {
                 continue;
             }
@@ -214,6 +213,11 @@ impl Session {
             let text = format!("Unknown thread id: {}", value.to_text());
             return Err(SqlError::new(ErrorCode::NoSuchThread, text));
         };
+        let admins = Privileges::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
+        let is_owner = process.user() == self.state.info.user;
+        if !is_owner && !self.state.access().everywhere().meets(admins) {
+            return Err(SqlError::not_owner_of_thread(process.id().0));
+        }
         process.kill(level);
         let held = process.held_until();
         if held > self.state.db.commit.acknowledged()
@@ -339,7 +343,8 @@ impl Session {
     pub(crate) fn describe_table(&self, name: &ast::ObjectName) -> SqlResult<Vec<ColumnMeta>> {
         let catalog = self.state.db.catalog();
         let ctx = PlanContext::new(&catalog, &self.state, &[], ParamSource::Placeholders);
-        let scope = Scope::of_table(ctx.base_table(name)?, None);
+        // Whoever asks has been checked.
+        let scope = Scope::of_table(ctx.base_table(name, Privileges::NONE)?, None);
         let binder = Binder::new(&ctx, &scope, Clause::Select);
         let meta = |slot: usize| {
             let expr: Expr = binder.scope.column_expr(slot);

@@ -113,6 +113,11 @@ impl Session {
                 let nulls = vec![Value::Null; parsed.params as usize];
                 self.describe(statement, &nulls, ParamSource::Placeholders)?.columns().to_vec()
             }
+            // As MariaDB does; others are checked when they run.
+            statement @ Statement::CreateTable(_) => {
+                crate::access::check_statement(&self.state, statement)?;
+                Vec::new()
+            }
             _ => Vec::new(),
         };
         if columns.len() > usize::from(u16::MAX) {
@@ -251,7 +256,7 @@ impl Session {
         ) {
             return self.run_statement(&statement, &job, None, sink);
         }
-        let version = self.state.db.catalog.read().version;
+        let version = self.state.db.catalog_version();
         let usable =
             |k: &Kept| k.version == version && k.session == self.state.plan_key && k.plan.fits(params);
         if let Some(kept) = kept.filter(usable) {

@@ -214,6 +214,11 @@ impl Process {
         *self.identity.lock() = identity;
     }
 
+    /// Who it belongs to.
+    pub fn user(&self) -> String {
+        self.identity.lock().user.clone()
+    }
+
     /// Changes the current database.
     pub fn set_schema(&self, schema: Option<&str>) {
         self.identity.lock().schema = schema.map(str::to_owned);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 
 use crate::bind::same_name;
 use crate::database::Database;
@@ -53,12 +53,13 @@ impl Session {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
         trx.look_for_kills_at(Arc::clone(process.told_early()));
-        if let Some(schema) = &info.schema {
-            check_schema(&db, schema)?;
+        let state = SessionState::new(db, info, kill, Arc::clone(trx.client()));
+        if let Some(schema) = &state.info.schema {
+            check_enterable(&state, schema)?;
         }
-        process.set_schema(info.schema.as_deref());
+        process.set_schema(state.info.schema.as_deref());
         let mut session = Session {
-            state: SessionState::new(db, info, kill, Arc::clone(trx.client())),
+            state,
             trx,
             process,
             diagnostics: Diagnostics::default(),
@@ -110,8 +111,8 @@ impl Session {
     }
 
     /// Whether the account has a privilege everywhere; error 1227.
-    pub fn check_global_privilege(&self, privilege: &str) -> SqlResult<()> {
-        crate::ddl::check_privilege(&self.state, privilege, None, None)
+    pub fn check_global_privilege(&self, privilege: Privilege) -> SqlResult<()> {
+        crate::access::check_global(&self.state, privilege)
     }
 
     /// Whether a transaction is open.
@@ -188,7 +189,7 @@ impl Session {
 
     /// USE.
     pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
-        check_schema(&self.state.db, schema)?;
+        check_enterable(&self.state, schema)?;
         self.state.current_schema = Some(schema.into());
         self.process.set_schema(Some(schema));
         self.state.refresh();
@@ -209,6 +210,8 @@ impl Session {
             None => (None, table),
         };
         let name = cohort_sql::ast::ObjectName { db, name: name.to_owned() };
+        let described = cohort_sql::ast::Statement::Describe { table: name.clone(), column: None };
+        crate::access::check_statement(&self.state, &described)?;
         let columns = self.describe_table(&name)?;
         let wanted = |name: &str| wildcard.is_empty() || wildcard == "%" || same_name(name, wildcard);
         Ok(columns.into_iter().filter(|c| wanted(&c.name)).collect())
@@ -221,14 +224,15 @@ impl Session {
         self.begin_anew(schema);
     }
 
-    /// COM_CHANGE_USER, after the new user was let in: as a new session of his.
+    /// COM_CHANGE_USER, after the new user was let in: as a new session of his. An error ends the connection.
     pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
-        if let Some(schema) = &info.schema {
-            check_schema(&self.state.db, schema)?;
-        }
-        self.process.set_schema(info.schema.as_deref());
-        let schema = info.schema.as_deref().map(Arc::from);
         self.state.info = info;
+        *self.state.access.borrow_mut() = None;
+        let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
+        if let Some(schema) = &schema {
+            check_enterable(&self.state, schema)?;
+        }
+        self.process.set_schema(schema.as_deref());
         self.begin_anew(schema);
         Ok(())
     }
@@ -259,9 +263,11 @@ impl Session {
     }
 }
 
-/// Error 1049 when a schema is not there.
-pub(crate) fn check_schema(db: &Database, schema: &str) -> SqlResult<()> {
-    let known = db.virtual_tables.has_schema(schema) || db.catalog.read().schemas.contains_key(schema);
+/// Errors 1044 when the account may not know of a schema, and else 1049 when it is not there.
+fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
+    crate::access::may_enter(session, schema)?;
+    let db = &session.db;
+    let known = db.virtual_tables.has_schema(schema) || db.catalog().schemas.contains_key(schema);
     let error = || SqlError::new(ErrorCode::BadDb, format!("Unknown database '{schema}'"));
     if known { Ok(()) } else { Err(error()) }
 }

@@ -13,6 +13,7 @@ use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::session::ConnectionInfo;
 use crate::trx::lock_error;
@@ -53,8 +54,8 @@ pub struct SessionState {
     /// SET timestamp, in microseconds.
     pub(crate) clock_override: Option<i64>,
     pub(crate) last: LastCounts,
-    /// Version of the catalog in which the account was last seen to have all privileges.
-    pub(crate) all_privileges_at: Cell<u64>,
+    /// What the account held when it was last asked.
+    pub(crate) access: RefCell<Option<Arc<Access>>>,
     pub(crate) kill: KillFlag,
     /// When the running statement's time is up, by `Clock::monotonic_ns`.
     pub(crate) deadline_ns: Cell<Option<u64>>,
@@ -88,7 +89,7 @@ impl SessionState {
             plan_key: 0,
             clock_override: None,
             last: LastCounts::default(),
-            all_privileges_at: Cell::new(u64::MAX),
+            access: RefCell::default(),
             kill,
             deadline_ns: Cell::new(None),
             pace,

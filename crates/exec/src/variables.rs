@@ -10,6 +10,7 @@ use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
+use crate::access::check_global;
 use crate::bind::convert;
 use crate::dispatch::Job;
 use crate::guards::check_settable_now;
@@ -122,8 +123,8 @@ impl Session {
             ast::VariableScope::Global => Scope::Global,
             _ => Scope::Session,
         };
-        let id = VarId::find(name);
-        if let (Some(id), Scope::Session) = (id, scope) {
+        let id = self.settable(name, scope)?;
+        if scope == Scope::Session {
             check_settable_now(id, self.trx.in_transaction())?;
         }
         let value = match value {
@@ -135,7 +136,7 @@ impl Session {
             SetValue::Expr(expr) => from_value(&self.eval_alone(expr, job)?),
         };
         let value = charset_by_number(id, value);
-        if let Some(VarId::TimeZone) = id {
+        if id == VarId::TimeZone {
             check_time_zone(&value)?;
         }
         match self.state.vars.set(name, scope, &value).map_err(set_error)? {
@@ -148,14 +149,18 @@ impl Session {
         self.variable_changed(id, scope, Some(&value))
     }
 
+    /// The variable that a SET of this name changes, if the account may: error 1227.
+    fn settable(&self, name: &str, scope: Scope) -> SqlResult<VarId> {
+        let id = cohort_config::settable(name, scope).map_err(set_error)?;
+        let admins = id.setting().admins(scope);
+        if !admins.is_empty() {
+            check_global(&self.state, admins)?;
+        }
+        Ok(id)
+    }
+
     /// What follows at once from a changed variable; the rest is done by `apply_settings`.
-    fn variable_changed(
-        &mut self,
-        id: Option<VarId>,
-        scope: Scope,
-        value: Option<&VarValue>,
-    ) -> SqlResult<()> {
-        let Some(id) = id else { return Ok(()) };
+    fn variable_changed(&mut self, id: VarId, scope: Scope, value: Option<&VarValue>) -> SqlResult<()> {
         if scope == Scope::Global {
             let facts = self.state.db.facts.read().clone();
             return facts.map_or(Ok(()), |facts| facts.global_changed(id));
@@ -243,10 +248,12 @@ impl Session {
         }
         let scope = if scope == ast::VariableScope::Global { Scope::Global } else { Scope::Session };
         if let Some(level) = isolation {
+            self.settable("transaction_isolation", scope)?;
             let value = VarValue::UInt(level as u64);
             self.state.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
         }
         if let Some(access) = access {
+            self.settable("transaction_read_only", scope)?;
             let value = VarValue::Bool(access == ast::AccessMode::ReadOnly);
             self.state.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
         }
@@ -310,14 +317,14 @@ fn isolation_level(level: ast::IsolationLevel) -> Isolation {
 }
 
 /// Character sets and collations may be given by their numbers: the output of mariadb-binlog does.
-fn charset_by_number(id: Option<VarId>, value: VarValue) -> VarValue {
+fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
     use VarId::*;
     let number = match value {
         VarValue::Int(n) => u16::try_from(n).ok(),
         VarValue::UInt(n) => u16::try_from(n).ok(),
         _ => None,
     };
-    let (Some(id), Some(collation)) = (id, number.and_then(Collation::from_id)) else { return value };
+    let Some(collation) = number.and_then(Collation::from_id) else { return value };
     match id {
         CharacterSetServer
         | CharacterSetClient

@@ -539,6 +539,7 @@ fn read_only_refuses_changes_of_others_than_administrators() {
     root.ok("CREATE USER u@localhost");
     root.ok("GRANT ALL ON test.* TO u@localhost");
     let mut user = server.connect_as("u", "localhost");
+    user.ok("USE test");
     user.ok("INSERT INTO t VALUES (1)");
     root.ok("SET GLOBAL read_only = 1");
     let text =

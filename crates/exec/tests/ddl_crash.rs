@@ -49,8 +49,8 @@ fn dump(server: &mut Server) -> String {
             }
         }
     }
-    for account in &catalog.accounts {
-        text += &client.run(&format!("SHOW GRANTS FOR {}@{}", account.user, account.host));
+    for (user, host) in catalog.accounts.keys() {
+        text += &client.run(&format!("SHOW GRANTS FOR {user}@{host}"));
     }
     text
 }

@@ -162,7 +162,7 @@ fn a_table_that_changes_is_planned_again() {
     schema.tables.insert("t".to_owned(), Arc::new(table));
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     catalog.version += 1;
-    *db.catalog.write() = Arc::new(catalog);
+    db.catalog.replay(|published| *published = catalog);
     assert_eq!(run(&mut a, all), "id\tk\tadded\n1\t10\t7\n");
     let mut sink = TextSink::default();
     a.execute(info.id, &[], &mut sink);

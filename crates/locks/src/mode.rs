@@ -92,6 +92,8 @@ pub enum NameKey {
     Schema(Arc<str>),
     /// A table or view of a schema.
     Table(Arc<str>, Arc<str>),
+    /// Who may log in and do what: statements about accounts take `Exclusive`.
+    Accounts,
 }
 
 #[cfg(test)]

@@ -2,34 +2,38 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Catalog;
+use cohort_catalog::CatalogVersions;
+use cohort_commit::Coordinator;
 use cohort_protocol::{NATIVE_PASSWORD, NativePassword};
-use parking_lot::RwLock;
+use cohort_types::Privilege;
 
 use crate::accounts::{Account, Accounts};
 
-/// Looks accounts up in the catalog as it is at that moment.
-pub struct CatalogAccounts(pub Arc<RwLock<Arc<Catalog>>>);
+/// Looks accounts up in the catalog as it is published: nobody is let in by what a crash can undo, nor kept
+/// out.
+pub struct CatalogAccounts {
+    pub catalog: Arc<CatalogVersions>,
+    pub commit: Arc<Coordinator>,
+}
 
 impl Accounts for CatalogAccounts {
     fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
-        let catalog = self.0.read().clone();
-        let fitting = catalog.accounts.iter().filter(|account| {
-            let named = account.user == user || account.user.is_empty();
-            let is_from = |host: &str| host_matches(&account.host, host);
+        let catalog = self.catalog.published(|| self.commit.read_view().seq());
+        let fitting = catalog.accounts.values().filter(|account| {
+            let named = account.name.0 == user || account.name.0.is_empty();
+            let is_from = |host: &str| host_matches(&account.name.1, host);
             named && account.plugin == NATIVE_PASSWORD && (is_from(host) || address.is_some_and(is_from))
         });
         // The most specific host first, then a named user before the anonymous one.
-        let best = fitting.max_by_key(|account| (specificity(&account.host), !account.user.is_empty()))?;
+        let best =
+            fitting.max_by_key(|account| (specificity(&account.name.1), !account.name.0.is_empty()))?;
         let password = match best.auth.as_slice() {
             [] => NativePassword::Empty,
             hash => NativePassword::Hash(hash.try_into().ok()?),
         };
-        let is_super = best
-            .privileges
-            .iter()
-            .any(|p| p.starts_with("ALL PRIVILEGES") || p == "SUPER" || p == "CONNECTION ADMIN");
-        Some(Account { user: best.user.clone(), host: best.host.clone(), password, is_super })
+        let is_super = best.may(Privilege::Super) || best.may(Privilege::ConnectionAdmin);
+        let (user, host) = best.name.clone();
+        Some(Account { user, host, password, is_super })
     }
 }
 

@@ -194,7 +194,10 @@ fn serve(
     }));
     flush_watch::apply_threshold(&commit, globals);
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
-    let accounts = Arc::new(CatalogAccounts(Arc::clone(&storage.catalog)));
+    let accounts = Arc::new(CatalogAccounts {
+        catalog: Arc::clone(&storage.catalog),
+        commit: Arc::clone(&storage.commit),
+    });
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
     match backend.drop_orphans() {
         Ok(0) => {}

@@ -10,7 +10,7 @@ use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
 use cohort_replication::Source;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use cohort_vfs::World;
 
 use crate::backend::{
@@ -299,23 +299,11 @@ impl Session for SqlSession {
     }
 
     fn may_shut_down(&mut self) -> Result<(), SqlError> {
-        let account = self.session.account();
-        let catalog = self.session.database().catalog();
-        let found = catalog.accounts.iter().find(|a| a.user == account.0 && a.host == account.1);
-        let allowed = found.is_some_and(|account| {
-            account.privileges.iter().any(|p| p.starts_with("ALL PRIVILEGES") || p == "SHUTDOWN")
-        });
-        match allowed {
-            true => Ok(()),
-            false => Err(SqlError::new(
-                ErrorCode::SpecificAccessDenied,
-                "Access denied; you need (at least one of) the SHUTDOWN privilege(s) for this operation",
-            )),
-        }
+        self.session.check_global_privilege(Privilege::Shutdown)
     }
 
     fn may_replicate(&mut self) -> Result<(), SqlError> {
-        self.session.check_global_privilege("REPLICATION SLAVE")
+        self.session.check_global_privilege(Privilege::ReplicationSlave)
     }
 
     fn user_variable(&self, name: &str) -> Option<String> {

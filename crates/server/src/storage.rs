@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
-use cohort_catalog::{CATALOG, Catalog, CatalogStore};
+use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
     BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
     Unreleased,
@@ -22,7 +22,6 @@ use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
 use cohort_vfs::World;
-use parking_lot::RwLock;
 
 use crate::error_log::ErrorLog;
 use crate::fiber::sleeper;
@@ -73,7 +72,7 @@ pub struct Storage {
     pub commit: Arc<Coordinator>,
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
-    pub catalog: Arc<RwLock<Arc<Catalog>>>,
+    pub catalog: Arc<CatalogVersions>,
 }
 
 /// What the command line says beyond the variables.
@@ -129,7 +128,7 @@ pub fn open(
     let catalog = CatalogStore::open(CATALOG, world.fs.clone(), datadir)
         .map_err(|e| OpenError::Engine("catalog", e))?;
     let catalog = Arc::new(catalog);
-    let current = catalog.current();
+    let versions = catalog.versions();
     let mut engines = open_rocksdb(datadir, world, globals)?;
     engines.push(open_innodb(datadir, world, globals).map_err(|e| OpenError::Engine("InnoDB tables", e))?);
     let mut participants: Vec<Arc<dyn Participant>> = vec![catalog];
@@ -140,7 +139,7 @@ pub fn open(
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
     tell_recovery(&commit, log);
-    Ok(Storage { commit, engines, locks, catalog: current })
+    Ok(Storage { commit, engines, locks, catalog: versions })
 }
 
 /// The B+tree engine.

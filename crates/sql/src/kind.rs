@@ -64,6 +64,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::PurgeBinaryLogs(_)
         | S::Binlog(_)
         | S::TableMaintenance(_)
+        | S::Backup(_)
         | S::Shutdown => StatementKind::Admin,
         S::ChangeMaster(_) | S::StartSlave(_) | S::StopSlave(_) | S::ResetSlave { .. } => {
             StatementKind::Replication
@@ -140,6 +141,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
             crate::ast::MaintenanceKind::Repair => "repair",
             crate::ast::MaintenanceKind::Checksum => "checksum",
         },
+        S::Backup(crate::ast::Backup::Stage(_)) => "backup",
+        S::Backup(_) => "backup_table",
         S::Shutdown => "shutdown",
         S::ChangeMaster(_) => "change_master",
         S::StartSlave(_) => "start_slave",

@@ -265,6 +265,8 @@ errors! {
     TooLongFieldComment = 1629, "HY000";
     CantCreateUserWithGrant = 1410, "42000";
     IllegalGrantForTable = 1144, "42000";
+    NonexistingTableGrant = 1147, "42000";
+    RevokeGrants = 1269, "HY000";
     TooLongIndexComment = 1688, "HY000";
 }
 

@@ -230,6 +230,17 @@ texts! {
         "Access denied; you need (at least one of) the {privilege} privilege(s) for this operation";
     table_access_denied(command: &str, user: &str, host: &str, db: &str, table: &str) = TableaccessDenied,
         "{command} command denied to user '{user}'@'{host}' for table `{db}`.`{table}`";
+    column_access_denied(command: &str, user: &str, host: &str, column: &str, table: &str) = ColumnaccessDenied,
+        "{command} command denied to user '{user}'@'{host}' for column '{column}' in table '{table}'";
+    nonexisting_table_grant(user: &str, host: &str, table: &str) = NonexistingTableGrant,
+        "There is no such grant defined for user '{user}' on host '{host}' on table '{table}'";
+    illegal_grant() = IllegalGrantForTable,
+        "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
+    cannot_revoke_all() = RevokeGrants, "Can't revoke all privileges for one or more of the requested users";
+    may_not_create_user() = CantCreateUserWithGrant, "You are not allowed to create a user with GRANT";
+    /// `what`: `user name`, `host name`.
+    string_too_long(text: &str, what: &str, chars_max: usize) = WrongStringLength,
+        "String '{}' is too long for {what} (should be no longer than {chars_max})", clip(text, 70);
     user_operation_failed(operation: &str, user: &str) = CannotUser, "Operation {operation} failed for {user}";
     unknown_variable(name: &str) = UnknownSystemVariable, "Unknown system variable '{name}'";
     /// `value`: NULL is written so.

@@ -11,6 +11,7 @@
 //! | `sql_mode` | [`SqlMode`]: the switches of the language |
 //! | `interrupt` | [`Interrupt`]: how KILL and time limits reach a long loop |
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
+//! | `privilege` | [`Privilege`], [`Privileges`]: what can be granted |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
@@ -28,6 +29,7 @@ mod interrupt;
 mod json;
 mod key;
 mod nesting;
+mod privilege;
 mod row;
 mod scalar;
 mod sql_mode;
@@ -44,6 +46,7 @@ pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
 pub use nesting::{check_floor, check_stack};
+pub use privilege::{Privilege, Privileges};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{

@@ -10,8 +10,9 @@ use cohort_expr::{
     user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 
+use crate::access::Needs;
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
 
@@ -174,6 +175,7 @@ impl<'b> Binder<'b> {
                     params: &[],
                     pins: RefCell::default(),
                     reusable: self.ctx.reusable.clone(),
+                    needs: Needs::default(),
                     ..*self.ctx
                 };
                 Binder { ctx: &fixed, ..Binder::new(&fixed, self.scope, self.clause) }.bind(expr)
@@ -447,7 +449,7 @@ impl<'b> Binder<'b> {
         if self.tables_visible
             && let Some(slot) = self.scope.find(name, self.clause)?
         {
-            return Ok(self.scope.column_expr(slot));
+            return self.ctx.read_column(self.scope, slot);
         }
         if let Some(aliases) = self.aliases
             && let Some(found) = aliases.find(name, AliasOrder::AfterTables)?
@@ -483,6 +485,7 @@ impl<'b> Binder<'b> {
 
     fn default_value(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
         let slot = self.scope.column(name, self.clause)?;
+        self.ctx.use_column(self.scope, slot, Privilege::Select)?;
         let table = &self.scope.tables[self.scope.table_of(slot)];
         match &table.relation {
             Relation::Base(base) => self.default_of(base, slot - table.first_slot),

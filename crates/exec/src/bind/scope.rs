@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cohort_catalog::{Catalog, Table};
 use cohort_expr::{Expr, ExprType, SessionHooks};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
+use crate::access::{Needs, check_table};
 use crate::bind::Clause;
 use crate::session_state::SessionState;
 use crate::virtual_table::VirtualTable;
@@ -40,6 +41,8 @@ pub struct PlanContext<'p> {
     pub reusable: Cell<bool>,
     /// None where subqueries are refused.
     pub subqueries: Option<&'p dyn SubqueryRunner>,
+    /// What the statement needs of the tables that it names.
+    pub(crate) needs: Needs,
 }
 
 /// Where a table's rows come from.
@@ -95,7 +98,8 @@ impl<'p> PlanContext<'p> {
         source: ParamSource,
     ) -> PlanContext<'p> {
         let (pins, reusable) = (RefCell::default(), Cell::new(true));
-        PlanContext { catalog, session, params, source, pins, reusable, subqueries: None }
+        let needs = Needs::default();
+        PlanContext { catalog, session, params, source, pins, reusable, subqueries: None, needs }
     }
 
     /// Called by what may call itself: fails when the stack has no room for another level, or nobody waits
@@ -114,13 +118,30 @@ impl<'p> PlanContext<'p> {
         }
     }
 
-    /// The base table of a name: errors 1046 without a current database, 1146 when there is none.
-    pub fn base_table(&self, name: &ast::ObjectName) -> SqlResult<Arc<Table>> {
+    /// The base table of a name, on which the statement wants privileges: errors 1046 without a current
+    /// database, 1142 without the privileges, 1146 when there is none.
+    pub(crate) fn base_table(&self, name: &ast::ObjectName, wanted: Privileges) -> SqlResult<Arc<Table>> {
         let schema = self.schema_of(name)?;
+        check_table(self.session, wanted, schema, &name.name)?;
         let found = self.catalog.table(schema, &name.name).cloned();
-        found.ok_or_else(|| {
-            SqlError::new(ErrorCode::NoSuchTable, format!("Table '{schema}.{}' doesn't exist", name.name))
-        })
+        let table = found.ok_or_else(|| SqlError::no_such_table(schema, &name.name))?;
+        self.needs.want(&table, wanted);
+        Ok(table)
+    }
+
+    /// The statement uses the column of a slot: error 1143.
+    pub(crate) fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
+        let table = &scope.tables[scope.table_of(slot)];
+        match &table.relation {
+            Relation::Base(base) => self.needs.use_column(self.session, base, slot - table.first_slot, how),
+            Relation::Virtual(_) | Relation::Derived(_) => Ok(()),
+        }
+    }
+
+    /// A reference to the column of a slot, which the statement reads: error 1143.
+    pub(crate) fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
+        self.use_column(scope, slot, Privilege::Select)?;
+        Ok(scope.column_expr(slot))
     }
 }
 

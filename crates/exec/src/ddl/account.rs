@@ -1,49 +1,43 @@
-//! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD.
+//! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, SHOW CREATE USER.
 
-use cohort_base::CommitSeq;
-use cohort_catalog::{Account, Catalog, CatalogChange};
+use cohort_catalog::{Account, AccountName};
 use cohort_protocol::NativePassword;
 use cohort_sql::ast::{
     Account as Name, AccountOptions, AlterUser, Authentication, CreateMode, CreateUser, PasswordValue,
     UserSpec,
 };
-use cohort_sql::print::quoted_text;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::privilege::{check_privilege, no_such_account};
-use super::work::{Changes, LogText, catalog, commit, not_supported};
+use super::account_book::{AccountBook, no_such_account, shown};
+use super::work::{Changes, LogText, commit, not_supported};
+use crate::access::check_schema;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
 const PLUGIN: &str = "mysql_native_password";
+/// Query events name a user and a host in as many bytes.
+const NAME_BYTES_MAX: usize = 255;
 
 /// User and host of a name.
-pub(super) fn resolve(session: &SessionState, name: &Name) -> (String, String) {
+pub(super) fn resolve(session: &SessionState, name: &Name) -> AccountName {
     match name {
         Name::CurrentUser => session.info.account.clone(),
         Name::Named { user, host } => (user.clone(), host.clone()),
     }
 }
 
-pub(super) fn find<'c>(catalog: &'c Catalog, (user, host): &(String, String)) -> Option<&'c Account> {
-    catalog.accounts.iter().find(|a| a.user == *user && a.host == *host)
-}
-
-fn shown((user, host): &(String, String)) -> String {
-    format!("'{user}'@'{host}'")
-}
-
-/// The account with nothing but its name.
-pub(super) fn empty((user, host): &(String, String)) -> Account {
-    Account {
-        user: user.clone(),
-        host: host.clone(),
-        plugin: PLUGIN.to_owned(),
-        auth: Vec::new(),
-        privileges: Vec::new(),
-        schema_privileges: Default::default(),
+/// The name of an account that is about to be made; how many characters it has the parser has seen. Error
+/// 1470 for more bytes than events have room for.
+pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
+    let name = resolve(session, name);
+    for (text, what) in [(&name.0, "user name"), (&name.1, "host name")] {
+        if text.len() > NAME_BYTES_MAX {
+            return Err(SqlError::string_too_long(text, what, NAME_BYTES_MAX));
+        }
     }
+    Ok(name)
 }
 
 fn hash_of(password: &str) -> Vec<u8> {
@@ -104,10 +98,11 @@ pub(super) fn check_options(options: &AccountOptions) -> SqlResult<()> {
 /// Commits what worked; the error names what did not.
 fn finish(
     ctx: &mut StatementContext<'_>,
-    changes: Changes,
+    book: AccountBook,
     failed: &[String],
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
+    let changes = book.close();
     if !changes.catalog.is_empty() || failed.is_empty() {
         commit(ctx, changes, LogText::AsWritten)?;
     }
@@ -117,55 +112,56 @@ fn finish(
     }
 }
 
+/// What IF EXISTS and IF NOT EXISTS say instead of an error.
+fn note(ctx: &StatementContext<'_>, operation: &str, name: &AccountName) {
+    let error = SqlError::user_operation_failed(operation, &shown(name));
+    ctx.eval.note(error.code, error.message);
+}
+
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> SqlResult<DdlOutcome> {
     check_options(&create.options)?;
-    let catalog = catalog(ctx);
-    let (mut changes, mut failed) = (Changes::default(), Vec::new());
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &create.users {
-        let name = resolve(ctx.session, name);
-        if find(&catalog, &name).is_some() {
+        let name = resolve_new(ctx.session, name)?;
+        if book.find(&name).is_some() {
             match create.mode {
                 CreateMode::Create => failed.push(shown(&name)),
-                CreateMode::IfNotExists => {
-                    let error = SqlError::user_operation_failed("CREATE USER", &shown(&name));
-                    ctx.eval.note(error.code, error.message);
-                }
+                CreateMode::IfNotExists => note(ctx, "CREATE USER", &name),
                 CreateMode::OrReplace => {}
             }
             if create.mode != CreateMode::OrReplace {
                 continue;
             }
         }
-        let mut account = empty(&name);
+        let mut account = Account::new(name);
         if let Some(how) = authentication {
             authenticate(&mut account, how)?;
         }
-        changes.catalog.push(CatalogChange::PutAccount(account));
+        book.put(account);
     }
-    finish(ctx, changes, &failed, "CREATE USER")
+    finish(ctx, book, &failed, "CREATE USER")
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
     check_options(&alter.options)?;
-    let catalog = catalog(ctx);
-    let (mut changes, mut failed) = (Changes::default(), Vec::new());
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
-        let Some(account) = find(&catalog, &name) else {
-            let error = SqlError::user_operation_failed("ALTER USER", &shown(&name));
+        let Some(mut account) = book.find(&name) else {
             match alter.if_exists {
-                true => ctx.eval.note(error.code, error.message),
+                true => note(ctx, "ALTER USER", &name),
                 false => failed.push(shown(&name)),
             }
             continue;
         };
-        let mut account = account.clone();
         if let Some(how) = authentication {
             authenticate(&mut account, how)?;
         }
-        changes.catalog.push(CatalogChange::PutAccount(account));
+        book.put(account);
     }
-    finish(ctx, changes, &failed, "ALTER USER")
+    finish(ctx, book, &failed, "ALTER USER")
 }
 
 pub(super) fn drop(
@@ -173,42 +169,37 @@ pub(super) fn drop(
     if_exists: bool,
     accounts: &[Name],
 ) -> SqlResult<DdlOutcome> {
-    let catalog = catalog(ctx);
-    let (mut changes, mut failed) = (Changes::default(), Vec::new());
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
     for name in accounts {
         let name = resolve(ctx.session, name);
-        if find(&catalog, &name).is_some() {
-            let (user, host) = name;
-            changes.catalog.push(CatalogChange::DropAccount { user, host });
+        if book.find(&name).is_some() {
+            book.remove(name);
         } else if if_exists {
-            let error = SqlError::user_operation_failed("DROP USER", &shown(&name));
-            ctx.eval.note(error.code, error.message);
+            note(ctx, "DROP USER", &name);
         } else {
             failed.push(shown(&name));
         }
     }
-    finish(ctx, changes, &failed, "DROP USER")
+    finish(ctx, book, &failed, "DROP USER")
 }
 
 pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
-    let mut now = Catalog::clone(&catalog(ctx));
-    let (mut changes, mut failed) = (Changes::default(), Vec::new());
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
     for (from, to) in pairs {
-        let (from, to) = (resolve(ctx.session, from), resolve(ctx.session, to));
-        let Some(account) = find(&now, &from).cloned().filter(|_| find(&now, &to).is_none()) else {
+        let (from, to) = (resolve(ctx.session, from), resolve_new(ctx.session, to)?);
+        let Some(account) = book.find(&from).filter(|_| book.find(&to).is_none()) else {
             failed.push(shown(&from));
             continue;
         };
-        let renamed = Account { user: to.0, host: to.1, ..account };
-        let steps =
-            [CatalogChange::DropAccount { user: from.0, host: from.1 }, CatalogChange::PutAccount(renamed)];
-        now.apply(CommitSeq(0), steps.to_vec());
-        changes.catalog.extend(steps);
+        book.remove(from);
+        book.put(Account { name: to, ..account });
     }
-    finish(ctx, changes, &failed, "RENAME USER")
+    finish(ctx, book, &failed, "RENAME USER")
 }
 
-/// SET PASSWORD.
+/// SET PASSWORD: of another's account, for who may write the table of accounts.
 pub(crate) fn set_password(
     ctx: &mut StatementContext<'_>,
     name: Option<&Name>,
@@ -217,19 +208,32 @@ pub(crate) fn set_password(
     let own = ctx.session.info.account.clone();
     let name = name.map_or_else(|| own.clone(), |name| resolve(ctx.session, name));
     if name != own {
-        check_privilege(ctx.session, "CREATE USER", None, None)?;
+        check_schema(ctx.session, Privilege::Update, "mysql")?;
     }
-    let mut account = find(&catalog(ctx), &name).cloned().ok_or_else(no_such_account)?;
+    if ctx.trx.is_read_only() {
+        return Err(SqlError::read_only_transaction());
+    }
+    let outcome = change_password(ctx, &name, password);
+    ctx.trx.rollback();
+    outcome
+}
+
+fn change_password(
+    ctx: &mut StatementContext<'_>,
+    name: &AccountName,
+    password: &PasswordValue,
+) -> SqlResult<()> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut account = book.find(name).ok_or_else(no_such_account)?;
     account.auth = match password {
         PasswordValue::Plain(text) => hash_of(text),
         PasswordValue::Hash(hash) => parse_hash(hash)?,
     };
     let hash = quoted_text(&hash_text(&account));
-    let (user, host) = (quoted_text(&account.user), quoted_text(&account.host));
-    let text = format!("SET PASSWORD FOR {user}@{host}={hash}");
-    let outcome = commit(ctx, Changes::one(CatalogChange::PutAccount(account)), LogText::Instead(text));
-    ctx.trx.rollback();
-    outcome
+    let text = format!("SET PASSWORD FOR {}@{}={hash}", quoted_text(&name.0), quoted_text(&name.1));
+    book.put(account);
+    let changes: Changes = book.close();
+    commit(ctx, changes, LogText::Instead(text))
 }
 
 /// `*` and 40 digits, or nothing.
@@ -239,4 +243,22 @@ pub(super) fn hash_text(account: &Account) -> String {
     }
     let digits: String = account.auth.iter().map(|b| format!("{b:02X}")).collect();
     format!("*{digits}")
+}
+
+/// How the account proves itself, as SHOW CREATE USER and SHOW GRANTS write it, with a space before it.
+pub(super) fn identified_by(account: &Account) -> String {
+    match hash_text(account) {
+        hash if hash.is_empty() => String::new(),
+        hash => format!(" IDENTIFIED BY PASSWORD '{hash}'"),
+    }
+}
+
+/// Title and line of SHOW CREATE USER; error 1133.
+pub(crate) fn create_user_line(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, String)> {
+    let name = name.map_or_else(|| session.info.account.clone(), |name| resolve(session, name));
+    let catalog = session.db.catalog();
+    let account = catalog.accounts.get(&name).ok_or_else(no_such_account)?;
+    let (user, host) = &name;
+    let line = format!("CREATE USER {}@{}{}", quoted_name(user), quoted_name(host), identified_by(account));
+    Ok((format!("CREATE USER for {user}@{host}"), line))
 }

@@ -1,307 +1,285 @@
-//! GRANT, REVOKE, and the lines of SHOW GRANTS.
+//! GRANT and REVOKE.
+//!
+//! Nobody gives or takes what he does not have himself, with GRANT OPTION, on the same object.
 
-use cohort_catalog::{Account, CatalogChange};
-use cohort_sql::ast::{Account as Name, Grant, GrantLevel, Privilege, Revoke};
-use cohort_sql::print::quoted_name;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use std::collections::BTreeMap;
+
+use cohort_catalog::{Account, AccountName, Catalog, Grants, TableName};
+use cohort_sql::ast::{Grant, GrantLevel, Privilege as Word, Revoke, UserSpec};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use super::DdlOutcome;
-use super::account::{authenticate, check_options, empty, find, hash_text, resolve};
-use super::privilege::{account_of, check_privilege, has, no_such_account};
-use super::work::{Changes, LogText, catalog, commit, not_supported};
+use super::account::{authenticate, check_options, resolve, resolve_new};
+use super::account_book::{AccountBook, no_such_account};
+use super::work::{LogText, commit, not_supported};
+use crate::access::check_schema;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
-
-const ALL: &str = "ALL PRIVILEGES";
-const OPTION: &str = "GRANT OPTION";
-
-/// Privileges that exist for schemas, in the order of SHOW GRANTS.
-const SCHEMA: [&str; 20] = [
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "CREATE",
-    "DROP",
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
-    "CREATE TEMPORARY TABLES",
-    "LOCK TABLES",
-    "EXECUTE",
-    "CREATE VIEW",
-    "SHOW VIEW",
-    "CREATE ROUTINE",
-    "ALTER ROUTINE",
-    "EVENT",
-    "TRIGGER",
-    "DELETE HISTORY",
-    OPTION,
-];
-
-/// Privileges that exist for everything only.
-const GLOBAL: [&str; 21] = [
-    "RELOAD",
-    "SHUTDOWN",
-    "PROCESS",
-    "FILE",
-    "SHOW DATABASES",
-    "SUPER",
-    "REPLICATION SLAVE",
-    "BINLOG MONITOR",
-    "CREATE USER",
-    "CREATE TABLESPACE",
-    "SET USER",
-    "FEDERATED ADMIN",
-    "CONNECTION ADMIN",
-    "READ_ONLY ADMIN",
-    "REPLICATION SLAVE ADMIN",
-    "REPLICATION MASTER ADMIN",
-    "BINLOG ADMIN",
-    "BINLOG REPLAY",
-    "SLAVE MONITOR",
-    "PROXY",
-    "USAGE",
-];
 
 /// What a GRANT is on.
 enum Place {
     Everything,
     Schema(String),
+    Table(TableName),
 }
 
-fn place(session: &SessionState, level: &GrantLevel) -> SqlResult<Place> {
-    match level {
-        GrantLevel::Global => Ok(Place::Everything),
-        GrantLevel::Database(name) => {
-            let current = session.current_schema.as_deref();
-            let name = name.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-            Ok(Place::Schema(name.to_owned()))
-        }
-        GrantLevel::Table(_) => Err(not_supported("privileges on tables")),
-        GrantLevel::Routine { .. } => Err(not_supported("privileges on routines")),
-        GrantLevel::Role => Err(not_supported("roles")),
-        GrantLevel::Proxy(_) => Err(not_supported("GRANT PROXY")),
-    }
-}
-
-fn names(privileges: &[Privilege], place: &Place) -> SqlResult<Vec<String>> {
-    let mut names = Vec::new();
-    for Privilege { name, columns } in privileges {
-        if !columns.is_empty() {
-            return Err(not_supported("privileges on columns"));
-        }
-        let name = match name.as_str() {
-            "ALL" => ALL,
-            "REPLICATION CLIENT" => "BINLOG MONITOR",
-            "REPLICA MONITOR" => "SLAVE MONITOR",
-            "REPLICATION REPLICA" => "REPLICATION SLAVE",
-            other => other,
+impl Place {
+    fn of(session: &SessionState, level: &GrantLevel) -> SqlResult<Place> {
+        let current = session.current_schema.as_deref();
+        let schema = |name: Option<&str>| {
+            let name = name.or(current).ok_or_else(SqlError::no_database_selected)?;
+            match session.db.virtual_tables.has_schema(name) {
+                true => Err(session.database_access_denied(name)),
+                false => Ok(name.to_owned()),
+            }
         };
-        let known = name == ALL || SCHEMA.contains(&name) || GLOBAL.contains(&name);
-        if !known {
-            return Err(SqlError::wrong_usage("GRANT", name));
-        }
-        if matches!(place, Place::Schema(_)) && GLOBAL.contains(&name) && name != "USAGE" {
-            return Err(SqlError::wrong_usage("DB GRANT", "GLOBAL PRIVILEGES"));
-        }
-        if name != "USAGE" && !names.iter().any(|n| n == name) {
-            names.push(name.to_owned());
+        match level {
+            GrantLevel::Global => Ok(Place::Everything),
+            GrantLevel::Database(name) => Ok(Place::Schema(schema(name.as_deref())?)),
+            GrantLevel::Table(name) => {
+                let schema = schema(name.db.as_deref())?;
+                Ok(Place::Table(TableName { schema, table: name.name.clone() }))
+            }
+            GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
+            GrantLevel::Routine { .. } => Err(not_supported("privileges on routines")),
+            GrantLevel::Role => Err(not_supported("roles")),
+            GrantLevel::Proxy(_) => Err(not_supported("GRANT PROXY")),
         }
     }
-    Ok(names)
+
+    /// What can be granted there.
+    fn grantable(&self) -> Privileges {
+        match self {
+            Place::Everything => Privileges::EVERY,
+            Place::Schema(_) => Privileges::OF_SCHEMA,
+            Place::Table(_) => Privileges::OF_TABLE,
+        }
+    }
 }
 
-/// Nobody gives what he does not have.
-fn check_giver(session: &SessionState, place: &Place, names: &[String]) -> SqlResult<()> {
-    let schema = match place {
-        Place::Everything => None,
-        Place::Schema(name) => Some(name.as_str()),
-    };
-    let account = account_of(session).ok_or_else(no_such_account)?;
-    let gives = |name: &String| has(&account, name, schema);
-    if has(&account, OPTION, schema) && names.iter().all(gives) {
-        return Ok(());
+/// The privileges that a statement names.
+#[derive(Default)]
+struct Named {
+    /// On the whole object.
+    whole: Privileges,
+    columns: BTreeMap<String, Privileges>,
+}
+
+impl Named {
+    /// Errors 1144, 1221.
+    fn of(words: &[Word], place: &Place) -> SqlResult<Named> {
+        let illegal = || SqlError::illegal_grant();
+        let mut named = Named::default();
+        for Word { name, columns } in words {
+            let privileges = match name.as_str() {
+                "USAGE" => Privileges::NONE,
+                "ALL" | "ALL PRIVILEGES" => place.grantable().without(Privilege::GrantOption.into()),
+                other => Privilege::named(other).ok_or_else(illegal)?.into(),
+            };
+            if !place.grantable().covers(privileges) {
+                return Err(match place {
+                    Place::Schema(_) => SqlError::wrong_usage("DB GRANT", "GLOBAL PRIVILEGES"),
+                    Place::Everything | Place::Table(_) => illegal(),
+                });
+            }
+            if columns.is_empty() {
+                named.whole = named.whole.and(privileges);
+                continue;
+            }
+            if !matches!(place, Place::Table(_)) || !Privileges::OF_COLUMN.covers(privileges) {
+                return Err(illegal());
+            }
+            for column in columns {
+                let held = named.columns.entry(column.clone()).or_default();
+                *held = held.and(privileges);
+            }
+        }
+        Ok(named)
     }
+
+    fn all(&self) -> Privileges {
+        self.columns.values().fold(self.whole, |all, column| all.and(*column))
+    }
+}
+
+/// Nobody gives what he does not have: errors 1045, 1044, 1142.
+fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResult<()> {
+    let access = session.access();
+    let wanted = named.all().with(Privilege::GrantOption);
     let (user, host) = &session.info.account;
-    Err(match schema {
-        Some(schema) => SqlError::database_access_denied(user, host, schema),
-        None => SqlError::access_denied(user, host, if account.auth.is_empty() { "NO" } else { "YES" }),
-    })
+    match place {
+        Place::Everything if access.everywhere().covers(wanted) => Ok(()),
+        Place::Everything => {
+            let has_password = access.account().is_some_and(|account| !account.auth.is_empty());
+            Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
+        }
+        Place::Schema(schema) => check_schema(session, wanted, schema),
+        Place::Table(TableName { schema, table }) => {
+            let held = access.on_table(schema, table);
+            let grant = access.granted_on_table(schema, table);
+            // One may give a privilege on a column that one has on that column only.
+            let on_column = |(column, privileges): (&String, &Privileges)| {
+                let own = grant.and_then(|grant| grant.columns.get(column)).copied().unwrap_or_default();
+                held.and(own).covers(*privileges)
+            };
+            let missing = named.whole.with(Privilege::GrantOption).without(held);
+            if missing.is_empty() && named.columns.iter().all(on_column) {
+                return Ok(());
+            }
+            let missing = wanted.without(held).to_string().replace("GRANT OPTION", "GRANT");
+            Err(session.table_access_denied(&missing, schema, table))
+        }
+    }
 }
 
-fn list<'a>(account: &'a mut Account, place: &Place) -> &'a mut Vec<String> {
-    match place {
-        Place::Everything => &mut account.privileges,
-        Place::Schema(name) => account.schema_privileges.entry(name.clone()).or_default(),
-    }
+/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054.
+fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlResult<()> {
+    let Place::Table(TableName { schema, table: name }) = place else { return Ok(()) };
+    let Some(table) = catalog.table(schema, name) else {
+        return match named.whole.has(Privilege::Create) {
+            true => Ok(()),
+            false => Err(SqlError::no_such_table(schema, name)),
+        };
+    };
+    let missing = named.columns.keys().find(|column| table.column(column).is_none());
+    missing.map_or(Ok(()), |column| Err(SqlError::unknown_column(column, name)))
 }
 
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
     check_options(&grant.options)?;
-    let place = place(ctx.session, &grant.level)?;
-    let mut given = names(&grant.privileges, &place)?;
+    let place = Place::of(ctx.session, &grant.level)?;
+    let mut named = Named::of(&grant.privileges, &place)?;
     if grant.grant_option {
-        given.push(OPTION.to_owned());
+        named.whole = named.whole.with(Privilege::GrantOption);
     }
-    check_giver(ctx.session, &place, &given)?;
-    let catalog = catalog(ctx);
-    let mut changes = Changes::default();
+    let mut book = AccountBook::open(ctx)?;
+    check_giver(ctx.session, &place, &named)?;
+    check_table_exists(&book.catalog, &place, &named)?;
     for user in &grant.users {
-        let name = resolve(ctx.session, &user.account);
-        let known = find(&catalog, &name).cloned();
-        let mut account = match (known, &user.authentication) {
-            (Some(account), _) => account,
-            (None, Some(_)) => {
-                check_privilege(ctx.session, "CREATE USER", None, None)?;
-                empty(&name)
-            }
-            (None, None) => return Err(no_such_account()),
-        };
-        if let Some(how) = &user.authentication {
-            authenticate(&mut account, how)?;
-        }
-        let held = list(&mut account, &place);
-        if given.iter().any(|p| p == ALL) {
-            held.retain(|p| p == OPTION);
-        }
-        for privilege in &given {
-            let has_all = held.iter().any(|p| p == ALL) && privilege != OPTION;
-            if !has_all && !held.contains(privilege) {
-                held.push(privilege.clone());
-            }
-        }
-        account.schema_privileges.retain(|_, held| !held.is_empty());
-        changes.catalog.push(CatalogChange::PutAccount(account));
+        let mut account = grantee(ctx.session, &book, user)?;
+        give(&mut account.grants, &place, &named);
+        book.put(account);
     }
-    commit(ctx, changes, LogText::AboutUsers)?;
+    commit(ctx, book.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
+}
+
+/// The account that is to be given something. IDENTIFIED makes an account or changes another's password: who
+/// may only grant may do neither.
+fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
+    let name = resolve(session, &user.account);
+    let mut account = match (book.find(&name), &user.authentication) {
+        (Some(account), None) => return Ok(account),
+        (None, None) => return Err(no_such_account()),
+        (Some(account), Some(_)) => {
+            if name != session.info.account {
+                check_schema(session, Privilege::Update, "mysql")?;
+            }
+            account
+        }
+        (None, Some(_)) => {
+            let access = session.access();
+            let is_allowed = access.everywhere().has(Privilege::CreateUser)
+                || access.on_schema("mysql").has(Privilege::Insert);
+            if !is_allowed {
+                return Err(SqlError::may_not_create_user());
+            }
+            Account::new(resolve_new(session, &user.account)?)
+        }
+    };
+    if let Some(how) = &user.authentication {
+        authenticate(&mut account, how)?;
+    }
+    Ok(account)
+}
+
+fn give(grants: &mut Grants, place: &Place, named: &Named) {
+    match place {
+        Place::Everything => grants.everything = grants.everything.and(named.whole),
+        Place::Schema(schema) => {
+            if !named.whole.is_empty() {
+                let held = grants.schemas.entry(schema.clone()).or_default();
+                *held = held.and(named.whole);
+            }
+        }
+        Place::Table(name) => {
+            let mut grant = grants.tables.get(name).cloned().unwrap_or_default();
+            grant.table = grant.table.and(named.whole);
+            for (column, privileges) in &named.columns {
+                let held = grant.columns.entry(column.to_lowercase()).or_default();
+                *held = held.and(*privileges);
+            }
+            if !grant.is_empty() {
+                grants.tables.insert(name.clone(), grant);
+            }
+        }
+    }
 }
 
 pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
-    let place = place(ctx.session, &revoke.level)?;
-    let taken = names(&revoke.privileges, &place)?;
-    check_giver(ctx.session, &place, &taken)?;
-    let takes_everything = revoke.level == GrantLevel::Global
-        && taken.iter().any(|p| p == ALL)
-        && taken.iter().any(|p| p == OPTION);
-    let catalog = catalog(ctx);
-    let mut changes = Changes::default();
+    if revoke.level.is_everywhere() {
+        return revoke_everything(ctx, revoke);
+    }
+    let place = Place::of(ctx.session, &revoke.level)?;
+    let named = Named::of(&revoke.privileges, &place)?;
+    let mut book = AccountBook::open(ctx)?;
+    check_giver(ctx.session, &place, &named)?;
     for name in &revoke.accounts {
         let name = resolve(ctx.session, name);
-        let mut account = find(&catalog, &name).cloned().ok_or_else(|| nonexisting(&name))?;
-        if let Place::Schema(schema) = &place
-            && !account.schema_privileges.contains_key(schema)
-        {
-            return Err(nonexisting(&name));
-        }
-        take(list(&mut account, &place), &taken, &place);
-        if takes_everything {
-            account.schema_privileges.clear();
-        }
-        account.schema_privileges.retain(|_, held| !held.is_empty());
-        changes.catalog.push(CatalogChange::PutAccount(account));
+        let mut account = book.find(&name).ok_or_else(|| nonexisting(&name))?;
+        take(&mut account.grants, &place, &named).ok_or_else(|| match &place {
+            Place::Everything | Place::Schema(_) => nonexisting(&name),
+            Place::Table(table) => SqlError::nonexisting_table_grant(&name.0, &name.1, &table.table),
+        })?;
+        book.put(account);
     }
-    commit(ctx, changes, LogText::AboutUsers)?;
+    commit(ctx, book.close(), LogText::AboutUsers)?;
     Ok(DdlOutcome::default())
 }
 
-fn nonexisting((user, host): &(String, String)) -> SqlError {
+/// REVOKE ALL PRIVILEGES, GRANT OPTION FROM: those who are there lose all; error 1269 for others.
+fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut is_missing = false;
+    for name in &revoke.accounts {
+        match book.find(&resolve(ctx.session, name)) {
+            Some(account) => book.put(Account { grants: Grants::default(), ..account }),
+            None => is_missing = true,
+        }
+    }
+    let changes = book.close();
+    if !changes.catalog.is_empty() {
+        commit(ctx, changes, LogText::AboutUsers)?;
+    }
+    if is_missing { Err(SqlError::cannot_revoke_all()) } else { Ok(DdlOutcome::default()) }
+}
+
+/// Error 1141.
+pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
     let text = format!("There is no such grant defined for user '{user}' on host '{host}'");
     SqlError::new(ErrorCode::NonexistingGrant, text)
 }
 
-fn take(held: &mut Vec<String>, taken: &[String], place: &Place) {
-    if taken.iter().any(|p| p == ALL) {
-        held.retain(|p| p == OPTION && !taken.contains(p));
-        return;
-    }
-    // All but some has to be spelled out.
-    if held.iter().any(|p| p == ALL) && taken.iter().any(|p| p != OPTION) {
-        let option = held.iter().any(|p| p == OPTION);
-        let global =
-            GLOBAL.iter().filter(|p| matches!(place, Place::Everything) && !["USAGE", "PROXY"].contains(p));
-        *held = SCHEMA.iter().filter(|p| **p != OPTION).chain(global).map(|p| (*p).to_owned()).collect();
-        if option {
-            held.push(OPTION.to_owned());
+/// None: nothing was granted there.
+fn take(grants: &mut Grants, place: &Place, named: &Named) -> Option<()> {
+    match place {
+        Place::Everything => grants.everything = grants.everything.without(named.whole),
+        Place::Schema(schema) => {
+            let held = grants.schemas.get_mut(schema)?;
+            *held = held.without(named.whole);
+            grants.schemas.retain(|_, held| !held.is_empty());
         }
-    }
-    held.retain(|p| !taken.contains(p));
-}
-
-/// The lines of SHOW GRANTS; error 1141. Others' grants need SELECT on the schema `mysql`.
-pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, Vec<String>)> {
-    let own = session.info.account.clone();
-    let name = name.map_or_else(|| own.clone(), |name| resolve(session, name));
-    if name != own {
-        check_privilege(session, "SELECT", Some("mysql"), None)?;
-    }
-    let catalog = session.db.catalog();
-    let account = find(&catalog, &name).ok_or_else(|| nonexisting(&name))?;
-    let to = format!("{}@{}", quoted_name(&account.user), quoted_name(&account.host));
-    let password = match hash_text(account) {
-        hash if hash.is_empty() => String::new(),
-        hash => format!(" IDENTIFIED BY PASSWORD '{hash}'"),
-    };
-    let mut lines = vec![line(&account.privileges, "*.*", &to, &password)];
-    for (schema, held) in &account.schema_privileges {
-        lines.push(line(held, &format!("{}.*", quoted_name(schema)), &to, ""));
-    }
-    Ok((format!("Grants for {}@{}", account.user, account.host), lines))
-}
-
-fn line(held: &[String], on: &str, to: &str, password: &str) -> String {
-    let order = SCHEMA.iter().chain(&GLOBAL);
-    let mut names: Vec<&str> =
-        order.copied().filter(|p| *p != OPTION && held.iter().any(|h| h == p)).collect();
-    if held.iter().any(|p| p == ALL) {
-        names = vec![ALL];
-    }
-    if names.is_empty() {
-        names.push("USAGE");
-    }
-    let option = if held.iter().any(|p| p == OPTION) { " WITH GRANT OPTION" } else { "" };
-    format!("GRANT {} ON {on} TO {to}{password}{option}", names.join(", "))
-}
-
-/// One privilege of an account, as information_schema lists it.
-pub(crate) struct Granted {
-    /// `'user'@'host'`.
-    pub(crate) grantee: String,
-    /// None for everything.
-    pub(crate) schema: Option<String>,
-    pub(crate) privilege: &'static str,
-    /// YES or NO.
-    pub(crate) is_grantable: &'static str,
-}
-
-/// All privileges that the session may know of: those of all accounts for who may read the schema `mysql`.
-pub(crate) fn grant_list(session: &SessionState) -> Vec<Granted> {
-    let own = &session.info.account;
-    let sees_all = check_privilege(session, "SELECT", Some("mysql"), None).is_ok();
-    let mut all = Vec::new();
-    for account in &session.db.catalog().accounts {
-        if !sees_all && (&account.user, &account.host) != (&own.0, &own.1) {
-            continue;
-        }
-        let grantee = format!("'{}'@'{}'", account.user, account.host);
-        let schemas = account.schema_privileges.iter().map(|(name, held)| (Some(name), held));
-        for (schema, held) in std::iter::once((None, &account.privileges)).chain(schemas) {
-            let is_grantable = if held.iter().any(|p| p == OPTION) { "YES" } else { "NO" };
-            let global = GLOBAL.iter().filter(|p| schema.is_none() && !["USAGE", "PROXY"].contains(p));
-            let all_held = held.iter().any(|p| p == ALL);
-            let has = |p: &&&'static str| **p != OPTION && (all_held || held.iter().any(|h| h == **p));
-            let mut names: Vec<&'static str> = SCHEMA.iter().chain(global).filter(has).copied().collect();
-            if names.is_empty() {
-                names.push("USAGE");
+        Place::Table(name) => {
+            let grant = grants.tables.get_mut(name)?;
+            grant.table = grant.table.without(named.whole);
+            for (column, held) in &mut grant.columns {
+                let is_column = |(known, _): &(&String, &Privileges)| known.eq_ignore_ascii_case(column);
+                let of_column = named.columns.iter().find(is_column).map(|(_, privileges)| *privileges);
+                *held = held.without(named.whole.and(of_column.unwrap_or_default()));
             }
-            all.extend(names.into_iter().map(|privilege| Granted {
-                grantee: grantee.clone(),
-                schema: schema.cloned(),
-                privilege,
-                is_grantable,
-            }));
+            grant.columns.retain(|_, held| !held.is_empty());
+            grants.tables.retain(|_, grant| !grant.is_empty());
         }
     }
-    all
+    Some(())
 }

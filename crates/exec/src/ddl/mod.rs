@@ -34,11 +34,13 @@
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
 //! | `rebuild` | what of a table's data must be made anew |
 //! | `account` | users |
-//! | `grant` | GRANT, REVOKE and the list of privileges |
-//! | `privilege` | [`check_privilege`]: may the session do that |
+//! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
+//! | `grant` | GRANT, REVOKE |
+//! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;
+mod account_book;
 mod alter_table;
 mod charset;
 mod column;
@@ -47,11 +49,11 @@ mod database;
 mod draft;
 mod drop_table;
 mod grant;
+mod grant_list;
 mod ids;
 mod key;
 mod options;
 mod orphans;
-mod privilege;
 mod rebuild;
 mod work;
 
@@ -60,11 +62,10 @@ use cohort_types::SqlResult;
 
 use crate::statement::StatementContext;
 
-pub(crate) use account::set_password;
-pub(crate) use grant::{grant_lines, grant_list};
+pub(crate) use account::{create_user_line, set_password};
+pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
-pub(crate) use privilege::{check_access, check_privilege, check_statement, has_schema_privilege};
 pub(crate) use work::{log_statement, query_event};
 
 /// What the client is told.

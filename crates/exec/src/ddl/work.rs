@@ -262,7 +262,7 @@ pub(super) fn lock_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> S
     ctx.db.catalog().table(&schema, &name.name).cloned().ok_or_else(missing)
 }
 
-/// The catalog under the locks taken so far.
+/// The catalog under the locks taken so far. What is locked was published before.
 pub(super) fn catalog(ctx: &StatementContext<'_>) -> Arc<Catalog> {
     ctx.db.catalog()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_sql::ast;
-use cohort_types::SqlResult;
+use cohort_types::{Privilege, SqlResult};
 
 use crate::bind::PlanContext;
 use crate::bind::not_supported;
@@ -30,8 +30,8 @@ impl DeletePlan {
         if !delete.targets.is_empty() {
             return Err(not_supported("multi-table DELETE"));
         }
-        let target =
-            plan_target(ctx, table, delete.filter.as_ref(), &delete.order_by, delete.limit.as_ref())?;
+        let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
+        let target = plan_target(ctx, table, filter, &delete.order_by, limit, Privilege::Delete)?;
         let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
         Ok(DeletePlan { target, returning })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::{OnUpdate, Table};
 use cohort_expr::Expr;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::bind::{Binder, Clause, PlanContext, Scope, not_supported};
 use crate::dml::assign::Default;
@@ -63,10 +63,11 @@ impl InsertPlan {
         if !insert.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
         }
-        let table = ctx.base_table(&insert.table)?;
+        let table = ctx.base_table(&insert.table, wanted(insert))?;
         let scope = Scope::of_table(table.clone(), None);
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let columns = columns(&binder, &table, &insert.columns)?;
+        columns.iter().try_for_each(|column| ctx.use_column(&scope, *column, Privilege::Insert))?;
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
@@ -134,6 +135,16 @@ impl InsertPlan {
     }
 }
 
+/// What the statement wants on the table as a whole.
+fn wanted(insert: &ast::Insert) -> Privileges {
+    let wanted = Privileges::from(Privilege::Insert);
+    match (insert.replace, insert.on_duplicate.is_empty()) {
+        (true, _) => wanted.with(Privilege::Delete),
+        (false, true) => wanted,
+        (false, false) => wanted.with(Privilege::Update),
+    }
+}
+
 fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..table.columns.len()).filter(|&c| !table.columns[c].invisible).collect());
@@ -189,6 +200,9 @@ fn bind_update(
     let mut bound = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         let column = scope.column(&assignment.column, Clause::Update)?;
+        // As in MariaDB, what is assigned counts as read.
+        ctx.use_column(scope, column, Privilege::Update)?;
+        ctx.use_column(scope, column, Privilege::Select)?;
         bound.push((column, bind_cell(&binder, &assignment.value)?));
     }
     Ok(bound)

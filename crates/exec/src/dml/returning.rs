@@ -49,9 +49,9 @@ impl Returning {
                     continue;
                 }
             };
-            bound.extend(
-                slots.into_iter().map(|slot| (scope.slot(slot).name.to_string(), scope.column_expr(slot))),
-            );
+            for slot in slots {
+                bound.push((scope.slot(slot).name.to_string(), ctx.read_column(&scope, slot)?));
+            }
         }
         let results = ctx.session.results;
         let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &scope, results)).collect();

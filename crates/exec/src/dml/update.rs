@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_sql::ast;
-use cohort_types::{SqlMode, SqlResult, Value};
+use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 
 use crate::bind::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
@@ -37,12 +37,13 @@ impl UpdatePlan {
         let ast::TableRef::Table(table) = &update.tables else {
             return Err(not_supported("multi-table UPDATE"));
         };
-        let target =
-            plan_target(ctx, table, update.filter.as_ref(), &update.order_by, update.limit.as_ref())?;
+        let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
+        let target = plan_target(ctx, table, filter, &update.order_by, limit, Privilege::Update)?;
         let binder = Binder::new(ctx, &target.scope, Clause::Set);
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
             let column = target.scope.column(&assignment.column, Clause::Set)?;
+            ctx.use_column(&target.scope, column, Privilege::Update)?;
             assignments.push((column, bind_cell(&binder, &assignment.value)?));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }

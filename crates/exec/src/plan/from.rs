@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use cohort_expr::{CompareOp, Expr, and, compare_exprs};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
+use crate::access::check_table;
 use crate::bind::{
     Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, not_supported, same_name,
 };
@@ -95,9 +96,12 @@ impl From {
         let schema = ctx.schema_of(&factor.name)?;
         let first_slot = self.scope.width();
         let (table, allowed, forced) = match ctx.session.db.virtual_tables.find(schema, &factor.name.name) {
-            Some(found) => (virtual_scope(found, factor.alias.as_deref(), first_slot), Vec::new(), false),
+            Some(found) => {
+                check_table(ctx.session, Privilege::Select, found.schema(), found.name())?;
+                (virtual_scope(found, factor.alias.as_deref(), first_slot), Vec::new(), false)
+            }
             None => {
-                let table = ctx.base_table(&factor.name)?;
+                let table = ctx.base_table(&factor.name, Privilege::Select.into())?;
                 let (allowed, forced) = allowed_indexes(&table, factor)?;
                 (ScopeTable::base(table, factor.alias.as_deref(), first_slot), allowed, forced)
             }
@@ -201,10 +205,10 @@ impl From {
                 let bound = Binder::new(ctx, &visible, Clause::On).condition(condition)?;
                 Ok(super::conjuncts::split(bound))
             }
-            ast::JoinCondition::Using(names) => self.merge_columns(join.kind, left, right, names),
+            ast::JoinCondition::Using(names) => self.merge_columns(ctx, join.kind, left, right, names),
             ast::JoinCondition::Natural => {
                 let names = self.common_columns(left, right);
-                self.merge_columns(join.kind, left, right, &names)
+                self.merge_columns(ctx, join.kind, left, right, &names)
             }
         }
     }
@@ -226,6 +230,7 @@ impl From {
     /// USING: equalities, one column of each pair hidden, and the order of `*`.
     fn merge_columns(
         &mut self,
+        ctx: &PlanContext<'_>,
         kind: ast::JoinKind,
         left: &[usize],
         right: &[usize],
@@ -240,8 +245,8 @@ impl From {
             let (l, r) = (left_scope.column(&column, Clause::On)?, right_scope.column(&column, Clause::On)?);
             conditions.push(compare_exprs(
                 CompareOp::Eq,
-                left_scope.column_expr(l),
-                right_scope.column_expr(r),
+                ctx.read_column(&left_scope, l)?,
+                ctx.read_column(&right_scope, r)?,
             )?);
             let (kept, hidden) = if kind == ast::JoinKind::Right { (r, l) } else { (l, r) };
             self.hide(hidden);

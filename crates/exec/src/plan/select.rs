@@ -255,10 +255,10 @@ impl SelectBinder<'_> {
                 ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
                     return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
                 }
-                ast::SelectItem::Wildcard => self.push_slots(self.scope.star_slots()),
+                ast::SelectItem::Wildcard => self.push_slots(self.scope.star_slots())?,
                 ast::SelectItem::TableWildcard(name) => {
                     let current = self.ctx.session.current_schema.as_deref();
-                    self.push_slots(self.scope.table_star_slots(name, current)?);
+                    self.push_slots(self.scope.table_star_slots(name, current)?)?;
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
                     let bound = one_column(self.binder(Clause::Select).expression(expr)?)?;
@@ -274,11 +274,13 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    fn push_slots(&mut self, slots: Vec<usize>) {
+    fn push_slots(&mut self, slots: Vec<usize>) -> SqlResult<()> {
         for slot in slots {
             let name = self.scope.slot(slot).name.to_string();
-            self.items.push(Item { name, expr: self.scope.column_expr(slot), has_alias: false });
+            let expr = self.ctx.read_column(self.scope, slot)?;
+            self.items.push(Item { name, expr, has_alias: false });
         }
+        Ok(())
     }
 
     /// The select item that a bare name means; error 1052 when several different ones.
@@ -336,14 +338,14 @@ impl SelectBinder<'_> {
         let item = self.item_named(name, Clause::GroupBy)?;
         match (self.scope.find(name, Clause::GroupBy), item) {
             (Ok(Some(slot)), Some(n)) => {
-                let column = self.scope.column_expr(slot);
+                let column = self.ctx.read_column(self.scope, slot)?;
                 if self.items[n].expr != column {
                     let text = format!("Column '{}' in GROUP BY is ambiguous", name.name);
                     self.ctx.session.warn_planning(ErrorCode::NonUniq, text);
                 }
                 Ok(column)
             }
-            (Ok(Some(slot)), None) => Ok(self.scope.column_expr(slot)),
+            (Ok(Some(slot)), None) => self.ctx.read_column(self.scope, slot),
             (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
             (Ok(None), None) => Err(crate::bind::unknown_column(name, Clause::GroupBy)),
             (Err(error), None) => Err(error),

@@ -6,7 +6,7 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
-use cohort_types::SqlResult;
+use cohort_types::{Privilege, SqlResult};
 
 use crate::bind::{Binder, Clause, PlanContext, Scope};
 use crate::plan::access::{Candidates, WantedOrder, allowed_indexes};
@@ -32,15 +32,16 @@ pub struct TargetPlan {
     pub limit: Option<Expr>,
 }
 
-/// Binds and plans a single table with its WHERE, ORDER BY and LIMIT.
+/// Binds and plans a single table with its WHERE, ORDER BY and LIMIT; `change` is what is done to its rows.
 pub fn plan_target(
     ctx: &PlanContext<'_>,
     table: &ast::TableFactor,
     filter: Option<&ast::Expr>,
     order_by: &[ast::OrderItem],
     limit: Option<&ast::Limit>,
+    change: Privilege,
 ) -> SqlResult<TargetPlan> {
-    let base = ctx.base_table(&table.name)?;
+    let base = ctx.base_table(&table.name, change.into())?;
     let (allowed, forced) = allowed_indexes(&base, table)?;
     let scope = Scope::of_table(base.clone(), table.alias.as_deref());
     let filter = filter.map(|f| Binder::new(ctx, &scope, Clause::Where).condition(f)).transpose()?;

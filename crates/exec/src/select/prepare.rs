@@ -9,7 +9,6 @@ use cohort_catalog::Table;
 use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
-use crate::ddl::check_access;
 use crate::guards::check_read_only;
 use crate::plan::{PlanBody, QueryPlan, Source, Step};
 use crate::statement::StatementContext;
@@ -39,12 +38,12 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
         let open = ctx.trx.open_table(table)?;
         ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedRead)?;
     }
-    let catalog = ctx.db.catalog.read();
-    tables.iter().try_for_each(|(table, _)| check_access(ctx.session, &catalog, "SELECT", table))?;
     // A subquery that ran while the statement was planned may have taken the view before the table was made.
-    let is_fresh =
-        |table: &Arc<Table>| is_current(&catalog, table) && !ctx.trx.view_is_behind(table.clustered().since);
-    Ok(if tables.iter().all(|(table, _)| is_fresh(table)) { Freshness::Fresh } else { Freshness::Stale })
+    let is_behind = |table: &Arc<Table>| ctx.trx.view_is_behind(table.clustered().since);
+    let are_current =
+        ctx.db.read_catalog(|catalog| tables.iter().all(|(table, _)| is_current(catalog, table)));
+    let is_fresh = are_current && !tables.iter().any(|(table, _)| is_behind(table));
+    Ok(if is_fresh { Freshness::Fresh } else { Freshness::Stale })
 }
 
 impl QueryPlan {

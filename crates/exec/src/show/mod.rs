@@ -40,7 +40,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use std::sync::Arc;
 
 use crate::bind::not_supported;
-use crate::ddl::grant_lines;
+use crate::ddl::{create_user_line, grant_lines};
 use crate::show::status::Of;
 use crate::statement::StatementContext;
 
@@ -63,6 +63,11 @@ pub(crate) fn administrate(
             Ok(None)
         }
         Statement::ResetMaster => Err(not_supported("RESET MASTER")),
+        // A tool would copy files that do not belong together: what is on disk is a checkpoint and the log
+        // behind it, and neither stands still for a stage.
+        Statement::Backup(_) => Err(not_supported(
+            "BACKUP: files of a running server cannot be copied; take a dump with --single-transaction",
+        )),
         _ => return None,
     })
 }
@@ -99,7 +104,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::CreateView(name) | Show::CreateOther { name, .. } => {
             Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
         }
-        Show::CreateUser(_) => Err(not_supported("SHOW CREATE USER")),
+        Show::CreateUser(account) => create_user(ctx, account.as_ref()),
         Show::RelaylogEvents { .. } => Err(not_supported("SHOW RELAYLOG EVENTS")),
         Show::Profiles => Err(not_supported("SHOW PROFILES")),
         other => projection::simple(ctx, other),
@@ -208,6 +213,14 @@ fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listi
         let text = engine_status::text(ctx);
         listing.add([Value::text(name.to_uppercase()), Value::text(""), Value::text(text)]);
     }
+    Ok(listing)
+}
+
+fn create_user(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {
+    let (title, line) = create_user_line(ctx.session, account)?;
+    let mut listing = Listing::default();
+    listing.text(title, 1024);
+    listing.add([Value::text(line)]);
     Ok(listing)
 }
 

@@ -7,6 +7,7 @@ use cohort_types::{SqlError, SqlResult, Value};
 use super::listing::Listing;
 use super::schema_table::{SchemaTable, table};
 use super::{create, schema_of};
+use crate::access::sees_table;
 use crate::bind::not_supported;
 use crate::statement::StatementContext;
 use crate::virtual_table::VirtualTable;
@@ -245,8 +246,9 @@ pub(super) fn open_tables(
 ) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("Database", 64), ("Table", 64)]);
     listing.number("In_use", 1).number("Name_locked", 4);
+    let access = ctx.session.access();
     for schema in ctx.db.catalog().schemas.values().filter(|s| db.is_none_or(|db| db == s.name)) {
-        for name in schema.tables.keys() {
+        for name in schema.tables.keys().filter(|name| sees_table(&access, &schema.name, name)) {
             let zero = || Value::Int(0);
             listing.add([Value::text(&schema.name), Value::text(name), zero(), zero()]);
         }
@@ -288,8 +290,10 @@ pub(super) fn columns(
 }
 
 fn unquote_defaults(base: &Table, listing: &mut Listing, at: usize) {
-    for (row, column) in listing.rows.iter_mut().zip(&base.columns) {
-        row[at] = create::bare_default(column).map_or(Value::Null, Value::text);
+    // Columns that the account may not know of have no row.
+    for row in &mut listing.rows {
+        let shown = base.columns.iter().find(|column| is_text(&row[0], &column.name));
+        row[at] = shown.and_then(create::bare_default).map_or(Value::Null, Value::text);
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "SESSION_VARIABLES" => rows_server::session_variables,
         "USER_PRIVILEGES" => rows_server::user_privileges,
         "SCHEMA_PRIVILEGES" => rows_server::schema_privileges,
+        "TABLE_PRIVILEGES" => rows_server::table_privileges,
+        "COLUMN_PRIVILEGES" => rows_server::column_privileges,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
         "PLUGINS" => rows_server::plugins,
         _ => |_, _| Ok(Vec::new()),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use cohort_config::{Scope, VarId};
 use cohort_expr::{SessionHooks, VariableScope};
-use cohort_types::{Charset, Collation, Decimal, SqlResult, Value};
+use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, server_status};
-use crate::ddl::{check_privilege, grant_list};
+use crate::ddl::{Granted, GrantedOn, grant_list};
 use crate::process_list::{Command, ProcessSnapshot};
 use crate::statement::StatementContext;
 
@@ -32,7 +32,7 @@ pub(super) fn engines(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows
 
 /// Connections that the session may see: all with PROCESS, else its own account's.
 pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
-    let sees_all = check_privilege(ctx.session, "PROCESS", None, None).is_ok();
+    let sees_all = ctx.session.access().everywhere().has(Privilege::Process);
     let all = ctx.db.processes.all();
     let facts = ctx.db.facts.read();
     let acknowledged = ctx.db.commit.acknowledged();
@@ -168,32 +168,59 @@ pub(super) fn session_variables(out: &SchemaTable, ctx: &mut StatementContext<'_
     Ok(pairs(out, variables(ctx, Scope::Session)))
 }
 
-pub(super) fn user_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let mut rows = Vec::new();
-    for grant in grant_list(ctx.session).into_iter().filter(|g| g.schema.is_none()) {
-        rows.push(out.row([
-            ("GRANTEE", text(grant.grantee)),
-            ("TABLE_CATALOG", text("def")),
-            ("PRIVILEGE_TYPE", text(grant.privilege)),
-            ("IS_GRANTABLE", text(grant.is_grantable)),
-        ]));
+/// A row of one of the tables of privileges; `place` are the cells that say what it is on.
+fn granted<const N: usize>(out: &SchemaTable, grant: &Granted, place: [(&str, Value); N]) -> Vec<Value> {
+    let mut row = out.row(place);
+    let cells = [
+        ("GRANTEE", text(&grant.grantee)),
+        ("TABLE_CATALOG", text("def")),
+        ("PRIVILEGE_TYPE", text(grant.privilege)),
+        ("IS_GRANTABLE", text(grant.is_grantable)),
+    ];
+    for (name, value) in cells {
+        row[out.place(name)] = value;
     }
-    Ok(rows)
+    row
+}
+
+fn grants(
+    out: &SchemaTable,
+    ctx: &StatementContext<'_>,
+    row: impl Fn(&SchemaTable, &Granted) -> Option<Vec<Value>>,
+) -> Rows {
+    Ok(grant_list(ctx.session).iter().filter_map(|grant| row(out, grant)).collect())
+}
+
+pub(super) fn user_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    grants(out, ctx, |out, grant| (grant.on == GrantedOn::Everything).then(|| granted(out, grant, [])))
 }
 
 pub(super) fn schema_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let mut rows = Vec::new();
-    for grant in grant_list(ctx.session) {
-        let Some(schema) = grant.schema else { continue };
-        rows.push(out.row([
-            ("GRANTEE", text(grant.grantee)),
-            ("TABLE_CATALOG", text("def")),
-            ("TABLE_SCHEMA", text(schema)),
-            ("PRIVILEGE_TYPE", text(grant.privilege)),
-            ("IS_GRANTABLE", text(grant.is_grantable)),
-        ]));
-    }
-    Ok(rows)
+    grants(out, ctx, |out, grant| match &grant.on {
+        GrantedOn::Schema(schema) => Some(granted(out, grant, [("TABLE_SCHEMA", text(schema))])),
+        _ => None,
+    })
+}
+
+pub(super) fn table_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    grants(out, ctx, |out, grant| match &grant.on {
+        GrantedOn::Table(on) => {
+            let place = [("TABLE_SCHEMA", text(&on.schema)), ("TABLE_NAME", text(&on.table))];
+            Some(granted(out, grant, place))
+        }
+        _ => None,
+    })
+}
+
+pub(super) fn column_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    grants(out, ctx, |out, grant| match &grant.on {
+        GrantedOn::Column(on, column) => {
+            let table = [("TABLE_SCHEMA", text(&on.schema)), ("TABLE_NAME", text(&on.table))];
+            let [schema, name] = table;
+            Some(granted(out, grant, [schema, name, ("COLUMN_NAME", text(column))]))
+        }
+        _ => None,
+    })
 }
 
 pub(super) fn plugins(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {

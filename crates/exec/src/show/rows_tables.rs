@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Privileges, SqlResult, TypeKind, Value};
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
-use crate::ddl::has_schema_privilege;
+use crate::access::{Access, sees_schema, sees_table};
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualTable};
 
@@ -32,12 +32,14 @@ fn yes_no(yes: bool) -> Value {
 
 /// Schemas that the session may see.
 fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
-    let catalog = ctx.db.catalog();
-    catalog.schemas.values().filter(|s| has_schema_privilege(ctx.session, &s.name)).cloned().collect()
+    let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
+    catalog.schemas.values().filter(|s| sees_schema(&access, &s.name)).cloned().collect()
 }
 
 fn visible_tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
-    visible(ctx).iter().flat_map(|schema| schema.tables.values().cloned().collect::<Vec<_>>()).collect()
+    let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
+    let all = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    all.filter(|table| sees_table(&access, &table.name.schema, &table.name.table)).cloned().collect()
 }
 
 pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
@@ -77,9 +79,9 @@ pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Row
             ])
         })
         .collect();
-    if has_schema_privilege(ctx.session, "mysql") {
-        rows.extend(logs.iter().map(|log| log_row(table, log.name())));
-    }
+    let access = ctx.session.access();
+    let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
+    rows.extend(seen.map(|log| log_row(table, log.name())));
     for base in visible_tables(ctx) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
@@ -151,7 +153,14 @@ fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
     Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
 }
 
+/// What the account may do with a column, of what can be granted on columns.
+fn columns_held(access: &Access, table: &Table, n: usize) -> Privileges {
+    access.on_column(&table.name, &table.columns[n].name).within(Privileges::OF_COLUMN)
+}
+
+/// Those that the account may do something with.
 pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+    let access = ctx.session.access();
     let mut rows = Vec::new();
     for table in ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()) {
         for (n, column) in table.columns().iter().enumerate() {
@@ -160,7 +169,9 @@ pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows
     }
     for table in visible_tables(ctx) {
         ctx.check_interrupt()?;
-        rows.extend((0..table.columns.len()).map(|n| column_row(out, &table, n)));
+        let held = |n: &usize| columns_held(&access, &table, *n);
+        let seen = (0..table.columns.len()).filter(|n| !held(n).is_empty());
+        rows.extend(seen.map(|n| column_row(out, &table, n, held(&n))));
     }
     Ok(rows)
 }
@@ -251,7 +262,7 @@ fn merge(row: &mut [Value], cells: Vec<Value>) {
     }
 }
 
-fn column_row(out: &SchemaTable, table: &Table, n: usize) -> Vec<Value> {
+fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> Vec<Value> {
     let column = &table.columns[n];
     let mut row = out.row(type_cells(&column.ty));
     let default = match (&column.default, column.nullable) {
@@ -268,7 +279,7 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize) -> Vec<Value> {
         ("IS_NULLABLE", yes_no(column.nullable)),
         ("COLUMN_KEY", text(column_key(table, n))),
         ("EXTRA", text(extra(column))),
-        ("PRIVILEGES", text("select,insert,update,references")),
+        ("PRIVILEGES", text(held.to_string().to_lowercase().replace(", ", ","))),
         ("COLUMN_COMMENT", text(&column.comment)),
         ("IS_GENERATED", text("NEVER")),
     ]);

@@ -5,43 +5,43 @@
 use std::sync::Arc;
 
 use cohort_catalog::Account;
-use cohort_types::{Collation, ColumnType, Decimal, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualTable};
 
 /// Columns that are Y or N, and what GRANT calls them.
-const PRIVILEGES: [(&str, &str); 30] = [
-    ("Select_priv", "SELECT"),
-    ("Insert_priv", "INSERT"),
-    ("Update_priv", "UPDATE"),
-    ("Delete_priv", "DELETE"),
-    ("Create_priv", "CREATE"),
-    ("Drop_priv", "DROP"),
-    ("Reload_priv", "RELOAD"),
-    ("Shutdown_priv", "SHUTDOWN"),
-    ("Process_priv", "PROCESS"),
-    ("File_priv", "FILE"),
-    ("Grant_priv", "GRANT OPTION"),
-    ("References_priv", "REFERENCES"),
-    ("Index_priv", "INDEX"),
-    ("Alter_priv", "ALTER"),
-    ("Show_db_priv", "SHOW DATABASES"),
-    ("Super_priv", "SUPER"),
-    ("Create_tmp_table_priv", "CREATE TEMPORARY TABLES"),
-    ("Lock_tables_priv", "LOCK TABLES"),
-    ("Execute_priv", "EXECUTE"),
-    ("Repl_slave_priv", "REPLICATION SLAVE"),
-    ("Repl_client_priv", "BINLOG MONITOR"),
-    ("Create_view_priv", "CREATE VIEW"),
-    ("Show_view_priv", "SHOW VIEW"),
-    ("Create_routine_priv", "CREATE ROUTINE"),
-    ("Alter_routine_priv", "ALTER ROUTINE"),
-    ("Create_user_priv", "CREATE USER"),
-    ("Event_priv", "EVENT"),
-    ("Trigger_priv", "TRIGGER"),
-    ("Create_tablespace_priv", "CREATE TABLESPACE"),
-    ("Delete_history_priv", "DELETE HISTORY"),
+const PRIVILEGES: [(&str, Privilege); 30] = [
+    ("Select_priv", Privilege::Select),
+    ("Insert_priv", Privilege::Insert),
+    ("Update_priv", Privilege::Update),
+    ("Delete_priv", Privilege::Delete),
+    ("Create_priv", Privilege::Create),
+    ("Drop_priv", Privilege::Drop),
+    ("Reload_priv", Privilege::Reload),
+    ("Shutdown_priv", Privilege::Shutdown),
+    ("Process_priv", Privilege::Process),
+    ("File_priv", Privilege::File),
+    ("Grant_priv", Privilege::GrantOption),
+    ("References_priv", Privilege::References),
+    ("Index_priv", Privilege::Index),
+    ("Alter_priv", Privilege::Alter),
+    ("Show_db_priv", Privilege::ShowDatabases),
+    ("Super_priv", Privilege::Super),
+    ("Create_tmp_table_priv", Privilege::CreateTemporaryTables),
+    ("Lock_tables_priv", Privilege::LockTables),
+    ("Execute_priv", Privilege::Execute),
+    ("Repl_slave_priv", Privilege::ReplicationSlave),
+    ("Repl_client_priv", Privilege::BinlogMonitor),
+    ("Create_view_priv", Privilege::CreateView),
+    ("Show_view_priv", Privilege::ShowView),
+    ("Create_routine_priv", Privilege::CreateRoutine),
+    ("Alter_routine_priv", Privilege::AlterRoutine),
+    ("Create_user_priv", Privilege::CreateUser),
+    ("Event_priv", Privilege::Event),
+    ("Trigger_priv", Privilege::Trigger),
+    ("Create_tablespace_priv", Privilege::CreateTablespace),
+    ("Delete_history_priv", Privilege::DeleteHistory),
 ];
 
 /// The table.
@@ -73,11 +73,6 @@ pub(super) fn user_table() -> Arc<dyn VirtualTable> {
 }
 
 fn row(account: &Account) -> Vec<Value> {
-    let has = |privilege: &str| {
-        let is_named = account.privileges.iter().any(|own| own == privilege);
-        let has_all = account.privileges.iter().any(|own| own == "ALL PRIVILEGES");
-        is_named || (has_all && privilege != "GRANT OPTION")
-    };
     let yes_or_no = |is: bool| Value::text(if is { "Y" } else { "N" });
     let mut password = String::new();
     if !account.auth.is_empty() {
@@ -85,11 +80,11 @@ fn row(account: &Account) -> Vec<Value> {
         account.auth.iter().for_each(|byte| password += &format!("{byte:02X}"));
     }
     let mut row = vec![
-        Value::text(account.host.as_str()),
-        Value::text(account.user.as_str()),
+        Value::text(account.name.1.as_str()),
+        Value::text(account.name.0.as_str()),
         Value::text(password.as_str()),
     ];
-    row.extend(PRIVILEGES.iter().map(|(_, privilege)| yes_or_no(has(privilege))));
+    row.extend(PRIVILEGES.iter().map(|(_, privilege)| yes_or_no(account.may(*privilege))));
     row.extend(["", "", "", ""].map(Value::text));
     row.extend([Value::UInt(0), Value::UInt(0), Value::UInt(0), Value::Int(0)]);
     row.extend([Value::text(account.plugin.as_str()), Value::text(password.as_str())]);
@@ -116,9 +111,7 @@ impl VirtualTable for UserTable {
     }
 
     fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        // It shows the passwords' hashes.
-        crate::ddl::check_privilege(ctx.session, "SELECT", Some("mysql"), Some("user"))?;
         let catalog = ctx.db.catalog();
-        Ok(catalog.accounts.iter().map(row).collect())
+        Ok(catalog.accounts.values().map(|account| row(account)).collect())
     }
 }

@@ -84,21 +84,21 @@ impl TableRegistry {
         if let Some(open) = all.known(table) {
             return Ok(open);
         }
-        // Held to the end: what is current now is not replaced meanwhile.
-        let catalog = db.catalog.read();
-        let is_current = is_current(&catalog, table);
-        let space = table.clustered().id;
-        let counters = match all.counters.get(&space) {
-            Some(counters) => counters.clone(),
-            None => Arc::default(),
-        };
-        let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
-        let open = Arc::new(OpenTable::new(&db.engines, table, counters.clone(), map_id)?);
-        if is_current {
-            all.counters.insert(space, counters);
-            all.tables.insert(table.id, open.clone());
-        }
-        Ok(open)
+        // Looked at to the end: what is current now is not replaced meanwhile.
+        db.read_catalog(|catalog| {
+            let space = table.clustered().id;
+            let counters = match all.counters.get(&space) {
+                Some(counters) => counters.clone(),
+                None => Arc::default(),
+            };
+            let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
+            let open = Arc::new(OpenTable::new(&db.engines, table, counters.clone(), map_id)?);
+            if is_current(catalog, table) {
+                all.counters.insert(space, counters);
+                all.tables.insert(table.id, open.clone());
+            }
+            Ok(open)
+        })
     }
 
     /// Forgets a dropped table.

@@ -8,7 +8,8 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
-    Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Account, Catalog, CatalogVersions, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
+    Table, TableName,
 };
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
@@ -16,7 +17,6 @@ use cohort_locks::{KillFlag, LockTable};
 use cohort_log::{LogOptions, Preallocation};
 use cohort_types::{Collation, ColumnType, KeyPart, SqlResult, TypeKind, Value};
 use cohort_vfs::{MemFs, SharedFs, World};
-use parking_lot::RwLock;
 
 use crate::database::{Database, DatabaseParts};
 use crate::table::{
@@ -67,7 +67,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
         commit,
         engines,
         locks,
-        catalog: Arc::new(RwLock::new(Arc::new(catalog()))),
+        catalog: Arc::new(CatalogVersions::new(catalog())),
         clock,
         rng,
         globals: Arc::default(),
@@ -87,14 +87,8 @@ fn catalog() -> Catalog {
         tables: [table, people(), bare()].map(|t| (t.name.table.clone(), t)).into(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
-    catalog.accounts.push(Account {
-        user: "root".to_owned(),
-        host: "localhost".to_owned(),
-        plugin: "mysql_native_password".to_owned(),
-        auth: Vec::new(),
-        privileges: vec!["ALL PRIVILEGES".to_owned()],
-        schema_privileges: Default::default(),
-    });
+    let root = Account::local_root();
+    catalog.accounts.insert(root.name.clone(), Arc::new(root));
     catalog
 }
 

@@ -245,7 +245,7 @@ fn a_table_version_never_goes_back() {
     let opened = trx.open_table(&old).expect("opens");
     let mut new = Table::clone(&old);
     new.comment = "changed".to_owned();
-    Arc::make_mut(&mut db.catalog.write()).apply(CommitSeq(9), vec![CatalogChange::PutTable(new)]);
+    db.catalog.replay(|catalog| catalog.apply(CommitSeq(9), vec![CatalogChange::PutTable(new)]));
     let new = db.catalog().table("d", "t").expect("is there").clone();
     let current = trx.open_table(&new).expect("opens");
     let late = trx.open_table(&old).expect("opens");

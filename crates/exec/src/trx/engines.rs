@@ -65,6 +65,12 @@ impl SessionTrx {
         active.isolation == Isolation::Serializable && active.ends == Ends::Explicitly
     }
 
+    /// Whether the running transaction, or the next one, may only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let next = || self.settings.next_access_mode.unwrap_or(self.settings.access_mode);
+        self.active.as_ref().map_or_else(next, |active| active.access_mode) == AccessMode::ReadOnly
+    }
+
     /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
     /// every statement that changes rows calls it first.
     pub fn check_writable(&mut self) -> SqlResult<()> {

@@ -8,7 +8,8 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TableId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{
-    Account, Catalog, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
+    Account, Catalog, CatalogVersions, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
+    Table, TableName,
 };
 use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
@@ -19,7 +20,6 @@ use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, ColumnDefault, DeclaredKind, KeyKind, Statement};
 use cohort_types::{Collation, ColumnType, SqlError, TypeKind, Value};
 use cohort_vfs::{MemFs, RealClock, SharedClock, SharedFs, World};
-use parking_lot::RwLock;
 
 /// A server with an empty database `d`, whose clock stands still.
 #[allow(dead_code, reason = "not every test needs it")]
@@ -81,7 +81,8 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
     .expect("opens");
     let mut catalog =
         Catalog { version: 1, next_table: TableId(100), next_index: IndexId(100), ..Catalog::default() };
-    catalog.accounts.push(Account::local_root());
+    let root = Account::local_root();
+    catalog.accounts.insert(root.name.clone(), Arc::new(root));
     let schema = Schema {
         name: "d".to_owned(),
         collation: Collation::UTF8MB4_GENERAL_CI,
@@ -93,7 +94,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         commit,
         engines,
         locks,
-        catalog: Arc::new(RwLock::new(Arc::new(catalog))),
+        catalog: Arc::new(CatalogVersions::new(catalog)),
         clock,
         rng,
         globals: Arc::default(),
@@ -188,8 +189,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
     let parsed =
         cohort_sql::parse(sql.as_bytes(), &Default::default()).expect("a script's CREATE TABLE parses");
     let Statement::CreateTable(create) = parsed.statement else { panic!("not CREATE TABLE: {sql}") };
-    let mut slot = db.catalog.write();
-    let mut catalog = Catalog::clone(&slot);
+    let mut catalog = Catalog::clone(&db.catalog());
     let columns: Vec<Column> = create.columns.iter().map(column).collect();
     let mut indexes: Vec<Index> = create.keys.iter().map(|key| index(key, &columns)).collect();
     indexes.sort_by_key(|i| i.kind != IndexKind::Primary);
@@ -230,7 +230,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
     let mut schema = Schema::clone(&catalog.schemas["d"]);
     schema.tables.insert(create.name.name.clone(), Arc::new(table));
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
-    *slot = Arc::new(catalog);
+    db.catalog.replay(|published| *published = catalog);
 }
 
 fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {

@@ -64,7 +64,7 @@ impl Server {
         let engine = ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine"))
             .map_err(|e| text(&e))?;
         let (catalog, engine) = (Arc::new(catalog), Arc::new(engine));
-        let current = catalog.current();
+        let versions = catalog.versions();
         let locks = LockTable::new(1, cohort_locks::this_thread);
         let world = World::sim(disk.clone(), 1);
         let (clock, rng) = (world.clock.clone(), world.rng.clone());
@@ -78,7 +78,7 @@ impl Server {
             commit,
             engines,
             locks,
-            catalog: current,
+            catalog: versions,
             clock,
             rng,
             globals,
@@ -95,19 +95,20 @@ impl Server {
         self.connect_as("root", "localhost")
     }
 
-    /// A new connection of an account.
+    /// A new connection of an account; root's is in the database `test`.
     pub fn connect_as(&mut self, user: &str, host: &str) -> Client {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
+        let schema = (user == "root").then(|| "test".to_owned());
         let identity =
-            ProcessIdentity { user: user.to_owned(), host: host.to_owned(), schema: Some("test".to_owned()) };
+            ProcessIdentity { user: user.to_owned(), host: host.to_owned(), schema: schema.clone() };
         let process = self.db.processes.register(id, identity, self.db.clock.wall_us());
         let info = ConnectionInfo {
             id,
             user: user.to_owned(),
             host: host.to_owned(),
             account: (user.to_owned(), host.to_owned()),
-            schema: Some("test".to_owned()),
+            schema,
             collation: Collation::UTF8MB4_GENERAL_CI,
             multi_statements: true,
             found_rows: false,

@@ -93,10 +93,19 @@ pub enum GrantLevel {
         kind: String,
         name: ObjectName,
     },
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM ...: no ON.
+    Everywhere,
     /// GRANT role TO ...: no ON; the privileges' names are the roles.
     Role,
     /// GRANT PROXY ON account.
     Proxy(Account),
+}
+
+impl GrantLevel {
+    /// Everything that was granted, on whatever object.
+    pub fn is_everywhere(&self) -> bool {
+        *self == GrantLevel::Everywhere
+    }
 }
 
 /// GRANT.
@@ -112,7 +121,6 @@ pub struct Grant {
 /// REVOKE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revoke {
-    /// `ALL PRIVILEGES, GRANT OPTION FROM ...` without ON has level Global and both names here.
     pub privileges: Vec<Privilege>,
     pub level: GrantLevel,
     pub accounts: Vec<Account>,

@@ -47,6 +47,15 @@ pub enum FlushLock {
     ForExport,
 }
 
+/// BACKUP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backup {
+    /// STAGE: START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END, upper case.
+    Stage(String),
+    Lock(ObjectName),
+    Unlock,
+}
+
 /// PURGE BINARY LOGS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PurgeBinaryLogs {

@@ -118,6 +118,7 @@ pub enum Statement {
     /// BINLOG 'base64'.
     Binlog(Expr),
     TableMaintenance(TableMaintenance),
+    Backup(Backup),
     Shutdown,
     ChangeMaster(ChangeMaster),
     /// START SLAVE / START REPLICA.

@@ -76,6 +76,9 @@ fn check_length(text: &str, chars_max: usize, what: &str) -> SqlResult<()> {
     Err(SqlError::new(ErrorCode::WrongStringLength, text))
 }
 
+/// What may be granted on columns.
+const ON_COLUMNS: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "REFERENCES"];
+
 impl Parser<'_> {
     /// `user[@host]`, CURRENT_USER[()].
     pub(super) fn account(&mut self) -> SqlResult<Account> {
@@ -271,17 +274,25 @@ impl Parser<'_> {
         if known && self.eat_word("ON") {
             return Ok((privileges, self.grant_level()?));
         }
-        let level = if known { GrantLevel::Global } else { GrantLevel::Role };
-        Ok((privileges, level))
+        if !known {
+            return Ok((privileges, GrantLevel::Role));
+        }
+        match privileges.as_slice() {
+            [all, option] if all.name.starts_with("ALL") && option.name == "GRANT OPTION" => {
+                Ok((privileges, GrantLevel::Everywhere))
+            }
+            _ => Err(self.error()),
+        }
     }
 
     /// A privilege, or a role's name (false).
     fn privilege(&mut self) -> SqlResult<(Privilege, bool)> {
         for words in PRIVILEGES {
             if self.eat_words(words) {
-                let columns =
-                    if self.kind() == Kind::LeftParen { self.paren_list(Self::name)? } else { Vec::new() };
-                return Ok((Privilege { name: words.join(" "), columns }, true));
+                let name = words.join(" ");
+                let has_columns = self.kind() == Kind::LeftParen && ON_COLUMNS.contains(&name.as_str());
+                let columns = if has_columns { self.paren_list(Self::name)? } else { Vec::new() };
+                return Ok((Privilege { name, columns }, true));
             }
         }
         Ok((Privilege { name: self.name_or_text()?, columns: Vec::new() }, false))

@@ -4,7 +4,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, PurgeBinaryLogs,
+    Backup, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, PurgeBinaryLogs,
     SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
@@ -30,6 +30,7 @@ impl Parser<'_> {
                 Ok(Statement::Shutdown)
             }
             "CHANGE" => self.change_master(),
+            "BACKUP" => Ok(Statement::Backup(self.backup()?)),
             _ => Ok(Statement::StopSlave(self.slave_control()?)),
         }
     }
@@ -130,6 +131,19 @@ impl Parser<'_> {
         }
         self.expect(Kind::RightParen)?;
         Ok(Some(domains))
+    }
+
+    // ---- BACKUP
+
+    fn backup(&mut self) -> SqlResult<Backup> {
+        if self.eat_word("LOCK") {
+            return Ok(Backup::Lock(self.object_name()?));
+        }
+        if self.eat_word("UNLOCK") {
+            return Ok(Backup::Unlock);
+        }
+        self.expect_word("STAGE")?;
+        Ok(Backup::Stage(self.upper_word()?))
     }
 
     // ---- RESET, PURGE

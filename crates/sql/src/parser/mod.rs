@@ -339,13 +339,13 @@ impl<'a> Parser<'a> {
     }
 
     fn name(&mut self) -> SqlResult<String> {
-        if self.is_name_at(0) { Ok(self.any_name()) } else { Err(self.error()) }
+        if self.is_name_at(0) { storable(self.any_name()) } else { Err(self.error()) }
     }
 
     /// A name behind a dot: reserved words too.
     fn name_after_dot(&mut self) -> SqlResult<String> {
         match self.kind() {
-            Kind::Word | Kind::Quoted => Ok(self.any_name()),
+            Kind::Word | Kind::Quoted => storable(self.any_name()),
             _ => Err(self.error()),
         }
     }
@@ -525,12 +525,14 @@ impl<'a> Parser<'a> {
             "SHOW" => self.show(),
             "DESCRIBE" | "DESC" | "EXPLAIN" => self.explain(),
             "HELP" => self.help(),
-            "FLUSH" | "RESET" | "PURGE" | "BINLOG" | "SHUTDOWN" | "CHANGE" | "STOP" => self.admin(&word),
+            "FLUSH" | "RESET" | "PURGE" | "BINLOG" | "BACKUP" | "SHUTDOWN" | "CHANGE" | "STOP" => {
+                self.admin(&word)
+            }
             "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => self.maintenance(&word),
             "GRANT" => self.grant(),
             "REVOKE" => self.revoke(),
             "CALL" | "LOAD" | "HANDLER" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL"
-            | "GET" | "BACKUP" => Err(self.unsupported(&word)),
+            | "GET" => Err(self.unsupported(&word)),
             _ => Err(self.error()),
         }
     }
@@ -539,4 +541,13 @@ impl<'a> Parser<'a> {
 fn too_deep() -> SqlError {
     let text = format!("Expressions of more than {HEIGHT_MAX} levels are not supported");
     SqlError::new(ErrorCode::StackOverrunNeedMore, text)
+}
+
+/// Names hold characters of the Basic Multilingual Plane only, three bytes each: events of the binary log
+/// give the length of 64 of them in one byte. Error 1300.
+fn storable(name: String) -> SqlResult<String> {
+    let Some(c) = name.chars().find(|c| *c > '\u{ffff}') else { return Ok(name) };
+    let bytes: String = c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02X}")).collect();
+    let text = format!("Invalid utf8mb4 character string: '{bytes}'");
+    Err(SqlError::new(ErrorCode::InvalidCharacterString, text))
 }

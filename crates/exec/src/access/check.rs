@@ -1,0 +1,130 @@
+//! Questions about one object, and MariaDB's errors for a No.
+
+use std::sync::Arc;
+
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+
+use crate::access::Access;
+use crate::session_state::SessionState;
+
+impl SessionState {
+    /// What the session's account holds now.
+    pub(crate) fn access(&self) -> Arc<Access> {
+        let version = self.db.catalog_version();
+        let mut kept = self.access.borrow_mut();
+        match &*kept {
+            Some(access) if access.version == version => Arc::clone(access),
+            _ => {
+                let catalog = self.db.catalog();
+                Arc::clone(kept.insert(Arc::new(Access::of(&catalog, &self.info.account))))
+            }
+        }
+    }
+
+    pub(crate) fn database_access_denied(&self, schema: &str) -> SqlError {
+        let (user, host) = &self.info.account;
+        SqlError::database_access_denied(user, host, schema)
+    }
+
+    pub(crate) fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
+        let (user, host) = &self.info.account;
+        SqlError::table_access_denied(command, user, host, schema, table)
+    }
+}
+
+/// The schema that everybody reads and nobody changes.
+fn is_information_schema(schema: &str) -> bool {
+    schema.eq_ignore_ascii_case("information_schema")
+}
+
+/// Needs one of these on everything: error 1227.
+pub(crate) fn check_global(session: &SessionState, any: impl Into<Privileges>) -> SqlResult<()> {
+    let any = any.into();
+    if session.access().everywhere().meets(any) {
+        return Ok(());
+    }
+    Err(SqlError::privilege_needed(&any.to_string()))
+}
+
+/// Needs all of these on a schema: error 1044.
+pub(crate) fn check_schema(
+    session: &SessionState,
+    all: impl Into<Privileges>,
+    schema: &str,
+) -> SqlResult<()> {
+    let all = all.into();
+    let is_allowed = match is_information_schema(schema) {
+        true => Privileges::from(Privilege::Select).covers(all),
+        false => session.access().on_schema(schema).covers(all),
+    };
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// Needs all of these on a table: error 1142 names those that are missing. What was granted on some column is
+/// enough: columns are checked one by one.
+pub(crate) fn check_table(
+    session: &SessionState,
+    all: impl Into<Privileges>,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let all = all.into();
+    if is_information_schema(schema) {
+        return check_schema(session, all, schema);
+    }
+    let access = session.access();
+    let missing = all.without(access.on_table(schema, table));
+    let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
+    if missing.is_empty() || columns.covers(missing) {
+        return Ok(());
+    }
+    Err(session.table_access_denied(&missing.to_string(), schema, table))
+}
+
+/// Needs any privilege on a table or one of its columns: error 1142, which names the command.
+pub(crate) fn check_any_on_table(
+    session: &SessionState,
+    command: &str,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let access = session.access();
+    let is_allowed = is_information_schema(schema)
+        || sees_table(&access, schema, table)
+        || access.on_table(schema, table).has(Privilege::GrantOption);
+    if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
+}
+
+/// Whether the account knows of a table: what SHOW TABLES lists.
+pub(crate) fn sees_table(access: &Access, schema: &str, table: &str) -> bool {
+    let counts = Privileges::OF_TABLE.without(Privilege::GrantOption.into());
+    let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
+    access.on_table(schema, table).and(columns).meets(counts)
+}
+
+/// Whether the account knows of a schema: what SHOW DATABASES lists.
+pub(crate) fn sees_schema(access: &Access, schema: &str) -> bool {
+    access.everywhere().has(Privilege::ShowDatabases) || may_be_in(access, schema)
+}
+
+fn may_be_in(access: &Access, schema: &str) -> bool {
+    is_information_schema(schema)
+        || access.on_schema(schema).meets(Privileges::OF_SCHEMA)
+        || access.has_table_in(schema)
+}
+
+/// Whether a schema may become the current database: error 1044.
+pub(crate) fn may_enter(session: &SessionState, schema: &str) -> SqlResult<()> {
+    let is_allowed = may_be_in(&session.access(), schema);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// Whether the tables of a schema may be listed: error 1044. The list holds those that the account sees.
+pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
+    let access = session.access();
+    let is_allowed = is_information_schema(schema)
+        || !access.everywhere().is_empty()
+        || !access.granted_on_schema(schema).without(Privilege::GrantOption.into()).is_empty()
+        || access.has_table_in(schema);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}

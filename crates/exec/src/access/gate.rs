@@ -1,0 +1,329 @@
+//! The gate before a statement runs. Every match here names every statement: a new one does not compile
+//! before somebody has decided what it needs.
+
+use cohort_sql::ast::{
+    AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
+    FlushTarget, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement, TableMaintenance,
+};
+use cohort_types::{Privilege as P, Privileges, SqlResult};
+
+use crate::access::check::{
+    check_any_on_table, check_global, check_schema, check_table, may_enter, may_list,
+};
+use crate::session_state::SessionState;
+
+/// The schema of the accounts: who may write there may change accounts.
+const ACCOUNTS: &str = "mysql";
+
+/// Either of two.
+const fn or(a: P, b: P) -> Privileges {
+    Privileges::of(&[a, b])
+}
+
+/// Checks what a statement needs before it runs: errors 1227, 1044, 1142. Queries and changes of rows are
+/// checked where their names are resolved.
+pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    let gate = Gate { session };
+    match statement {
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Do(_)
+        | Statement::Explain { .. } => Ok(()),
+        // What they run comes here, too.
+        Statement::SetStatement { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. } => Ok(()),
+        // Each assignment, the schema, the target.
+        Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) => Ok(()),
+        Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::UnlockTables
+        | Statement::Xa(_)
+        | Statement::Deallocate(_)
+        | Statement::Help(_) => Ok(()),
+        Statement::LockTables(tables) => tables.iter().try_for_each(|table| gate.lock(&table.table)),
+
+        Statement::CreateDatabase(create) => gate.schema(creation(create.mode), &create.name),
+        Statement::AlterDatabase(alter) => {
+            let name = alter.name.as_deref().or(session.current_schema.as_deref());
+            name.map_or(Ok(()), |name| gate.schema(P::Alter, name))
+        }
+        Statement::DropDatabase(drop) => gate.schema(P::Drop, &drop.name),
+        Statement::CreateTable(create) => gate.create_table(create),
+        Statement::AlterTable(alter) => gate.alter_table(alter),
+        Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
+        Statement::RenameTable(rename) => {
+            rename.renames.iter().try_for_each(|(from, to)| gate.rename(from, to))
+        }
+        Statement::Truncate(name) => gate.table(P::Drop, name),
+        Statement::CreateIndex(create) => gate.table(P::Index, &create.table),
+        Statement::DropIndex(drop) => gate.table(P::Index, &drop.table),
+
+        Statement::Show(show) => gate.show(show),
+        Statement::Describe { table, .. } => gate.table(P::Select, table),
+
+        Statement::Flush(flush) => gate.flush(flush),
+        Statement::ResetMaster | Statement::ResetSlave { .. } => check_global(session, P::Reload),
+        Statement::PurgeBinaryLogs(_) => check_global(session, or(P::Super, P::BinlogAdmin)),
+        Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
+        Statement::TableMaintenance(maintenance) => gate.maintenance(maintenance),
+        Statement::Backup(backup) => gate.backup(backup),
+        Statement::Shutdown => check_global(session, P::Shutdown),
+        Statement::ChangeMaster(_) | Statement::StartSlave(_) | Statement::StopSlave(_) => {
+            check_global(session, or(P::Super, P::ReplicationSlaveAdmin))
+        }
+
+        Statement::CreateUser(create) => match create.mode {
+            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
+            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+        },
+        Statement::AlterUser(_) | Statement::RenameUser(_) => gate.accounts(P::Update.into()),
+        Statement::DropUser { .. } => gate.accounts(P::Delete.into()),
+        Statement::Revoke(Revoke { level, .. }) if level.is_everywhere() => gate.accounts(P::Update.into()),
+        // Nobody gives what he does not have: that depends on the privileges named.
+        Statement::Grant(_) | Statement::Revoke(_) => Ok(()),
+    }
+}
+
+fn creation(mode: CreateMode) -> Privileges {
+    match mode {
+        CreateMode::Create | CreateMode::IfNotExists => P::Create.into(),
+        CreateMode::OrReplace => or(P::Create, P::Drop),
+    }
+}
+
+struct Gate<'s> {
+    session: &'s SessionState,
+}
+
+impl Gate<'_> {
+    fn schema(&self, all: impl Into<Privileges>, name: &str) -> SqlResult<()> {
+        check_schema(self.session, all, name)
+    }
+
+    /// Without a current database the statement says so itself.
+    fn schema_of<'n>(&'n self, name: &'n ObjectName) -> Option<&'n str> {
+        name.db.as_deref().or(self.session.current_schema.as_deref())
+    }
+
+    fn table(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
+        self.schema_of(name).map_or(Ok(()), |schema| check_table(self.session, all, schema, &name.name))
+    }
+
+    fn any_on_table(&self, command: &str, name: &ObjectName) -> SqlResult<()> {
+        let check = |schema| check_any_on_table(self.session, command, schema, &name.name);
+        self.schema_of(name).map_or(Ok(()), check)
+    }
+
+    fn lock(&self, name: &ObjectName) -> SqlResult<()> {
+        self.schema_of(name).map_or(Ok(()), |schema| self.schema(P::LockTables, schema))?;
+        self.table(P::Select, name)
+    }
+
+    /// CREATE USER, or the right to write the table of accounts in this way.
+    fn accounts(&self, writes: Privileges) -> SqlResult<()> {
+        if self.session.access().on_schema(ACCOUNTS).covers(writes) {
+            return Ok(());
+        }
+        check_global(self.session, P::CreateUser)
+    }
+
+    fn create_table(&self, create: &CreateTable) -> SqlResult<()> {
+        self.table(creation(create.mode), &create.name)?;
+        create.like.iter().try_for_each(|other| self.table(P::Select, other))
+    }
+
+    fn alter_table(&self, alter: &AlterTable) -> SqlResult<()> {
+        let renamed = alter.actions.iter().rev().find_map(|action| match action {
+            AlterAction::RenameTable(to) => Some(to),
+            _ => None,
+        });
+        match renamed {
+            Some(to) => self.rename(&alter.table, to),
+            None => self.table(P::Alter, &alter.table),
+        }
+    }
+
+    fn rename(&self, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        self.table(or(P::Alter, P::Drop), from)?;
+        self.table(or(P::Create, P::Insert), to)
+    }
+
+    fn flush(&self, flush: &Flush) -> SqlResult<()> {
+        check_global(self.session, P::Reload)?;
+        for target in &flush.targets {
+            if let FlushTarget::Tables { names, lock: FlushLock::WithReadLock | FlushLock::ForExport } =
+                target
+            {
+                names.iter().try_for_each(|name| self.lock(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn maintenance(&self, maintenance: &TableMaintenance) -> SqlResult<()> {
+        maintenance.names.iter().try_for_each(|name| match maintenance.kind {
+            MaintenanceKind::Check => self.any_on_table("CHECK TABLE", name),
+            MaintenanceKind::Checksum => self.table(P::Select, name),
+            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
+                self.table(or(P::Select, P::Insert), name)
+            }
+        })
+    }
+
+    fn backup(&self, backup: &Backup) -> SqlResult<()> {
+        match backup {
+            Backup::Stage(_) => check_global(self.session, P::Reload),
+            Backup::Lock(name) => match self.schema_of(name) {
+                Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),
+                _ => check_global(self.session, or(P::Reload, P::LockTables)),
+            },
+            Backup::Unlock => check_global(self.session, or(P::Reload, P::LockTables)),
+        }
+    }
+
+    fn show(&self, show: &Show) -> SqlResult<()> {
+        let current = self.session.current_schema.as_deref();
+        let session = self.session;
+        match show {
+            Show::Databases { .. }
+            | Show::OpenTables { .. }
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::ProcessList { .. }
+            | Show::Engines
+            | Show::Warnings { .. }
+            | Show::Errors { .. }
+            | Show::CountWarnings
+            | Show::CountErrors
+            | Show::CharacterSet { .. }
+            | Show::Collation { .. }
+            | Show::Privileges
+            | Show::Plugins { .. }
+            | Show::ProcedureStatus { .. }
+            | Show::FunctionStatus { .. }
+            | Show::PackageStatus { .. }
+            | Show::CreateOther { .. }
+            | Show::Profiles => Ok(()),
+            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
+                db.as_deref().or(current).map_or(Ok(()), |schema| may_list(session, schema))
+            }
+            Show::Events { db, .. } => {
+                db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
+            }
+            Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
+            Show::CreateTable(name) | Show::CreateView(name) => self.any_on_table("SHOW", name),
+            Show::CreateDatabase { name, .. } => may_enter(session, name),
+            Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),
+            Show::Engine { .. } => check_global(session, P::Process),
+            Show::BinaryLogs | Show::MasterStatus => check_global(session, or(P::Super, P::BinlogMonitor)),
+            Show::BinlogEvents { .. } => check_global(session, P::BinlogMonitor),
+            Show::SlaveStatus { .. } => check_global(session, or(P::Super, P::SlaveMonitor)),
+            Show::RelaylogEvents { .. } => check_global(session, P::SlaveMonitor),
+            Show::SlaveHosts => check_global(session, P::ReplicationMasterAdmin),
+        }
+    }
+
+    /// One's own account, or whoever may read the table of accounts.
+    fn show_account(&self, account: Option<&Account>) -> SqlResult<()> {
+        let own = &self.session.info.account;
+        match account {
+            None | Some(Account::CurrentUser) => Ok(()),
+            Some(Account::Named { user, host }) if (user, host) == (&own.0, &own.1) => Ok(()),
+            Some(Account::Named { .. }) => self.schema(P::Select, ACCOUNTS),
+        }
+    }
+}
+
+/// Whether `read_only` refuses a statement that is no plain change of rows: those are checked with their
+/// tables.
+pub(crate) fn counts_as_write(statement: &Statement) -> bool {
+    match statement {
+        Statement::Binlog(_) => true,
+        Statement::TableMaintenance(work) => match work.kind {
+            MaintenanceKind::Check | MaintenanceKind::Checksum => false,
+            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
+        },
+        Statement::Begin(begin) => begin.access == Some(AccessMode::ReadWrite),
+        Statement::Set(items) => items.iter().any(|item| matches!(item, SetItem::Password { .. })),
+        other => changes_definitions(other),
+    }
+}
+
+/// Whether a read-only transaction, or a session whose transactions are, refuses the statement: error 1792.
+/// Changes of rows are checked with their tables.
+pub(crate) fn refused_in_read_only_transaction(statement: &Statement) -> bool {
+    match statement {
+        Statement::TableMaintenance(work) => match work.kind {
+            MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
+            MaintenanceKind::Check | MaintenanceKind::Checksum | MaintenanceKind::Analyze => false,
+        },
+        other => changes_definitions(other),
+    }
+}
+
+/// Databases, tables, indexes, accounts.
+fn changes_definitions(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateDatabase(_)
+        | Statement::AlterDatabase(_)
+        | Statement::DropDatabase(_)
+        | Statement::CreateTable(_)
+        | Statement::AlterTable(_)
+        | Statement::DropTable(_)
+        | Statement::RenameTable(_)
+        | Statement::Truncate(_)
+        | Statement::CreateIndex(_)
+        | Statement::DropIndex(_)
+        | Statement::CreateUser(_)
+        | Statement::AlterUser(_)
+        | Statement::DropUser { .. }
+        | Statement::RenameUser(_)
+        | Statement::Grant(_)
+        | Statement::Revoke(_) => true,
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Do(_)
+        | Statement::Explain { .. }
+        | Statement::SetStatement { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. }
+        | Statement::Deallocate(_)
+        | Statement::Set(_)
+        | Statement::Use(_)
+        | Statement::Kill(_)
+        | Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::LockTables(_)
+        | Statement::UnlockTables
+        | Statement::Xa(_)
+        | Statement::Help(_)
+        | Statement::Show(_)
+        | Statement::Describe { .. }
+        | Statement::Flush(_)
+        | Statement::ResetMaster
+        | Statement::ResetSlave { .. }
+        | Statement::PurgeBinaryLogs(_)
+        | Statement::Binlog(_)
+        | Statement::TableMaintenance(_)
+        | Statement::Backup(_)
+        | Statement::Shutdown
+        | Statement::ChangeMaster(_)
+        | Statement::StartSlave(_)
+        | Statement::StopSlave(_) => false,
+    }
+}

@@ -1,0 +1,33 @@
+//! Who may do what.
+//!
+//! # Concepts
+//! A *privilege* is granted to an account on everything, on a schema, on a table or on a column, and holds
+//! for all that lies within. [`Access`] is what the session's account holds in one version of the catalog; a
+//! GRANT or a REVOKE makes a new version, so it is obeyed from the next statement on.
+//!
+//! # Where a statement is checked
+//! | what | where |
+//! |---|---|
+//! | any statement but queries and changes of rows | [`gate`]: before it runs, one exhaustive match |
+//! | queries and changes of rows | [`needs`]: when a name is resolved, and each time the plan runs |
+//! | SET of a variable | `variables`: what the table of settings asks for |
+//! | USE, a login's database | `Session::use_schema`, `Session::new` |
+//! | KILL | its target's owner, or CONNECTION ADMIN |
+//! | lists (SHOW, information_schema) | rows of what the account may not know of are left out |
+//! | GRANT, REVOKE | `ddl::grant`: nobody gives what he does not have |
+//!
+//! A name is checked before anybody looks whether there is such a thing: an error must not tell.
+//!
+//! # Missing
+//! Roles, PUBLIC, proxy users, routines. Grants to an account of the same user name on another host that
+//! matches the client's do not add to those of the account that let the client in.
+
+mod check;
+mod gate;
+mod held;
+mod needs;
+
+pub(crate) use check::{check_global, check_schema, check_table, may_enter, sees_schema, sees_table};
+pub(crate) use gate::{check_statement, counts_as_write, refused_in_read_only_transaction};
+pub(crate) use held::Access;
+pub(crate) use needs::{Needs, TableNeed};

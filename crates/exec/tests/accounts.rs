@@ -1,0 +1,238 @@
+//! Accounts: who may do what through commands, whose change counts, and what others see of it.
+
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_base::{BinlogPos, CommitSeq};
+use cohort_commit::{Gate, ReplicaGate};
+use cohort_exec::ConnectionInfo;
+use world::{Client, Server};
+
+fn server() -> Server {
+    Server::open(&world::disk()).expect("an empty disk opens")
+}
+
+#[track_caller]
+fn refused(client: &mut Client, statement: &str, code: &str) {
+    let answer = client.run(statement);
+    assert!(answer.starts_with(&format!("ERROR {code}")), "{statement}: {answer}");
+}
+
+#[test]
+fn a_session_that_changes_its_user_keeps_no_right_of_the_former_one() {
+    let mut server = server();
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY)");
+    client.ok("CREATE USER u@localhost");
+    client.ok("SELECT * FROM t");
+    client.ok("INSERT INTO t VALUES (1)");
+    let known = client.session.process().id();
+    let info = ConnectionInfo {
+        id: known,
+        user: "u".to_owned(),
+        host: "localhost".to_owned(),
+        account: ("u".to_owned(), "localhost".to_owned()),
+        schema: None,
+        collation: cohort_types::Collation::UTF8MB4_GENERAL_CI,
+        multi_statements: false,
+        found_rows: false,
+    };
+    client.session.change_user(info.clone()).expect("no database is asked for");
+    refused(&mut client, "SELECT * FROM test.t", "1142");
+    refused(&mut client, "INSERT INTO test.t VALUES (2)", "1142");
+    refused(&mut client, "USE test", "1044");
+    let refusal = client.session.field_list("test.t", "").expect_err("the columns are not for everybody");
+    assert_eq!(refusal.code.number(), 1142);
+    let into_test = ConnectionInfo { schema: Some("test".to_owned()), ..info };
+    let refusal = client.session.change_user(into_test).expect_err("nor is the database");
+    assert_eq!(refusal.code.number(), 1044);
+}
+
+#[test]
+fn a_plan_that_is_run_again_obeys_a_revoke() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, b INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT SELECT (id), UPDATE (b) ON test.t TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    for _ in 0..2 {
+        user.ok("SELECT id FROM test.t");
+        user.ok("UPDATE test.t SET b = 1 WHERE id = 1");
+    }
+    let id = user.session.prepare(b"SELECT id FROM test.t").expect("it may").id;
+    refused(&mut user, "SELECT * FROM test.t", "1143");
+    refused(&mut user, "SELECT COUNT(b) FROM test.t", "1143");
+    refused(&mut user, "UPDATE test.t SET id = 1", "1143");
+    refused(&mut user, "UPDATE test.t SET b = b", "1143");
+    refused(&mut user, "DELETE FROM test.t", "1142");
+    let columns = "SELECT column_name, privileges FROM information_schema.columns WHERE table_name = 't'";
+    assert_eq!(user.run(columns), "column_name | privileges\nid | select\nb | update\n");
+    assert_eq!(user.run("SHOW TABLES FROM test"), "Tables_in_test\nt\n");
+    root.ok("REVOKE SELECT (id) ON test.t FROM u@localhost");
+    refused(&mut user, "SELECT id FROM test.t", "1142");
+    refused(&mut user, "UPDATE test.t SET b = 1 WHERE id = 1", "1143");
+    assert!(user.execute(id, &[]).starts_with("ERROR 1142"));
+    user.ok("UPDATE test.t SET b = 1");
+    root.ok("DROP USER u@localhost");
+    refused(&mut user, "UPDATE test.t SET b = 1", "1142");
+}
+
+#[test]
+fn grants_on_tables_and_columns_are_shown_as_they_were_given() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (a INT, b INT, c INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT SELECT (a, b), INSERT (b), UPDATE (a) ON t TO u@localhost");
+    root.ok("GRANT DELETE, INDEX ON test.t TO u@localhost");
+    let shown = |root: &mut Client| root.run("SHOW GRANTS FOR u@localhost");
+    let usage = "Grants for u@localhost\nGRANT USAGE ON *.* TO `u`@`localhost`\n";
+    let on_table = "GRANT SELECT (`a`, `b`), INSERT (`b`), UPDATE (`a`), DELETE, INDEX ON `test`.`t` TO `u`@`localhost`\n";
+    assert_eq!(shown(&mut root), format!("{usage}{on_table}"));
+    root.ok("GRANT ALL ON t TO u@localhost WITH GRANT OPTION");
+    let all = "GRANT ALL PRIVILEGES ON `test`.`t` TO `u`@`localhost` WITH GRANT OPTION\n";
+    assert_eq!(shown(&mut root), format!("{usage}{all}"));
+    let listed = "SELECT column_name, privilege_type FROM information_schema.column_privileges ORDER BY 1, 2";
+    assert_eq!(
+        root.run(listed),
+        "column_name | privilege_type\na | SELECT\na | UPDATE\nb | INSERT\nb | SELECT\n"
+    );
+    root.ok("REVOKE ALL ON t FROM u@localhost");
+    root.ok("REVOKE GRANT OPTION ON t FROM u@localhost");
+    assert_eq!(shown(&mut root), usage);
+    refused(&mut root, "REVOKE SELECT ON t FROM u@localhost", "1147");
+    refused(&mut root, "GRANT SELECT ON missing TO u@localhost", "1146");
+    refused(&mut root, "GRANT SELECT (z) ON t TO u@localhost", "1054");
+    refused(&mut root, "GRANT SUPER ON t TO u@localhost", "1144");
+    refused(&mut root, "GRANT SELECT (a) ON test.* TO u@localhost", "1144");
+    refused(&mut root, "GRANT DELETE (a) ON t TO u@localhost", "1064");
+    root.ok("GRANT CREATE ON missing TO u@localhost");
+}
+
+#[test]
+fn who_may_grant_sets_nobodys_password_and_makes_no_account() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON d.* TO u@localhost WITH GRANT OPTION");
+    let mut user = server.connect_as("u", "localhost");
+    refused(&mut user, "GRANT SELECT ON d.* TO root@localhost IDENTIFIED BY 'x'", "1044");
+    refused(&mut user, "GRANT SELECT ON d.* TO new@localhost IDENTIFIED BY 'x'", "1410");
+    user.ok("GRANT SELECT ON d.* TO root@localhost");
+    let line = "CREATE USER for root@localhost\nCREATE USER `root`@`localhost`\n";
+    assert_eq!(root.run("SHOW CREATE USER"), line);
+}
+
+#[test]
+fn names_of_accounts_have_bounds() {
+    let mut server = server();
+    let mut root = server.connect();
+    let long = "u".repeat(128);
+    root.ok(&format!("CREATE USER {long}@localhost"));
+    refused(&mut root, &format!("CREATE USER {long}u@localhost"), "1470");
+    refused(&mut root, &format!("GRANT SELECT ON test.* TO {long}u@localhost IDENTIFIED BY 'x'"), "1470");
+    refused(&mut root, &format!("RENAME USER {long}@localhost TO {long}u@localhost"), "1470");
+    refused(&mut root, &format!("CREATE USER a@{}", "h".repeat(256)), "1470");
+    // The event that names an invoker has a byte for the length.
+    refused(&mut root, &format!("CREATE USER '{}'@localhost", "\u{1f600}".repeat(64)), "1470");
+    for statement in [
+        "CREATE TABLE `\u{1f600}` (a INT)",
+        "CREATE TABLE t (`\u{1f600}` INT)",
+        "CREATE DATABASE `\u{1f600}`",
+        "SELECT 1 FROM test.`\u{1f600}`",
+    ] {
+        refused(&mut root, statement, "1300");
+    }
+}
+
+/// Two sessions change one account; both changes stay.
+#[test]
+fn account_statements_do_not_lose_each_others_changes() {
+    const ROUNDS: usize = 40;
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    let mut clients: Vec<Client> = (0..4).map(|_| server.connect()).collect();
+    std::thread::scope(|scope| {
+        for (n, client) in clients.iter_mut().enumerate() {
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    client.ok(&format!("GRANT SELECT ON `d{n}x{round}`.* TO u@localhost"));
+                }
+            });
+        }
+    });
+    let shown = root.run("SHOW GRANTS FOR u@localhost");
+    let granted = shown.lines().filter(|line| line.starts_with("GRANT SELECT ON")).count();
+    assert_eq!(granted, 4 * ROUNDS, "{shown}");
+}
+
+/// Holds back what is hardened, as a semi-synchronous source without its replica does.
+#[derive(Default)]
+struct Shut {
+    is_shut: AtomicBool,
+    hardened: AtomicBool,
+}
+
+impl ReplicaGate for Shut {
+    fn hardened(&self, _: BinlogPos, _: CommitSeq, _: u64) {
+        self.hardened.store(true, Ordering::Release);
+    }
+
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    fn holds(&self, gate: Gate, _: BinlogPos) -> bool {
+        gate == Gate::Publish && self.is_shut.load(Ordering::Acquire)
+    }
+}
+
+/// I5: until a DDL statement is published a crash can undo it, and nobody learns of it.
+#[test]
+fn nobody_reads_a_definition_before_it_is_published() {
+    let mut server = server();
+    let gate = Arc::new(Shut::default());
+    server.db.commit.set_replica_gate(gate.clone());
+    let mut setup = server.connect();
+    setup.ok("CREATE DATABASE old");
+    setup.ok("CREATE USER gone@localhost");
+    let statements = [
+        "CREATE DATABASE new",
+        "DROP DATABASE old",
+        "CREATE USER made@localhost",
+        "DROP USER gone@localhost",
+        "GRANT SUPER ON *.* TO root@localhost IDENTIFIED BY 'x'",
+    ];
+    for statement in statements {
+        let mut reader = server.connect();
+        let mut writer = server.connect();
+        let questions = [
+            "SHOW DATABASES",
+            "SELECT user FROM mysql.user ORDER BY 1",
+            "SHOW GRANTS",
+            "SHOW CREATE DATABASE new",
+            "SHOW CREATE DATABASE old",
+        ];
+        let ask = |reader: &mut Client| questions.map(|question| reader.run(question));
+        let before = ask(&mut reader);
+        gate.hardened.store(false, Ordering::Release);
+        gate.is_shut.store(true, Ordering::Release);
+        let running = std::thread::spawn(move || writer.ok(statement));
+        let end = Instant::now() + Duration::from_secs(60);
+        while !gate.hardened.load(Ordering::Acquire) {
+            assert!(Instant::now() < end, "{statement} is never hardened");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(ask(&mut reader), before, "{statement} is seen too early");
+        gate.is_shut.store(false, Ordering::Release);
+        server.db.commit.gate_opened();
+        running.join().expect("it succeeds");
+        assert_ne!(ask(&mut reader), before, "{statement} is never seen");
+    }
+}

@@ -1,0 +1,274 @@
+//! Who may do what: Cohort and a real MariaDB are asked the same by the same accounts, and allow and refuse
+//! alike, with the same error number.
+//!
+//! `accounts.txt` has an account a line: its name and what it is granted; a bounded run asks those with a
+//! star.
+//! `statements.txt` has a statement a line: `!` before one that changes something, after which all is made
+//! anew, and `=` before one whose rows are compared, too. `{other}` is the number of another's connection.
+//!
+//! What is known to differ stands in [`DIFFERENCES`] and [`VARIABLE_DIFFERENCES`], and must differ. Neither
+//! holds anything that one server allows for want of a check.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+
+use cohort_config::{Scope, VarId};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+use support::{Cohort, Maria};
+
+/// A statement's beginning and why it is answered otherwise.
+const DIFFERENCES: &[(&str, &str)] = &[
+    (
+        "BACKUP",
+        "refused: what is on disk is a checkpoint and the log behind it, and stands still for no copy",
+    ),
+    ("BINLOG ''", "an empty text is taken"),
+    ("CHANGE MASTER", "no replica yet"),
+    ("FLUSH TABLES d.t FOR EXPORT", "there are no files of a table"),
+    ("HELP", "there is no help"),
+    ("KILL QUERY ID", "statements have no numbers"),
+    ("RESET SLAVE", "no replica yet"),
+    ("SHOW RELAYLOG EVENTS", "no replica yet"),
+    ("START SLAVE", "no replica yet"),
+    ("STOP SLAVE", "no replica yet"),
+    ("XA RECOVER", "no XA yet"),
+];
+
+/// `GLOBAL name` or `SESSION name` and why it is answered otherwise.
+const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
+    ("GLOBAL gtid_binlog_state", "taken without effect; MariaDB refuses it once something is logged"),
+    ("GLOBAL innodb_log_file_size", "MariaDB does not set it to what it is"),
+    ("GLOBAL max_user_connections", "MariaDB keeps a 0 that it started with"),
+    ("GLOBAL tcp_nodelay", "MariaDB's is a session's"),
+    ("GLOBAL thread_pool_size", "fixed at the start"),
+    ("SESSION myisam_sort_buffer_size", "kept for option files alone"),
+    ("SESSION thread_pool_size", "fixed at the start"),
+];
+
+/// Where nothing was changed yet.
+const WORLD: &[&str] = &[
+    "UNLOCK TABLES",
+    "DROP DATABASE IF EXISTS d",
+    "DROP DATABASE IF EXISTS e",
+    "DROP DATABASE IF EXISTS n",
+    "CREATE DATABASE d",
+    "CREATE DATABASE e",
+    "CREATE TABLE d.t (a INT PRIMARY KEY, b INT DEFAULT 0, KEY k (b))",
+    "CREATE TABLE d.u (a INT PRIMARY KEY)",
+    "CREATE TABLE e.t (a INT PRIMARY KEY, b INT)",
+    "INSERT INTO d.t VALUES (1, 1), (2, 2)",
+    "INSERT INTO e.t VALUES (1, 1), (2, 2)",
+    "DROP USER IF EXISTS n@localhost",
+    "CREATE OR REPLACE USER victim@localhost",
+    "CREATE OR REPLACE USER granted@localhost",
+    "GRANT SELECT, INSERT ON d.* TO granted@localhost",
+    "SET PASSWORD FOR root@localhost = ''",
+];
+
+/// A name and what it is granted.
+struct Account {
+    name: &'static str,
+    grants: Vec<String>,
+}
+
+fn accounts() -> Vec<Account> {
+    let is_long = std::env::var("COHORT_LONG_TESTS").is_ok_and(|value| value == "1");
+    let lines = include_str!("accounts.txt").lines().filter(|line| is_long || line.starts_with('*'));
+    let account = |line: &'static str| {
+        let (name, grants) = line[2..].split_once(':').unwrap_or((&line[2..], ""));
+        let name = name.trim();
+        let grant = |grant: &str| match grant.strip_suffix("WITH GRANT OPTION") {
+            Some(grant) => format!("GRANT {grant} TO `{name}`@localhost WITH GRANT OPTION"),
+            None => format!("GRANT {grant} TO `{name}`@localhost"),
+        };
+        let grants = grants.split(';').map(str::trim).filter(|grant| !grant.is_empty()).map(grant).collect();
+        Account { name, grants }
+    };
+    lines.map(account).collect()
+}
+
+/// What is done with a statement besides running it.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Plain,
+    Changes,
+    Rows,
+}
+
+fn statements() -> Vec<(Kind, &'static str)> {
+    let lines =
+        include_str!("statements.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let statement = |line: &'static str| match line.split_at_checked(2) {
+        Some(("! ", sql)) => (Kind::Changes, sql),
+        Some(("= ", sql)) => (Kind::Rows, sql),
+        _ => (Kind::Plain, line),
+    };
+    lines.map(statement).collect()
+}
+
+/// One of the two servers.
+struct Side {
+    options: OptsBuilder,
+    root: Conn,
+}
+
+impl Side {
+    fn new(options: OptsBuilder) -> Side {
+        let root = Conn::new(options.clone()).expect("root may enter");
+        let mut side = Side { options, root };
+        side.make_world();
+        side
+    }
+
+    /// A new MariaDB grants its schema `test` to all.
+    fn forget_public(&mut self) {
+        for sql in ["DELETE FROM mysql.db WHERE db LIKE 'test%'", "FLUSH PRIVILEGES"] {
+            self.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+
+    fn make_world(&mut self) {
+        for sql in WORLD {
+            self.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+
+    fn make(&mut self, account: &Account) {
+        let made = format!("CREATE OR REPLACE USER `{}`@localhost", account.name);
+        for sql in std::iter::once(&made).chain(&account.grants) {
+            self.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+
+    fn enter(&self, account: &Account) -> Conn {
+        Conn::new(self.options.clone().user(Some(account.name))).expect("the account may enter")
+    }
+
+    /// Runs a statement as somebody; the world is as before afterwards.
+    fn ask(&mut self, account: &Account, client: &mut Conn, kind: Kind, sql: &str) -> Answer {
+        let answer = if sql.contains("{other}") {
+            let other = Conn::new(self.options.clone()).expect("root may enter");
+            answer(client, kind, &sql.replace("{other}", &other.connection_id().to_string()))
+        } else {
+            answer(client, kind, sql)
+        };
+        if kind == Kind::Changes && answer.code == 0 {
+            for end in ["UNLOCK TABLES", "BACKUP UNLOCK", "BACKUP STAGE END", "COMMIT"] {
+                // It may be refused: then there is nothing to end.
+                let _ = client.query_drop(end);
+            }
+            self.make_world();
+            if sql.contains("PASSWORD") || sql.contains("CURRENT_USER") {
+                self.make(account);
+            }
+        }
+        answer
+    }
+}
+
+/// An error's number, or 0; rows where they are asked for.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    code: u16,
+    rows: Vec<String>,
+}
+
+fn answer(client: &mut Conn, kind: Kind, sql: &str) -> Answer {
+    let outcome: mysql::Result<Vec<mysql::Row>> = client.query(sql);
+    match outcome {
+        Ok(rows) if kind == Kind::Rows => {
+            let text =
+                |row: mysql::Row| row.unwrap().iter().map(support::shown).collect::<Vec<_>>().join(" ");
+            Answer { code: 0, rows: rows.into_iter().map(text).collect() }
+        }
+        Ok(_) => Answer { code: 0, rows: Vec::new() },
+        Err(mysql::Error::MySqlError(error)) => Answer { code: error.code, rows: Vec::new() },
+        Err(other) => panic!("{sql}: {other}"),
+    }
+}
+
+/// The reason that is given for a difference.
+fn reason<'r>(list: &'r [(&str, &str)], what: &str) -> Option<&'r str> {
+    list.iter().find(|(known, _)| what.starts_with(known)).map(|(known, _)| *known)
+}
+
+fn servers() -> (Cohort, Maria) {
+    let mariadb = Maria::new(&["--log-bin=b", "--default-storage-engine=Aria"]);
+    (Cohort::new(&[]), mariadb)
+}
+
+fn cohort_options(server: &Cohort) -> OptsBuilder {
+    let socket = server.socket.to_str().expect("a path of ASCII");
+    OptsBuilder::new().socket(Some(socket)).user(Some("root")).prefer_socket(false)
+}
+
+#[test]
+fn statements_are_allowed_and_refused_as_mariadb_does() {
+    let (server, mariadb) = servers();
+    let mut ours = Side::new(cohort_options(&server));
+    let mut theirs = Side::new(mariadb.options());
+    theirs.forget_public();
+    let (mut differing, mut seen) = (Vec::new(), BTreeSet::new());
+    for account in accounts() {
+        ours.make(&account);
+        theirs.make(&account);
+        let (mut here, mut there) = (ours.enter(&account), theirs.enter(&account));
+        for (kind, sql) in statements() {
+            let left = ours.ask(&account, &mut here, kind, sql);
+            let right = theirs.ask(&account, &mut there, kind, sql);
+            if left == right {
+                continue;
+            }
+            match reason(DIFFERENCES, sql) {
+                Some(known) => drop(seen.insert(known)),
+                None => differing.push(format!("{}: {sql}\n  {left:?}\n  MariaDB: {right:?}", account.name)),
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} answers differ:\n{}", differing.len(), differing.join("\n"));
+    let gone: Vec<&str> = DIFFERENCES.iter().map(|(known, _)| *known).filter(|k| !seen.contains(k)).collect();
+    assert!(gone.is_empty(), "these do not differ any more: {gone:?}");
+}
+
+#[test]
+fn every_setting_is_set_by_whom_mariadb_lets() {
+    let (server, mariadb) = servers();
+    let mut ours = Side::new(cohort_options(&server));
+    let mut theirs = Side::new(mariadb.options());
+    theirs.forget_public();
+    let (mut differing, mut seen) = (Vec::new(), BTreeSet::new());
+    for account in accounts() {
+        ours.make(&account);
+        theirs.make(&account);
+        let (mut here, mut there) = (ours.enter(&account), theirs.enter(&account));
+        for (scope, word) in [(Scope::Global, "GLOBAL"), (Scope::Session, "SESSION")] {
+            for name in VarId::shown().map(|id| id.setting().name) {
+                let sql = format!("SET {word} {name} = @@{}.{name}", word.to_lowercase());
+                let right = answer(&mut there, Kind::Plain, &sql);
+                let left = answer(&mut here, Kind::Plain, &sql);
+                let is_ours_alone = right.code == 1193;
+                if left == right || is_ours_alone {
+                    continue;
+                }
+                match reason(VARIABLE_DIFFERENCES, &format!("{word} {name}")) {
+                    Some(known) => drop(seen.insert(known)),
+                    None => {
+                        let (left, right) = (left.code, right.code);
+                        differing.push(format!(
+                            "{}: {word} {name} ({scope:?}): {left}, MariaDB {right}",
+                            account.name
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{} answers differ:\n{}", differing.len(), differing.join("\n"));
+    let all = VARIABLE_DIFFERENCES.iter().map(|(known, _)| *known);
+    let gone: Vec<&str> = all.filter(|known| !seen.contains(known)).collect();
+    assert!(gone.is_empty(), "these do not differ any more: {gone:?}");
+}
