@@ -472,7 +472,7 @@ mod tests {
         assert_eq!(options.warnings, ["unknown variable 'loose-unheard-of=1'"]);
         assert_eq!(
             options.without_effect,
-            ["slow_query_log", "innodb_buffer_pool_size", "innodb_io_capacity"]
+            ["innodb_buffer_pool_size", "innodb_io_capacity"]
         );
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }

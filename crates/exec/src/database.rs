@@ -18,6 +18,7 @@ use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
+use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds};
 use crate::virtual_table::VirtualTables;
@@ -111,6 +112,10 @@ pub struct Database {
     pub plans: PlanCache<CachedPlan>,
     /// Which databases' changes are logged.
     pub binlog_filter: BinlogFilter,
+    /// `mysql.general_log` and `mysql.slow_log`.
+    pub log_rows: LogRows,
+    /// Set once by the server.
+    pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
@@ -138,6 +143,8 @@ impl Database {
             binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),
+            log_rows: LogRows::default(),
+            log_files: RwLock::new(None),
             facts: RwLock::new(None),
         })
     }
@@ -157,6 +164,13 @@ impl Database {
     pub(crate) fn compression(&self) -> Option<usize> {
         let is_on = self.globals.flag(VarId::LogBinCompress);
         is_on.then(|| self.globals.uint(VarId::LogBinCompressMinLen) as usize)
+    }
+
+    /// FLUSH of a statement log.
+    pub(crate) fn reopen_log(&self, log: StatementLog) {
+        if let Some(files) = self.log_files.read().as_ref() {
+            files.reopen(log);
+        }
     }
 
     /// The catalog as it is now.

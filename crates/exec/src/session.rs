@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
+use cohort_config::VarId;
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
@@ -15,6 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::SessionState;
+use crate::statement_log::Work;
 use crate::trx::SessionTrx;
 
 /// Who connected, as the handshake found out.
@@ -45,6 +47,8 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Literals of the running statement; kept for its memory.
     pub(crate) literals: Vec<Value>,
+    /// What the running statement has done so far, for the slow log.
+    pub(crate) work: Work,
 }
 
 impl Session {
@@ -64,8 +68,12 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             literals: Vec::new(),
+            work: Work::default(),
         };
         session.apply_settings();
+        if session.state.db.globals.flag(VarId::GeneralLog) {
+            session.log_connect();
+        }
         Ok(session)
     }
 
@@ -150,7 +158,10 @@ impl Session {
                 break;
             }
             any = true;
-            if !self.run_text(text, more, sink) || !more {
+            let watch = self.watch("Query", text);
+            let succeeded = self.run_text(text, more, sink);
+            self.watched(watch, text, (&[], &[]));
+            if !succeeded || !more {
                 break;
             }
             // The next statement may run for long, or wait: what is ordered does not wait for it.

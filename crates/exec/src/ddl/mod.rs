@@ -61,6 +61,7 @@ use cohort_types::SqlResult;
 use crate::statement::StatementContext;
 
 pub(crate) use account::set_password;
+pub(crate) use alter_table::recreate;
 pub(crate) use grant::{grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;

@@ -12,6 +12,7 @@ use super::listing::Listing;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
 use crate::statement::StatementContext;
+use crate::statement_log::StatementLog;
 use crate::trx::{TableLock, engine_error};
 
 fn position_type() -> ColumnType {
@@ -149,7 +150,13 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
         match target {
             FlushTarget::Logs | FlushTarget::BinaryLogs => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
+                if *target == FlushTarget::Logs {
+                    ctx.db.reopen_log(StatementLog::General);
+                    ctx.db.reopen_log(StatementLog::Slow);
+                }
             }
+            FlushTarget::GeneralLogs => ctx.db.reopen_log(StatementLog::General),
+            FlushTarget::SlowLogs => ctx.db.reopen_log(StatementLog::Slow),
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
                 ctx.trx.lock_globally()?;
             }

@@ -334,14 +334,14 @@ pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
-                    ("COLLATION", text("A")),
+                    ("COLLATION", text(if part.descending { "D" } else { "A" })),
                     ("CARDINALITY", integer(entries)),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
                     ("INDEX_TYPE", text("BTREE")),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
-                    ("IGNORED", text("NO")),
+                    ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),
                 ]));
             }
         }
