@@ -12,7 +12,7 @@ use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
 use cohort_types::SqlResult;
 use cohort_vfs::{SharedClock, SharedRng};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
@@ -114,6 +114,8 @@ pub struct Database {
     pub binlog_filter: BinlogFilter,
     /// `mysql.general_log` and `mysql.slow_log`.
     pub log_rows: LogRows,
+    /// When the last deadlock was, and who was in it.
+    pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Set once by the server.
@@ -144,6 +146,7 @@ impl Database {
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),
             log_rows: LogRows::default(),
+            last_deadlock: Mutex::default(),
             log_files: RwLock::new(None),
             facts: RwLock::new(None),
         })
@@ -171,6 +174,12 @@ impl Database {
         if let Some(files) = self.log_files.read().as_ref() {
             files.reopen(log);
         }
+    }
+
+    /// A deadlock was met: tells SHOW ENGINE .. STATUS of it while its statements still run.
+    pub(crate) fn note_deadlock(&self) {
+        *self.last_deadlock.lock() =
+            crate::show::deadlock_text(self).map(|text| (self.clock.wall_us(), text));
     }
 
     /// The catalog as it is now.

@@ -56,6 +56,7 @@ impl Session {
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
+        trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         if let Some(schema) = &info.schema {
             check_schema(&db, schema)?;

@@ -2,7 +2,9 @@
 
 mod world;
 
-use cohort_types::{Date, DateTime, Value};
+use cohort_base::CommitSeq;
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_types::{Date, DateTime, SqlError, Value};
 use world::{Client, Server};
 
 fn two_sessions() -> (Server, Client, Client) {
@@ -99,4 +101,63 @@ fn text_of_a_utf8mb3_connection_has_no_characters_of_four_bytes() {
     a.run("set sql_mode = ''");
     a.run("insert into e values ('x😀y', 'x😀y')");
     assert_eq!(a.run("select hex(a), hex(c) from e"), "hex(a) | hex(c)\n783F3F3F3F79 | 78F09F988079\n");
+}
+
+/// The status flags of a statement's answer.
+#[derive(Default)]
+struct Status(StatusFlags);
+
+impl ResultSink for Status {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+
+    fn row(&mut self, _: &[Value]) {}
+
+    fn finish(&mut self, status: StatusFlags, _: u16) {
+        self.0 = status;
+    }
+
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        self.0 = ok.status;
+    }
+
+    fn hold_until(&mut self, _: CommitSeq) {}
+
+    fn error(&mut self, error: &SqlError) {
+        panic!("{error}");
+    }
+
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+/// As MariaDB 10.11 sets the flag.
+#[test]
+fn a_statement_that_reads_a_whole_table_says_that_it_used_no_index() {
+    let (_server, mut a, _) = two_sessions();
+    a.ok("create index k on t (k)");
+    a.ok("create table plain (c int)");
+    a.ok("insert into plain values (1), (2)");
+    for (sql, no_index) in [
+        ("select 1", false),
+        ("select * from t", true),
+        ("select * from t where id = 2", false),
+        ("select * from t force index (k) where k = 10", false),
+        ("select * from plain where c = 1", true),
+        ("select * from t join plain on plain.c = t.id where t.id = 1", true),
+        ("select * from t where id in (1, 2)", false),
+        ("select * from t where id = 1 union select * from t where id = 3", true),
+        ("select * from t where id = (select max(c) from plain)", true),
+        ("select * from information_schema.schemata", true),
+        ("update plain set c = c where c = 5", true),
+        ("update t set k = k where id = 5", false),
+        ("delete from plain where c = -5", true),
+        ("insert into plain select id from t where id = 3", false),
+        ("insert into plain select c from plain", true),
+        ("select 2", false),
+    ] {
+        let mut status = Status::default();
+        a.session.query(sql.as_bytes(), &mut status);
+        assert_eq!(status.0.has(StatusFlags::NO_INDEX_USED), no_index, "{sql}");
+    }
 }

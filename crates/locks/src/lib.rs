@@ -22,8 +22,10 @@ mod queue;
 mod rows;
 mod sleep;
 mod table;
+mod waits;
 
 pub use mode::{MetadataMode, NameKey, RowMode};
 pub use owner::{KillFlag, KillLevel, LockOwner};
 pub use sleep::{Sleeper, SleeperOf, this_thread};
 pub use table::{Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};
+pub use waits::{Deadlock, DeadlockMember, LockWait, WaitedFor};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
 
 use cohort_base::{CommitSeq, TrxId};
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ pub(crate) struct Owner {
 pub(crate) struct Wait {
     pub on: Option<WaitOn>,
     pub verdict: Verdict,
+    /// When it began.
+    pub since: Instant,
     /// Where the owner sleeps while it waits; kept until its next wait, so that a late wake finds somebody.
     pub sleeper: Option<Arc<dyn Sleeper>>,
 }
@@ -53,12 +56,18 @@ impl Owner {
             trx,
             weight: AtomicU64::new(0),
             waited_for: AtomicBool::new(false),
-            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, sleeper: None }),
+            wait: Mutex::new(Wait {
+                on: None,
+                verdict: Verdict::Waiting,
+                since: Instant::now(),
+                sleeper: None,
+            }),
         }
     }
 
     pub fn start_wait(&self, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
-        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, sleeper: Some(sleeper) };
+        let since = Instant::now();
+        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
     }
 
     /// Ends the wait well. The caller wakes the owner once it has left its own locks.

@@ -8,7 +8,7 @@ use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 /// A log that is a table.
 struct LogTable {
@@ -105,7 +105,7 @@ impl VirtualTable for LogTable {
         &self.columns
     }
 
-    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         Ok(ctx.db.log_rows.rows(self.log))
     }
 

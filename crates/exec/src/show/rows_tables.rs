@@ -9,7 +9,7 @@ use super::create::default_text;
 use super::schema_table::SchemaTable;
 use crate::ddl::has_schema_privilege;
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
@@ -36,11 +36,16 @@ fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
     catalog.schemas.values().filter(|s| has_schema_privilege(ctx.session, &s.name)).cloned().collect()
 }
 
-fn visible_tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
-    visible(ctx).iter().flat_map(|schema| schema.tables.values().cloned().collect::<Vec<_>>()).collect()
+fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
+    let schemas = visible(ctx).into_iter().filter(|schema| wanted.has_schema(&schema.name));
+    let tables = schemas.flat_map(|schema| {
+        let tables = schema.tables.values().filter(|table| wanted.has_table(&table.name.table));
+        tables.cloned().collect::<Vec<_>>()
+    });
+    tables.collect()
 }
 
-pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn schemata(table: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |name: &str, collation: Collation, comment: &str| {
         table.row([
             ("CATALOG_NAME", text("def")),
@@ -55,8 +60,14 @@ pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
     Ok(rows)
 }
 
-pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let virtual_tables = ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()).cloned();
+pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let virtual_tables = ctx
+        .db
+        .virtual_tables
+        .all()
+        .iter()
+        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+        .cloned();
     let (views, logs): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
     let mut rows: Vec<_> = views
         .into_iter()
@@ -80,7 +91,7 @@ pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Row
     if has_schema_privilege(ctx.session, "mysql") {
         rows.extend(logs.iter().map(|log| log_row(table, log.name())));
     }
-    for base in visible_tables(ctx) {
+    for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
     }
@@ -151,14 +162,16 @@ fn created_at(ctx: &StatementContext<'_>, seconds: u64) -> Value {
     Value::DateTime(cohort_types::TimeZone::to_local(&ctx.session.env.time_zone, micros))
 }
 
-pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
-    for table in ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()) {
+    for table in
+        ctx.db.virtual_tables.all().iter().filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+    {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
         }
     }
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.extend((0..table.columns.len()).map(|n| column_row(out, &table, n)));
     }
@@ -316,9 +329,9 @@ fn extra(column: &Column) -> String {
     parts.join(", ")
 }
 
-pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
@@ -353,9 +366,13 @@ fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
     table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
 }
 
-pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn key_column_usage(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             for (n, part) in index.columns.iter().enumerate() {
@@ -375,9 +392,13 @@ pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>
     Ok(rows)
 }
 
-pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn table_constraints(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
@@ -395,7 +416,7 @@ pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_
 }
 
 /// A row per table, as for tables that have no partitions.
-pub(super) fn partitions(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn partitions(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |table: Arc<Table>| {
         out.row([
             ("TABLE_CATALOG", text("def")),
@@ -410,5 +431,5 @@ pub(super) fn partitions(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
             ("NODEGROUP", text("")),
         ])
     };
-    Ok(visible_tables(ctx).into_iter().map(row).collect())
+    Ok(visible_tables(ctx, wanted).into_iter().map(row).collect())
 }

@@ -8,7 +8,7 @@ use cohort_catalog::Account;
 use cohort_types::{Collation, ColumnType, Decimal, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 /// Columns that are Y or N, and what GRANT calls them.
 const PRIVILEGES: [(&str, &str); 30] = [
@@ -115,7 +115,7 @@ impl VirtualTable for UserTable {
         false
     }
 
-    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         // It shows the passwords' hashes.
         crate::ddl::check_privilege(ctx.session, "SELECT", Some("mysql"), Some("user"))?;
         let catalog = ctx.db.catalog();
