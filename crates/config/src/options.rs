@@ -470,10 +470,7 @@ mod tests {
         assert_eq!(options.log_bin.as_deref(), Some("master"));
         assert_eq!(globals.text(VarId::BinlogDoDb).as_deref(), Some("one,two"));
         assert_eq!(options.warnings, ["unknown variable 'loose-unheard-of=1'"]);
-        assert_eq!(
-            options.without_effect,
-            ["innodb_buffer_pool_size", "innodb_io_capacity"]
-        );
+        assert_eq!(options.without_effect, ["innodb_buffer_pool_size", "innodb_io_capacity"]);
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }
 

@@ -10,7 +10,7 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::{Mutex, RwLock};
 
@@ -174,6 +174,15 @@ impl Database {
         if let Some(files) = self.log_files.read().as_ref() {
             files.reopen(log);
         }
+    }
+
+    /// FLUSH ERROR LOGS.
+    pub(crate) fn reopen_error_log(&self) -> SqlResult<()> {
+        let files = self.log_files.read();
+        let reopened = files.as_ref().map_or(Ok(()), |files| files.reopen_errors());
+        reopened.map_err(|e| {
+            SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log anew: {e}"))
+        })
     }
 
     /// A deadlock was met: tells SHOW ENGINE .. STATUS of it while its statements still run.

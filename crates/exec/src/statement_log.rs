@@ -1,13 +1,15 @@
 //! The slow query log and the general log.
 //!
 //! # Concepts
-//! - The *general log* tells each statement before it runs, and who connects and leaves. The *slow log* tells a
+//! - The *general log* tells each statement before it runs, and who connects and leaves. The *slow log*
+//! tells a
 //!   statement after it ran, when it took longer than `long_query_time` or read a whole table under
 //!   `log_queries_not_using_indexes`.
 //! - `log_output` says where they go: files, in MariaDB's form, which the server around writes
 //!   ([`LogFiles`]); and the tables `mysql.general_log` and `mysql.slow_log`, which hold the newest entries in
 //!   memory.
-//! - Texts that speak of passwords are logged without any of their string literals ([`without_secrets`]): rather
+//! - Texts that speak of passwords are logged without any of their string literals ([`without_secrets`]):
+//! rather
 //!   too little is shown than a secret.
 //!
 //! # On failure
@@ -20,6 +22,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_config::{Counter, VarId};
@@ -36,13 +39,16 @@ pub enum StatementLog {
     Slow,
 }
 
-/// The files of both logs; the server around the database has them.
+/// The files of both logs, and that of errors; the server around the database has them.
 pub trait LogFiles: Send + Sync {
     /// Appends whole lines.
     fn append(&self, log: StatementLog, lines: &[u8]);
 
     /// The file was moved away, or has another name now.
     fn reopen(&self, log: StatementLog);
+
+    /// The error log was moved away.
+    fn reopen_errors(&self) -> io::Result<()>;
 }
 
 /// The tables of both logs.
@@ -333,8 +339,8 @@ pub(crate) fn without_secrets(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Behind the quote that ends the literal that begins at `from`. A quote behind a backslash is taken as part of
-/// it: where backslashes escape nothing, more is hidden than needed.
+/// Behind the quote that ends the literal that begins at `from`. A quote behind a backslash is taken as part
+/// of it: where backslashes escape nothing, more is hidden than needed.
 fn literal_end(text: &[u8], from: usize) -> usize {
     let quote = text[from];
     let mut at = from + 1;

@@ -60,8 +60,8 @@ pub trait VirtualTable: Send + Sync {
     }
 }
 
-/// What the condition says of TABLE_SCHEMA and TABLE_NAME: with ten thousand tables it matters that rows of the
-/// others are not made.
+/// What the condition says of TABLE_SCHEMA and TABLE_NAME: with ten thousand tables it matters that rows of
+/// the others are not made.
 #[derive(Clone, Debug, Default)]
 pub struct WantedNames {
     schema: Option<Vec<u8>>,

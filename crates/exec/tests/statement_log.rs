@@ -15,6 +15,7 @@ struct Lines {
     general: Mutex<String>,
     slow: Mutex<String>,
     reopened: Mutex<Vec<StatementLog>>,
+    errors: Mutex<usize>,
 }
 
 impl LogFiles for Lines {
@@ -25,6 +26,11 @@ impl LogFiles for Lines {
 
     fn reopen(&self, log: StatementLog) {
         self.reopened.lock().push(log);
+    }
+
+    fn reopen_errors(&self) -> std::io::Result<()> {
+        *self.errors.lock() += 1;
+        Ok(())
     }
 }
 
@@ -119,6 +125,8 @@ fn flush_reopens_the_files() {
     a.ok("FLUSH LOGS");
     use StatementLog::{General, Slow};
     assert_eq!(*lines.reopened.lock(), [Slow, General, General, Slow]);
+    a.ok("FLUSH ERROR LOGS");
+    assert_eq!(*lines.errors.lock(), 2);
 }
 
 #[test]

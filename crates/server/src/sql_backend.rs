@@ -84,6 +84,12 @@ impl SqlBackend {
         let _ = self.facts.stop.set(stop);
     }
 
+    /// SIGHUP: the files of statements may have been moved away.
+    pub fn reopen_statement_logs(&self) {
+        self.facts.log_files.reopen(StatementLog::General);
+        self.facts.log_files.reopen(StatementLog::Slow);
+    }
+
     /// Frees what a crash left behind; before the first session. Answers how much that was.
     pub fn drop_orphans(&self) -> Result<usize, EngineError> {
         cohort_exec::drop_orphans(&self.db)

@@ -1,5 +1,5 @@
-//! The files of the slow query log and the general log. They are opened at their first line; moved away they are
-//! made anew by FLUSH SLOW LOGS, FLUSH GENERAL LOGS and FLUSH LOGS.
+//! The files of the slow query log and the general log. They are opened at their first line; moved away they
+//! are made anew by FLUSH SLOW LOGS, FLUSH GENERAL LOGS and FLUSH LOGS.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -99,5 +99,9 @@ impl LogFiles for StatementLogFiles {
 
     fn reopen(&self, log: StatementLog) {
         *self.state(log).lock() = State::Closed;
+    }
+
+    fn reopen_errors(&self) -> io::Result<()> {
+        self.errors.reopen()
     }
 }

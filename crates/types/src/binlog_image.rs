@@ -333,8 +333,8 @@ pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<
 mod tests {
     use super::*;
 
-    /// The length of a TEXT column is in bytes of its own character set: text of as many bytes there is longer
-    /// in UTF-8.
+    /// The length of a TEXT column is in bytes of its own character set: text of as many bytes there is
+    /// longer in UTF-8.
     #[test]
     fn a_long_text_of_one_byte_characters_is_read_as_it_was_written() {
         let ty = ColumnType::string(TypeKind::Text, 65_535, Collation::LATIN1_SWEDISH_CI);

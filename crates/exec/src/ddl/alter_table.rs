@@ -103,8 +103,8 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
 }
 
-/// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows have
-/// left in them.
+/// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows
+/// have left in them.
 pub(crate) fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<()> {
     let before = lock_table(ctx, name)?;
     let after = TableDraft::of(&before).finish(ctx, before.id, Some(&before))?;

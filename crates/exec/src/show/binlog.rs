@@ -153,8 +153,10 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
                 if *target == FlushTarget::Logs {
                     ctx.db.reopen_log(StatementLog::General);
                     ctx.db.reopen_log(StatementLog::Slow);
+                    ctx.db.reopen_error_log()?;
                 }
             }
+            FlushTarget::ErrorLogs => ctx.db.reopen_error_log()?,
             FlushTarget::GeneralLogs => ctx.db.reopen_log(StatementLog::General),
             FlushTarget::SlowLogs => ctx.db.reopen_log(StatementLog::Slow),
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {

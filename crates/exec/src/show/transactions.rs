@@ -1,8 +1,8 @@
-//! Who blocks whom: information_schema.INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS, the transactions and the last
-//! deadlock of SHOW ENGINE .. STATUS, and what blocked connections do in the process list.
+//! Who blocks whom: information_schema.INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS, the transactions and the
+//! last deadlock of SHOW ENGINE .. STATUS, and what blocked connections do in the process list.
 //!
-//! The columns are those of MariaDB 10.11. What has no meaning here is 0 or NULL: pages, records, and the key of
-//! a locked row, of which the lock table knows a hash only.
+//! The columns are those of MariaDB 10.11. What has no meaning here is 0 or NULL: pages, records, and the
+//! key of a locked row, of which the lock table knows a hash only.
 
 use std::collections::HashMap;
 use std::fmt::Write;

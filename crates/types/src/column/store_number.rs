@@ -150,8 +150,8 @@ impl Store<'_> {
         }
         let min = if ty.unsigned { 0.0 } else { -max };
         let clamped = v.clamp(min, max);
-        // Adding 0 leaves every number but -0, which MariaDB does not store: its replicas would not find a row
-        // by it. What only a FLOAT takes for -0 stays so there.
+        // Adding 0 leaves every number but -0, which MariaDB does not store: its replicas would not find a
+        // row by it. What only a FLOAT takes for -0 stays so there.
         let positive = clamped + 0.0;
         let value = match ty.kind {
             TypeKind::Float => Value::Float(positive as f32),
