@@ -67,6 +67,11 @@ const KINDS: [TypeKind; 29] = [
 const INDEX_KINDS: [IndexKind; 4] =
     [IndexKind::Primary, IndexKind::HiddenRowId, IndexKind::Unique, IndexKind::Secondary];
 
+/// Beside the kind's number.
+const INDEX_IGNORED: u8 = 0x80;
+/// Beside the column's ordinal.
+const PART_DESCENDING: u32 = 1 << 31;
+
 fn number_of<T: PartialEq>(known: &[T], item: &T) -> u8 {
     known.iter().position(|k| k == item).expect("every kind has a number") as u8
 }
@@ -230,22 +235,29 @@ fn read_type(r: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
 fn put_index(out: &mut Vec<u8>, index: &Index) {
     out.put_u32(index.id.0);
     put_string(out, &index.name);
-    out.put_u8(number_of(&INDEX_KINDS, &index.kind));
+    out.put_u8(number_of(&INDEX_KINDS, &index.kind) | flag(INDEX_IGNORED, index.ignored));
     put_string(out, &index.comment);
     put_list(out, index.columns.iter(), |out, part| {
-        out.put_u32(part.column as u32);
+        out.put_u32(part.column as u32 | if part.descending { PART_DESCENDING } else { 0 });
         out.put_u32(part.prefix.map_or(0, |n| n + 1));
     });
 }
 
 fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
+    let (id, name, kind) = (IndexId(r.u32()?), read_string(r)?, r.u8()?);
     Ok(Index {
-        id: IndexId(r.u32()?),
-        name: read_string(r)?,
-        kind: *INDEX_KINDS.get(usize::from(r.u8()?)).ok_or(Truncated)?,
+        id,
+        name,
+        kind: *INDEX_KINDS.get(usize::from(kind & !INDEX_IGNORED)).ok_or(Truncated)?,
+        ignored: kind & INDEX_IGNORED != 0,
         comment: read_string(r)?,
         columns: read_list(r, |r| {
-            Ok(IndexColumn { column: r.u32()? as usize, prefix: r.u32()?.checked_sub(1) })
+            let column = r.u32()?;
+            Ok(IndexColumn {
+                column: (column & !PART_DESCENDING) as usize,
+                prefix: r.u32()?.checked_sub(1),
+                descending: column & PART_DESCENDING != 0,
+            })
         })?,
         since: CommitSeq(0),
     })

@@ -116,6 +116,8 @@ pub struct Index {
     /// Empty for [`IndexKind::HiddenRowId`].
     pub columns: Vec<IndexColumn>,
     pub comment: String,
+    /// IGNORED: kept up to date, and not read by queries.
+    pub ignored: bool,
     /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
     /// only, because no view outlives the server; 0 for what the start of the server found.
     pub since: CommitSeq,
@@ -128,6 +130,8 @@ pub struct IndexColumn {
     pub column: usize,
     /// KEY(col(n)): characters of text, bytes of binary strings.
     pub prefix: Option<u32>,
+    /// KEY(col DESC). The key space is in ascending order all the same: scans run both ways.
+    pub descending: bool,
 }
 
 /// User and host: `'user'@'host'`. The host is a name, an address or a pattern with `%` and `_`.

@@ -47,10 +47,11 @@ fn table() -> Table {
             name: "PRIMARY".to_owned(),
             kind: IndexKind::Primary,
             columns: vec![
-                IndexColumn { column: 3, prefix: Some(10) },
-                IndexColumn { column: 0, prefix: None },
+                IndexColumn { column: 3, prefix: Some(10), descending: true },
+                IndexColumn { column: 0, prefix: None, descending: false },
             ],
             comment: String::new(),
+            ignored: true,
             since: CommitSeq(0),
         }],
         collation: Collation::UTF8MB4_GENERAL_CI,

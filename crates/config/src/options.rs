@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(options.log_bin.as_deref(), Some("master"));
         assert_eq!(globals.text(VarId::BinlogDoDb).as_deref(), Some("one,two"));
         assert_eq!(options.warnings, ["unknown variable 'loose-unheard-of=1'"]);
-        assert_eq!(options.without_effect, ["slow_query_log", "innodb_io_capacity"]);
+        assert_eq!(options.without_effect, ["innodb_io_capacity"]);
         assert_eq!(globals.uint(VarId::InnodbBufferPoolSize), 1 << 30);
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }

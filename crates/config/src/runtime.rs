@@ -433,6 +433,16 @@ impl SessionVars {
         Ok(note)
     }
 
+    /// Whether SET would be taken, DEFAULT without a value: a statement that sets several variables sets all
+    /// of them or none.
+    pub fn check(&self, name: &str, scope: Scope, value: Option<&VarValue>) -> Result<(), SetError> {
+        let id = match scope {
+            Scope::Global => self.globals.settable(name)?,
+            Scope::Session => settable_in_session(name)?,
+        };
+        value.map_or(Ok(()), |value| checked(id, value).map(|_| ()))
+    }
+
     /// SET ... = DEFAULT: the global value for a session, the built-in one for the server.
     pub fn set_default(&mut self, name: &str, scope: Scope) -> Result<(), SetError> {
         if scope == Scope::Global {

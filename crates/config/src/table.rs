@@ -133,7 +133,6 @@ const BUFFERS: &str = "memory is taken as a statement needs it";
 const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
 const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
 const REPLICA: &str = "this server is not a replica yet";
-const LOG_FILES: &str = "statements are not logged to a file yet";
 
 settings! {
     // --- The durable commit path
@@ -316,7 +315,7 @@ settings! {
     SqlBigSelects = Setting::both("sql_big_selects", flag(true)).no_option().no_effect("statements are not refused for their size").doc("Allow SELECTs that read more than max_join_size rows.");
     SqlBufferResult = Setting::both("sql_buffer_result", flag(false)).no_option().no_effect(BUFFERS).doc("Put results into temporary tables.");
     SqlIfExists = Setting::both("sql_if_exists", flag(false)).no_option().no_effect("IF EXISTS must be written").doc("ALTER, RENAME and DROP imply IF EXISTS.");
-    SqlLogOff = Setting::both("sql_log_off", flag(false)).session_super().no_option().no_effect(LOG_FILES).doc("Leave the session out of the general log.");
+    SqlLogOff = Setting::both("sql_log_off", flag(false)).session_super().no_option().doc("Leave the session out of the general log.");
     SqlQuoteShowCreate = Setting::both("sql_quote_show_create", flag(true)).no_option().doc("Quote names in SHOW CREATE.");
     SqlSelectLimit = Setting::both("sql_select_limit", num(u64::MAX, 0, u64::MAX)).no_option().doc("Rows a SELECT without LIMIT returns.");
     MaxJoinSize = Setting::both("max_join_size", num(u64::MAX, 1, u64::MAX)).no_effect("statements are not refused for their size").doc("Rows a SELECT may read.");
@@ -365,7 +364,7 @@ settings! {
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
     TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
-    EventScheduler = Setting::inert("event_scheduler", word(0, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
+    EventScheduler = Setting::inert("event_scheduler", word(2, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
     OldAlterTable = Setting::both("old_alter_table", word(0, ALTER)).no_effect("the cheapest way is taken").alias(VarId::AlterAlgorithm).doc("Old name of alter_algorithm.");
     Profiling = Setting::both("profiling", flag(false)).no_option().no_effect("statements are not profiled").doc("Profile statements.");
@@ -393,15 +392,15 @@ settings! {
     TableDefinitionCache = Setting::inert("table_definition_cache", num(400, 400, 2 << 20), "all definitions are in memory").doc("Table definitions in memory.");
     LocalInfile = Setting::global("local_infile", flag(false)).doc("Allow LOAD DATA LOCAL. MariaDB's default is ON.").no_effect("LOAD DATA is not there yet");
     SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use.").no_effect("LOAD DATA is not there yet");
-    SlowQueryLog = Setting::both("slow_query_log", flag(false)).no_effect(LOG_FILES).doc("Log slow statements.");
-    LogSlowQuery = Setting::both("log_slow_query", flag(false)).no_effect(LOG_FILES).alias(VarId::SlowQueryLog).doc("The same.");
-    SlowQueryLogFile = Setting::inert("slow_query_log_file", path(""), LOG_FILES).doc("File of slow statements.");
+    SlowQueryLog = Setting::both("slow_query_log", flag(false)).doc("Log statements that take longer than long_query_time.");
+    LogSlowQuery = Setting::both("log_slow_query", flag(false)).alias(VarId::SlowQueryLog).doc("The same.");
+    SlowQueryLogFile = Setting::global("slow_query_log_file", path("")).doc("File of slow statements, in the data directory unless it has a path. Empty: the host's name and -slow.log.");
     LongQueryTime = Setting::both("long_query_time", real(10.0, 0.0, YEAR as f64)).doc("What counts as slow.").unit("seconds");
-    LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).no_effect(LOG_FILES).doc("Log statements without an index as slow.");
-    LogSlowVerbosity = Setting::both("log_slow_verbosity", text("")).no_effect(LOG_FILES).doc("What a slow statement's entry holds.");
-    GeneralLog = Setting::inert("general_log", flag(false), LOG_FILES).doc("Log all statements.");
-    GeneralLogFile = Setting::inert("general_log_file", path(""), LOG_FILES).doc("File of all statements.");
-    LogOutput = Setting::inert("log_output", text("FILE"), LOG_FILES).doc("Where logs go.");
+    LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).doc("Log statements that read a whole table as slow.");
+    LogSlowVerbosity = Setting::both("log_slow_verbosity", text("")).no_effect("entries have one form").doc("What a slow statement's entry holds.");
+    GeneralLog = Setting::global("general_log", flag(false)).doc("Log all statements, and who connects.");
+    GeneralLogFile = Setting::global("general_log_file", path("")).doc("File of all statements, in the data directory unless it has a path. Empty: the host's name and .log.");
+    LogOutput = Setting::global("log_output", set(2, &["NONE", "FILE", "TABLE"])).doc("Where the slow and the general log go. The tables mysql.slow_log and mysql.general_log hold the newest entries in memory, some megabytes of each; NONE switches both off.");
     LogWarnings = Setting::both("log_warnings", num(2, 0, U32)).doc("How much the error log holds.").no_effect("the error log is short");
     ProgressReportTime = Setting::both("progress_report_time", num(5, 0, U32)).no_effect("progress is in SHOW PROCESSLIST").doc("Seconds between progress reports to the client.").unit("seconds");
 

@@ -10,14 +10,15 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedRng};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
+use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds};
 use crate::virtual_table::VirtualTables;
@@ -116,6 +117,12 @@ pub struct Database {
     pub plans: PlanCache<CachedPlan>,
     /// Which databases' changes are logged.
     pub binlog_filter: BinlogFilter,
+    /// `mysql.general_log` and `mysql.slow_log`.
+    pub log_rows: LogRows,
+    /// When the last deadlock was, and who was in it.
+    pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
+    /// Set once by the server.
+    pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
@@ -143,6 +150,9 @@ impl Database {
             binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),
+            log_rows: LogRows::default(),
+            last_deadlock: Mutex::default(),
+            log_files: RwLock::new(None),
             facts: RwLock::new(None),
         })
     }
@@ -172,6 +182,28 @@ impl Database {
     /// A look at [`Database::catalog`] that keeps nothing, and asks for no other one.
     pub(crate) fn read_catalog<R>(&self, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
         self.catalog.read(|| self.commit.read_view().seq(), look)
+    }
+
+    /// FLUSH of a statement log.
+    pub(crate) fn reopen_log(&self, log: StatementLog) {
+        if let Some(files) = self.log_files.read().as_ref() {
+            files.reopen(log);
+        }
+    }
+
+    /// FLUSH ERROR LOGS.
+    pub(crate) fn reopen_error_log(&self) -> SqlResult<()> {
+        let files = self.log_files.read();
+        let reopened = files.as_ref().map_or(Ok(()), |files| files.reopen_errors());
+        reopened.map_err(|e| {
+            SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log anew: {e}"))
+        })
+    }
+
+    /// A deadlock was met: tells SHOW ENGINE .. STATUS of it while its statements still run.
+    pub(crate) fn note_deadlock(&self) {
+        *self.last_deadlock.lock() =
+            crate::show::deadlock_text(self).map(|text| (self.clock.wall_us(), text));
     }
 
     /// The catalog as it is published: no crash takes back what it says (I5).

@@ -174,6 +174,7 @@ impl Session {
     /// The statement's clock and what it may look back at.
     pub(crate) fn begin_command(&mut self) {
         self.state.env.now_micros = self.state.now_micros();
+        self.state.no_index.set(false);
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
@@ -414,6 +415,7 @@ impl Session {
             Executed::Stale => return false,
             Executed::Rows(counts) => {
                 (env.found_rows, env.row_count) = (counts.found, -1);
+                self.work.rows_sent = counts.found;
                 sink.finish(self.status_for(job.more), self.diagnostics.count_for_client());
             }
             Executed::Into(rows) => {
@@ -430,6 +432,7 @@ impl Session {
                 }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
                 env.row_count = affected as i64;
+                self.work.rows_affected = affected;
                 self.send_ok(job.more, affected, outcome.insert_id, &outcome.info, sink);
             }
         }
@@ -438,7 +441,10 @@ impl Session {
 
     /// Status flags for a result.
     pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
-        let flags = self.status();
+        let mut flags = self.status();
+        if self.state.no_index.get() {
+            flags = flags.with(StatusFlags::NO_INDEX_USED);
+        }
         if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
     }
 
@@ -554,6 +560,14 @@ fn execute(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    let changes_all = match &cached.plan {
+        Planned::Query(_) | Planned::Insert(_) => false,
+        Planned::Update(plan) => plan.reads_whole_table(),
+        Planned::Delete(plan) => plan.reads_whole_table(),
+    };
+    if changes_all {
+        ctx.session.no_index.set(true);
+    }
     match &cached.plan {
         Planned::Query(plan) => {
             if lock_tables(plan, ctx)? == Freshness::Stale {

@@ -60,6 +60,9 @@ impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, sql: &[u8]) -> SqlResult<PrepareInfo> {
         self.begin_process(Command::Prepare, sql);
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general("Prepare", sql);
+        }
         self.begin_command();
         self.diagnostics.clear();
         let outcome = self.prepare_text(sql);
@@ -146,12 +149,14 @@ impl Session {
             self.fail(&SqlError::new(ErrorCode::UnknownStmtHandler, text), sink);
             return;
         };
-        let text = prepared.text.clone();
+        let (text, param_at) = (prepared.text.clone(), prepared.param_at.clone());
         self.begin_process(Command::Execute, &text);
+        let watch = self.watch_execute(&text, (&param_at, params));
         self.begin_command();
         if let Err(error) = self.run_prepared(&Handle::Id(id), params, false, sink) {
             self.fail(&error, sink);
         }
+        self.watched(watch, &text, (&param_at, params));
         self.end_process();
     }
 

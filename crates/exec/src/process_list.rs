@@ -9,6 +9,7 @@ use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
 use crate::handler_counts::HandlerCounts;
+use crate::trx::TrxGauge;
 
 /// What a connection does; the names are those of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,7 @@ pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
     handlers: Arc<HandlerCounts>,
+    gauge: Arc<TrxGauge>,
     command: AtomicU8,
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
@@ -128,6 +130,11 @@ impl Process {
         &self.handlers
     }
 
+    /// Its transaction.
+    pub fn gauge(&self) -> &Arc<TrxGauge> {
+        &self.gauge
+    }
+
     /// What KILL sets.
     pub fn kill_flag(&self) -> &KillFlag {
         &self.kill
@@ -161,6 +168,7 @@ impl Process {
     /// A statement runs.
     pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64) {
         self.set_command(command, now_us);
+        self.gauge.command(now_us);
         let mut info = self.info.lock();
         info.running = true;
         info.state = "";
@@ -261,6 +269,7 @@ impl ProcessList {
             id,
             kill: KillFlag::default(),
             handlers: Arc::default(),
+            gauge: Arc::default(),
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),

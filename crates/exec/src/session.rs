@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
+use cohort_config::VarId;
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
@@ -15,6 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::SessionState;
+use crate::statement_log::Work;
 use crate::trx::SessionTrx;
 
 /// Who connected, as the handshake found out.
@@ -45,6 +47,8 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Literals of the running statement; kept for its memory.
     pub(crate) literals: Vec<Value>,
+    /// What the running statement has done so far, for the slow log.
+    pub(crate) work: Work,
 }
 
 impl Session {
@@ -52,6 +56,7 @@ impl Session {
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
+        trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         let state = SessionState::new(db, info, kill, Arc::clone(trx.client()));
         if let Some(schema) = &state.info.schema {
@@ -65,8 +70,12 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             literals: Vec::new(),
+            work: Work::default(),
         };
         session.apply_settings();
+        if session.state.db.globals.flag(VarId::GeneralLog) {
+            session.log_connect();
+        }
         Ok(session)
     }
 
@@ -151,7 +160,10 @@ impl Session {
                 break;
             }
             any = true;
-            if !self.run_text(text, more, sink) || !more {
+            let watch = self.watch("Query", text);
+            let succeeded = self.run_text(text, more, sink);
+            self.watched(watch, text, (&[], &[]));
+            if !succeeded || !more {
                 break;
             }
             // The next statement may run for long, or wait: what is ordered does not wait for it.

@@ -47,6 +47,8 @@ pub struct SessionState {
     pub(crate) client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
     pub(crate) next_insert_id: Cell<Option<u64>>,
+    /// The running statement has read all of a table.
+    pub(crate) no_index: Cell<bool>,
     /// Warnings that planning found.
     pub(crate) planning_warnings: RefCell<Vec<Warning>>,
     /// Hash of all that plans depend on besides the catalog.
@@ -85,6 +87,7 @@ impl SessionState {
             results: Collation::UTF8MB4_GENERAL_CI,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             next_insert_id: Cell::new(None),
+            no_index: Cell::new(false),
             planning_warnings: RefCell::default(),
             plan_key: 0,
             clock_override: None,

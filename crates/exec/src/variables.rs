@@ -59,13 +59,32 @@ pub(crate) fn set_error(error: SetError) -> SqlError {
     SqlError::new(code, error.to_string())
 }
 
+/// One item of SET, computed and found good.
+enum Step<'i> {
+    UserVariable {
+        name: &'i str,
+        value: Value,
+    },
+    Variable {
+        scope: Scope,
+        name: &'i str,
+        /// None for DEFAULT.
+        value: Option<VarValue>,
+    },
+    /// Nothing to compute.
+    Other(&'i SetItem),
+}
+
 impl Session {
     /// SET, item by item; when one fails none of the session's variables keeps a new value.
     pub(crate) fn set_items(&mut self, items: &[SetItem], job: &Job<'_>) -> SqlResult<()> {
+        let steps: Vec<Step<'_>> =
+            items.iter().map(|item| self.check_item(item, job)).collect::<SqlResult<_>>()?;
         let before = self.state.vars.clone();
-        let outcome = items.iter().try_for_each(|item| self.set_item(item, job));
+        let outcome = steps.into_iter().try_for_each(|step| self.set_item(step, job));
         if outcome.is_err() {
             self.state.vars = before;
+            self.trx.settings.autocommit = self.state.vars.flag(VarId::Autocommit);
         }
         self.state.refresh();
         self.apply_settings();
@@ -89,14 +108,35 @@ impl Session {
         outcome
     }
 
-    fn set_item(&mut self, item: &SetItem, job: &Job<'_>) -> SqlResult<()> {
+    /// Computes the value of an item and finds out whether it can be set: nothing is set before all items of
+    /// the statement are known to be good.
+    fn check_item<'i>(&mut self, item: &'i SetItem, job: &Job<'_>) -> SqlResult<Step<'i>> {
         match item {
             SetItem::UserVariable { name, value } => {
-                let value = self.eval_alone(value, job)?;
-                self.state.set_user_variable(name, value);
-                Ok(())
+                Ok(Step::UserVariable { name, value: self.eval_alone(value, job)? })
             }
-            SetItem::Variable { scope, name, value } => self.set_variable(*scope, name, value, job),
+            SetItem::Variable { scope, name, value } => self.check_variable(*scope, name, value, job),
+            SetItem::Names { charset, collation } => {
+                names(charset.as_deref(), collation.as_deref()).map(|_| Step::Other(item))
+            }
+            SetItem::CharacterSet(charset) => names(charset.as_deref(), None).map(|_| Step::Other(item)),
+            other => Ok(Step::Other(other)),
+        }
+    }
+
+    fn set_item(&mut self, step: Step<'_>, job: &Job<'_>) -> SqlResult<()> {
+        let item = match step {
+            Step::UserVariable { name, value } => {
+                self.state.set_user_variable(name, value);
+                return Ok(());
+            }
+            Step::Variable { scope, name, value } => return self.set_variable(scope, name, value),
+            Step::Other(item) => item,
+        };
+        match item {
+            SetItem::UserVariable { .. } | SetItem::Variable { .. } => {
+                unreachable!("steps of their own")
+            }
             SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref()),
             SetItem::CharacterSet(charset) => self.set_names(charset.as_deref(), None),
             SetItem::Transaction { scope, isolation, access } => {
@@ -112,13 +152,13 @@ impl Session {
         }
     }
 
-    fn set_variable(
+    fn check_variable<'i>(
         &mut self,
         scope: ast::VariableScope,
-        name: &str,
+        name: &'i str,
         value: &SetValue,
         job: &Job<'_>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<Step<'i>> {
         let scope = match scope {
             ast::VariableScope::Global => Scope::Global,
             _ => Scope::Session,
@@ -128,17 +168,30 @@ impl Session {
             check_settable_now(id, self.trx.in_transaction())?;
         }
         let value = match value {
-            SetValue::Default => {
-                self.state.vars.set_default(name, scope).map_err(set_error)?;
-                return self.variable_changed(id, scope, None);
-            }
-            SetValue::Word(word) => VarValue::text(word),
-            SetValue::Expr(expr) => from_value(&self.eval_alone(expr, job)?),
+            SetValue::Default => None,
+            SetValue::Word(word) => Some(VarValue::text(word)),
+            SetValue::Expr(expr) => Some(from_value(&self.eval_alone(expr, job)?)),
         };
-        let value = charset_by_number(id, value);
-        if id == VarId::TimeZone {
-            check_time_zone(&value)?;
+        let value = value.map(|value| charset_by_number(id, value));
+        if let (VarId::TimeZone, Some(value)) = (id, &value) {
+            check_time_zone(value)?;
         }
+        self.state.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
+        if id == VarId::EventScheduler {
+            // As in a MariaDB server that was started so.
+            let text = "The MariaDB server is running with the --event-scheduler=DISABLED or \
+                --skip-grant-tables option so it cannot execute this statement";
+            return Err(SqlError::new(ErrorCode::OptionPreventsStatement, text));
+        }
+        Ok(Step::Variable { scope, name, value })
+    }
+
+    fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
+        let id = VarId::find(name);
+        let Some(value) = value else {
+            self.state.vars.set_default(name, scope).map_err(set_error)?;
+            return self.variable_changed(id, scope, None);
+        };
         match self.state.vars.set(name, scope, &value).map_err(set_error)? {
             SetNote::Exact => {}
             SetNote::Adjusted(text) => {
@@ -166,6 +219,9 @@ impl Session {
             return facts.map_or(Ok(()), |facts| facts.global_changed(id));
         }
         match id {
+            // SET SESSION is about the next transaction, too.
+            VarId::TransactionIsolation | VarId::TxIsolation => self.trx.settings.next_isolation = None,
+            VarId::TransactionReadOnly | VarId::TxReadOnly => self.trx.settings.next_access_mode = None,
             VarId::Autocommit => self.trx.set_autocommit(self.state.vars.flag(VarId::Autocommit))?,
             VarId::Timestamp => {
                 let seconds = match value {
@@ -202,24 +258,7 @@ impl Session {
     }
 
     fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
-        let charset = match charset {
-            Some(name) => convert::charset(name)?,
-            None => Charset::Utf8mb4,
-        };
-        let collation = match collation {
-            Some(name) => Collation::by_name(name).ok_or_else(|| {
-                SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-            })?,
-            None => charset.default_collation(),
-        };
-        if collation.charset() != charset {
-            let text = format!(
-                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
-                collation.name(),
-                charset.name()
-            );
-            return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
-        }
+        let (charset, collation) = names(charset, collation)?;
         let name = VarValue::text(charset.name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
             self.state.vars.put(id, &name);
@@ -251,11 +290,13 @@ impl Session {
             self.settable("transaction_isolation", scope)?;
             let value = VarValue::UInt(level as u64);
             self.state.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
+            self.variable_changed(Some(VarId::TransactionIsolation), scope, Some(&value))?;
         }
         if let Some(access) = access {
             self.settable("transaction_read_only", scope)?;
             let value = VarValue::Bool(access == ast::AccessMode::ReadOnly);
             self.state.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
+            self.variable_changed(Some(VarId::TransactionReadOnly), scope, Some(&value))?;
         }
         Ok(())
     }
@@ -277,6 +318,7 @@ impl Session {
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
         settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
+        settings.time_zone = self.state.env.time_zone.clone();
         settings.auto_increment_increment = vars.uint(VarId::AutoIncrementIncrement);
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
         let binlog = &mut settings.binlog;
@@ -342,4 +384,24 @@ fn check_time_zone(value: &VarValue) -> SqlResult<()> {
     let error =
         || SqlError::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{value}'"));
     if known { Ok(()) } else { Err(error()) }
+}
+
+/// What SET NAMES names.
+fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, Collation)> {
+    let charset = match charset {
+        Some(name) => convert::charset(name)?,
+        None => Charset::Utf8mb4,
+    };
+    let collation = match collation {
+        Some(name) => Collation::by_name(name).ok_or_else(|| {
+            SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        })?,
+        None => charset.default_collation(),
+    };
+    if collation.charset() != charset {
+        let text =
+            format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());
+        return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
+    }
+    Ok((charset, collation))
 }

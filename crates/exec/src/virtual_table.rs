@@ -1,9 +1,11 @@
 //! Tables that the server computes: information_schema, the logs and accounts of the schema mysql.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
+use cohort_expr::{CompareHow, CompareOp, EvalContext, Expr};
 use cohort_sql::print::quoted_name;
-use cohort_types::{ColumnType, SqlResult, Value};
+use cohort_types::{Collation, ColumnType, SqlResult, Value};
 
 use crate::statement::StatementContext;
 
@@ -49,8 +51,93 @@ pub trait VirtualTable: Send + Sync {
         )
     }
 
-    /// All rows, a value per column; what the session may not see is left out.
-    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
+    /// All rows, a value per column; what the session may not see is left out, and what is not wanted may be.
+    fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
+
+    /// Where the columns TABLE_SCHEMA and TABLE_NAME stand.
+    fn names_at(&self) -> [Option<usize>; 2] {
+        ["TABLE_SCHEMA", "TABLE_NAME"].map(|name| self.columns().iter().position(|c| c.name == name))
+    }
+}
+
+/// What the condition says of TABLE_SCHEMA and TABLE_NAME: with ten thousand tables it matters that rows of
+/// the others are not made.
+#[derive(Clone, Debug, Default)]
+pub struct WantedNames {
+    schema: Option<Vec<u8>>,
+    table: Option<Vec<u8>>,
+}
+
+impl WantedNames {
+    /// Of one schema, and maybe of one table.
+    pub(crate) fn of(schema: &str, table: Option<&str>) -> WantedNames {
+        WantedNames { schema: Some(schema.into()), table: table.map(Into::into) }
+    }
+
+    /// What the conditions ask of the columns at `names_at`, counted from `first_slot`.
+    pub(crate) fn asked(
+        names_at: [Option<usize>; 2],
+        first_slot: usize,
+        conditions: [&Option<Expr>; 2],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<WantedNames> {
+        let [schema_at, table_at] = names_at.map(|at| at.map(|at| at + first_slot));
+        let mut wanted = WantedNames::default();
+        for condition in conditions.into_iter().flatten() {
+            let parts = match condition {
+                Expr::And(parts) => parts.as_slice(),
+                single => std::slice::from_ref(single),
+            };
+            for part in parts {
+                let Some((at, name)) = equal_text(part, ctx)? else { continue };
+                if Some(at) == schema_at {
+                    wanted.schema = Some(name);
+                } else if Some(at) == table_at {
+                    wanted.table = Some(name);
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    pub(crate) fn has(&self, schema: &str, table: &str) -> bool {
+        self.has_schema(schema) && self.has_table(table)
+    }
+
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        is_wanted(&self.schema, name)
+    }
+
+    pub(crate) fn has_table(&self, name: &str) -> bool {
+        is_wanted(&self.table, name)
+    }
+}
+
+/// The collation of the columns.
+const NAMES: Collation = Collation::UTF8MB3_GENERAL_CI;
+
+fn is_wanted(wanted: &Option<Vec<u8>>, name: &str) -> bool {
+    wanted.as_ref().is_none_or(|wanted| NAMES.compare(wanted, name.as_bytes()) == Ordering::Equal)
+}
+
+/// `column = text` in the columns' own collation: the column's slot, and the text.
+fn equal_text(condition: &Expr, ctx: &EvalContext<'_>) -> SqlResult<Option<(usize, Vec<u8>)>> {
+    let Expr::Compare(compare) = condition else { return Ok(None) };
+    let own = matches!(&compare.how, CompareHow::Scalar { collation, class: None } if *collation == NAMES);
+    if compare.op != CompareOp::Eq || !own {
+        return Ok(None);
+    }
+    let (column, other) = match (&compare.left, &compare.right) {
+        (Expr::Column(column), other) | (other, Expr::Column(column)) => (column, other),
+        _ => return Ok(None),
+    };
+    if !matches!(other, Expr::Const(_) | Expr::Param(_)) {
+        return Ok(None);
+    }
+    Ok(match &*other.eval(&[], ctx)? {
+        Value::Str(text) => Some((column.ordinal, text.bytes.clone())),
+        _ => None,
+    })
 }
 
 /// All virtual tables of a server.

@@ -114,3 +114,140 @@ fn a_counter_goes_on_where_alter_table_says() {
     a.ok("INSERT INTO t VALUES (NULL)");
     assert_eq!(a.run("SELECT id FROM t"), "id\n1\n2\n5\n100\n101\n");
 }
+
+#[test]
+fn an_alter_that_is_refused_leaves_no_copy_behind() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (id INT PRIMARY KEY, b INT)");
+    a.ok("CREATE TABLE other (id INT)");
+    a.ok("INSERT INTO t VALUES (1, 1), (2, 2)");
+    a.ok("INSERT INTO other VALUES (1)");
+    let spaces = |server: &Server| server.db.engines[0].indexes().expect("reads").len();
+    let before = spaces(&server);
+    assert!(a.run("ALTER TABLE t FORCE, RENAME TO other").starts_with("ERROR 1050"));
+    assert!(a.run("ALTER TABLE t FORCE, RENAME TO nosuch.t").starts_with("ERROR 1049"));
+    assert_eq!(spaces(&server), before);
+    a.ok("ALTER TABLE t FORCE, ADD KEY (b)");
+    assert_eq!(spaces(&server), before + 1);
+}
+
+#[test]
+fn a_new_column_computes_its_default_for_each_row() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (id INT PRIMARY KEY)");
+    a.ok("INSERT INTO t VALUES (1), (2), (3)");
+    a.ok("ALTER TABLE t ADD u VARCHAR(36) DEFAULT (UUID()), ADD c INT DEFAULT 5");
+    assert_eq!(a.run("SELECT COUNT(DISTINCT u) AS n FROM t WHERE LENGTH(u) = 36"), "n\n3\n");
+    assert_eq!(a.run("SELECT id, c FROM t"), "id | c\n1 | 5\n2 | 5\n3 | 5\n");
+}
+
+#[test]
+fn keys_say_descending_and_ignored_keys_are_not_read() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut a = server.connect();
+    a.ok(
+        "CREATE TABLE t (a INT, b INT, KEY k1 (a DESC), UNIQUE k2 (a, b DESC) IGNORED, PRIMARY KEY (b DESC))",
+    );
+    let created = a.run("SHOW CREATE TABLE t");
+    for part in ["PRIMARY KEY (`b` DESC)", "KEY `k1` (`a` DESC)", "KEY `k2` (`a`,`b` DESC) IGNORED"] {
+        assert!(created.contains(part), "{part}: {created}");
+    }
+    a.ok("INSERT INTO t VALUES (1, 1), (1, 2), (2, 3)");
+    assert_eq!(a.run("SELECT b FROM t ORDER BY b DESC LIMIT 1"), "b\n3\n");
+    assert_eq!(a.run("SELECT b FROM t WHERE a = 1 ORDER BY a DESC, b"), "b\n1\n2\n");
+    let listed = a.run(
+        "SELECT INDEX_NAME, COLUMN_NAME, COLLATION, IGNORED FROM information_schema.STATISTICS \
+         WHERE TABLE_NAME = 't' AND INDEX_NAME = 'k2'",
+    );
+    assert!(listed.ends_with("k2 | a | A | YES\nk2 | b | D | YES\n"), "{listed}");
+    let refused = a.run("SELECT * FROM t FORCE INDEX (k2) WHERE a = 1");
+    assert!(refused.starts_with("ERROR 1176 (42000): Key 'k2' doesn't exist in table 't'"), "{refused}");
+    assert!(a.run("INSERT INTO t VALUES (1, 1)").starts_with("ERROR 1062"));
+    a.ok("ALTER TABLE t ALTER INDEX k2 NOT IGNORED, ALTER KEY k1 IGNORED");
+    a.ok("SELECT * FROM t FORCE INDEX (k2) WHERE a = 1");
+    assert!(a.run("SELECT * FROM t FORCE INDEX (k1) WHERE a = 1").starts_with("ERROR 1176"));
+    assert!(a.run("ALTER TABLE t ALTER INDEX `PRIMARY` IGNORED").starts_with("ERROR 4174"));
+    assert!(a.run("ALTER TABLE t ALTER INDEX nosuch IGNORED").starts_with("ERROR 1176"));
+}
+
+/// Texts as MariaDB 10.11 writes them.
+#[test]
+fn a_duplicate_is_named_as_mariadb_does() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut a = server.connect();
+    a.ok("SET time_zone = '+03:00'");
+    for (ty, value, shown) in [
+        ("TIMESTAMP(2)", "'2024-01-02 03:04:05.67'", "2024-01-02 03:04:05.67"),
+        ("DATETIME(3)", "'2024-01-01 00:00:00'", "2024-01-01 00:00:00.000"),
+        ("TIME(1)", "'-10:11:12.3'", "-10:11:12.3"),
+        ("BIT(12)", "b'101'", "\\x00\\x05"),
+        ("BIT(12)", "b'000110001'", "\\x001"),
+        ("BIT(16)", "'AB'", "AB"),
+        ("CHAR(5)", "'ab '", "ab"),
+        ("BINARY(5)", "'ab'", "ab"),
+        ("VARBINARY(70)", "x'00ff41'", "\\x00\\xFFA"),
+        ("VARBINARY(70)", "'a\\0\\0'", "a\\x00\\x00"),
+        ("VARCHAR(9)", "'a\\0'", "a\\0000"),
+        ("INT(5) ZEROFILL", "7", "00007"),
+        ("DECIMAL(5,2)", "1.5", "1.50"),
+        ("DOUBLE", "1e30", "1e30"),
+        ("YEAR", "2024", "2024"),
+        ("SET('x','y')", "'x,y'", "x,y"),
+        ("CHAR(5) CHARACTER SET latin1", "'é'", "é"),
+        (
+            "VARCHAR(200)",
+            "REPEAT('abcde', 30)",
+            "abcdeabcdeabcdeabcdeabcdeabcdeabcdeabcdeabcdeabcdeabcdeabcdea...",
+        ),
+        ("VARCHAR(100)", "REPEAT('é', 60)", "éééééééééééééééééééééééééééééé..."),
+    ] {
+        a.ok("DROP TABLE IF EXISTS d");
+        a.ok(&format!("CREATE TABLE d (v {ty}, n INT, UNIQUE u (v))"));
+        a.ok(&format!("INSERT INTO d VALUES ({value}, 1)"));
+        let text = format!("ERROR 1062 (23000): Duplicate entry '{shown}' for key 'u'");
+        for statement in [
+            format!("INSERT INTO d VALUES ({value}, 1)"),
+            "ALTER TABLE d ADD UNIQUE u2 (n, v), ADD m INT FIRST".to_owned(),
+        ] {
+            let answer = a.run(&statement);
+            let is_first = statement.starts_with("INSERT");
+            assert!(!is_first || answer.starts_with(&text), "{ty}: {answer}");
+        }
+    }
+    a.ok("CREATE TABLE e (v BIT(12), n INT, t VARCHAR(9), UNIQUE (v, n), UNIQUE (t(3)))");
+    a.ok("INSERT INTO e VALUES (b'101', 1, 'abcdef')");
+    assert!(a.run("INSERT INTO e VALUES (b'101', 1, 'x')").contains("'\\x00\\x05-1' for key 'v'"));
+    assert!(a.run("INSERT INTO e VALUES (1, 1, 'abcxyz')").contains("'abc' for key 't'"));
+    // Found by ALTER TABLE, too.
+    a.ok("CREATE TABLE f (v TIMESTAMP)");
+    a.ok("INSERT INTO f VALUES ('2024-01-02 03:04:05'), ('2024-01-02 03:04:05')");
+    assert!(a.run("ALTER TABLE f ADD UNIQUE (v)").contains("'2024-01-02 03:04:05' for key 'v'"));
+}
+
+#[test]
+fn optimize_makes_the_table_anew() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (id INT PRIMARY KEY, b INT, KEY (b))");
+    a.ok("INSERT INTO t VALUES (1, 1), (2, 2)");
+    let spaces = |server: &Server| server.db.engines[0].indexes().expect("reads");
+    let before = spaces(&server);
+    let answer = a.run("OPTIMIZE TABLE t, nosuch");
+    let listed = [
+        "test.t | optimize | note | Table does not support optimize, doing recreate + analyze instead",
+        "test.t | optimize | status | OK",
+        "test.nosuch | optimize | Error | Table 'test.nosuch' doesn't exist",
+        "test.nosuch | optimize | status | Operation failed",
+    ];
+    assert!(answer.ends_with(&format!("{}\n", listed.join("\n"))), "{answer}");
+    let after = spaces(&server);
+    assert_eq!(after.len(), before.len());
+    assert!(before.iter().all(|space| *space < cohort_base::IndexId(16) || !after.contains(space)));
+    assert_eq!(a.run("SELECT * FROM t"), "id | b\n1 | 1\n2 | 2\n");
+    let logged = world::logged_queries(&server, &disk);
+    assert_eq!(logged.last().map(String::as_str), Some("OPTIMIZE TABLE t, nosuch"));
+    assert!(!logged.iter().any(|text| text.contains("ALTER")));
+}

@@ -24,8 +24,10 @@ mod rows;
 mod sleep;
 mod sync;
 mod table;
+mod waits;
 
 pub use mode::{MetadataMode, NameKey, RowMode};
 pub use owner::{KillFlag, KillLevel, LockOwner};
 pub use sleep::{Sleeper, SleeperOf, this_thread};
 pub use table::{Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};
+pub use waits::{Deadlock, DeadlockMember, LockWait, WaitedFor};

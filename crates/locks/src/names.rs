@@ -167,6 +167,11 @@ impl Name {
         self.grant(&mut queue)
     }
 
+    /// What it is the name of.
+    pub fn key(&self) -> &NameKey {
+        &self.key
+    }
+
     /// Whom a waiter for this name waits for.
     pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
         self.queue.lock().blockers(owner)

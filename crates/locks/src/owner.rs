@@ -1,6 +1,7 @@
 //! Transactions as the lock table knows them, and KILL.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cohort_base::{CommitSeq, TrxId};
 
@@ -26,6 +27,8 @@ pub(crate) struct Owner {
 pub(crate) struct Wait {
     pub on: Option<WaitOn>,
     pub verdict: Verdict,
+    /// When it began.
+    pub since: Instant,
     /// Where the owner sleeps while it waits; kept until its next wait, so that a late wake finds somebody.
     pub sleeper: Option<Arc<dyn Sleeper>>,
 }
@@ -52,12 +55,18 @@ impl Owner {
             trx,
             weight: AtomicU64::new(0),
             waited_for: AtomicBool::new(false),
-            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, sleeper: None }),
+            wait: Mutex::new(Wait {
+                on: None,
+                verdict: Verdict::Waiting,
+                since: Instant::now(),
+                sleeper: None,
+            }),
         }
     }
 
     pub fn start_wait(&self, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
-        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, sleeper: Some(sleeper) };
+        let since = Instant::now();
+        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
     }
 
     /// Ends the wait well. The caller wakes the owner once it has left its own locks.

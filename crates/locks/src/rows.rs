@@ -291,6 +291,28 @@ impl Rows {
         }
     }
 
+    /// The lock that an owner has on a row, or waits for when it has none.
+    pub fn mode_of(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
+        match self.shard(key).slot(key).map(|s| &s.state) {
+            Some(State::One(holder, mode)) if Arc::ptr_eq(holder, owner) => Some(*mode),
+            Some(State::Queue(queue)) => {
+                let mut claims = queue.holders.iter().chain(&queue.waiters);
+                claims.find(|claim| Arc::ptr_eq(&claim.owner, owner)).map(|claim| claim.mode)
+            }
+            _ => None,
+        }
+    }
+
+    /// The lock that an owner waits for.
+    pub fn mode_wanted(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
+        match self.shard(key).slot(key).map(|s| &s.state) {
+            Some(State::Queue(queue)) => {
+                queue.waiters.iter().find(|claim| Arc::ptr_eq(&claim.owner, owner)).map(|claim| claim.mode)
+            }
+            _ => None,
+        }
+    }
+
     /// Rows that are locked or remembered.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|s| s.lock().slots.len()).sum()

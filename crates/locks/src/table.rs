@@ -12,6 +12,7 @@
 //! # Deliberately missing
 //! Gap locks (they come with the B+tree engine); lock escalation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use crate::queue::Request;
 use crate::rows::{RowKey, Rows};
 use crate::sleep::{Sleeper, SleeperOf};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::waits::Deadlock;
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +91,13 @@ struct Counters {
 
 /// All locks of a server.
 pub struct LockTable {
-    rows: Rows,
+    pub(crate) rows: Rows,
     names: Names,
     /// Held while a wait begins (graph.rs).
     graph: Mutex<()>,
+    /// Owners whose wait has begun and not ended, for lists of them.
+    pub(crate) waiting: Mutex<HashMap<TrxId, Arc<Owner>>>,
+    pub(crate) last_deadlock: Mutex<Option<Deadlock>>,
     hasher: RandomState,
     sleeper_of: SleeperOf,
     counters: Counters,
@@ -156,6 +161,8 @@ impl LockTable {
             rows: Rows::new(),
             names: Names::new(hasher.clone()),
             graph: Mutex::new(()),
+            waiting: Mutex::default(),
+            last_deadlock: Mutex::default(),
             hasher,
             sleeper_of,
             counters: Counters::default(),
@@ -251,7 +258,9 @@ impl LockTable {
         let victims = self.break_cycles(owner);
         drop(graph);
         wake(&victims);
+        self.waiting.lock().insert(owner.trx, Arc::clone(owner));
         let ended = Self::sleep_for_lock(owner, deadline, kill);
+        self.waiting.lock().remove(&owner.trx);
         match ended {
             Ok(predecessor) => Ok(predecessor),
             Err(error) => self.give_up(owner, on, error),
@@ -264,6 +273,7 @@ impl LockTable {
         while let Some(cycle) = graph::find_cycle(&self.rows, owner) {
             self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
             let victim = graph::victim(&cycle);
+            self.note_deadlock(&cycle, victim);
             victim.condemn();
             if Arc::ptr_eq(victim, owner) {
                 break;

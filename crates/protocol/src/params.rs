@@ -286,8 +286,14 @@ fn time(r: &mut Reader<'_>) -> Result<Value, Malformed> {
     let (hours, minutes, seconds) = (i64::from(r.u8()?), i64::from(r.u8()?), i64::from(r.u8()?));
     let micros = if length >= 12 { i64::from(r.u32()?) } else { 0 };
     // More days than a TIME holds are cut before they are multiplied.
-    let total = ((days.min(100) * 24 + hours) * 60 + minutes) * 60 + seconds;
-    let total = (total * 1_000_000 + micros).min(Time::MAX.micros);
+    let hours = days.min(100) * 24 + hours;
+    let total = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
+    let total = match hours {
+        839.. => Time::MAX.micros,
+        // As with dates.
+        _ if minutes > 59 || seconds > 59 || micros > 999_999 => 0,
+        _ => total,
+    };
     Ok(Value::Time(Time { micros: if negative { -total } else { total } }))
 }
 

@@ -54,6 +54,7 @@ mod semi_sync;
 mod server;
 pub mod signals;
 mod sql_backend;
+mod statement_log;
 pub mod storage;
 mod sync;
 pub mod systemd;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cohort_commit::Coordinator;
@@ -107,6 +107,8 @@ struct Signals(Arc<OnceLock<Running>>);
 struct Running {
     stop: Box<dyn Fn() + Send + Sync>,
     commit: Arc<Coordinator>,
+    /// Not kept alive by signals: the server drops it when it stops.
+    backend: Weak<SqlBackend>,
 }
 
 impl Signals {
@@ -119,7 +121,7 @@ impl Signals {
                 log.note(format_args!("Stopped while starting; the next start begins anew"));
                 machine::end_process(0);
             }
-            (Signal::Flush, Some(running)) => flush_logs(&log, &running.commit),
+            (Signal::Flush, Some(running)) => flush_logs(&log, running),
             (Signal::Flush, None) => reopen(&log),
             (Signal::Meaningless(name), _) => {
                 log.note(format_args!("{name} was received; it means nothing here"));
@@ -222,7 +224,11 @@ fn serve(
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
     write_pid_file(globals).map_err(|e| refuse(&format!("Can't write the pid file: {e}")))?;
-    let running = Running { stop: Box::new(request_stop), commit: Arc::clone(&commit) };
+    let running = Running {
+        stop: Box::new(request_stop),
+        commit: Arc::clone(&commit),
+        backend: Arc::downgrade(&backend),
+    };
     assert!(signals.0.set(running).is_ok(), "the server starts once");
     server.listen(sockets.clients).map_err(|e| refuse(&e))?;
     drop(busy);
@@ -405,9 +411,12 @@ fn reopen(log: &ErrorLog) {
     }
 }
 
-fn flush_logs(log: &ErrorLog, commit: &Coordinator) {
+fn flush_logs(log: &ErrorLog, running: &Running) {
     reopen(log);
-    if let Err(error) = commit.rotate_binlog() {
+    if let Some(backend) = running.backend.upgrade() {
+        backend.reopen_statement_logs();
+    }
+    if let Err(error) = running.commit.rotate_binlog() {
         log.error(format_args!("Can't begin a new binary log file: {error}"));
     }
 }

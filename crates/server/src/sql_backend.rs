@@ -6,7 +6,10 @@ use cohort_base::{CommitSeq, ServerId};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_engine::EngineError;
-use cohort_exec::{BinlogCache, Database, DatabaseParts, Process, ProcessIdentity, ReplicaRow, ServerFacts};
+use cohort_exec::{
+    BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaRow, ServerFacts,
+    StatementLog,
+};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
 use cohort_replication::Source;
@@ -18,6 +21,7 @@ use crate::backend::{
 };
 use crate::binlog_expiry::BinlogExpiry;
 use crate::error_log::ErrorLog;
+use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
 use crate::{flush_watch, semi_sync};
 
@@ -61,14 +65,17 @@ impl SqlBackend {
             let _ = source.semi_sync().configure(semi_sync::options(globals));
             status.register(Box::new(semi_sync::SemiSyncStatus(Arc::clone(source))));
         }
+        let log_files = Arc::new(StatementLogFiles::new(globals, log));
         let facts = Arc::new(Facts {
             source: source.clone(),
+            log_files: Arc::clone(&log_files),
             commit,
             globals: Arc::clone(globals),
             stop: OnceLock::new(),
             log: log.clone(),
         });
         *db.facts.write() = Some(facts.clone());
+        *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source }
     }
 
@@ -76,6 +83,12 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server over one backend would be told by the first one's.
         let _ = self.facts.stop.set(stop);
+    }
+
+    /// SIGHUP: the files of statements may have been moved away.
+    pub fn reopen_statement_logs(&self) {
+        self.facts.log_files.reopen(StatementLog::General);
+        self.facts.log_files.reopen(StatementLog::Slow);
     }
 
     /// Frees what a crash left behind; before the first session. Answers how much that was.
@@ -348,6 +361,7 @@ impl Session for SqlSession {
 struct Facts {
     commit: Arc<Coordinator>,
     source: Option<Arc<Source>>,
+    log_files: Arc<StatementLogFiles>,
     globals: Arc<Globals>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     log: ErrorLog,
@@ -402,6 +416,8 @@ impl ServerFacts for Facts {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
+            VarId::GeneralLogFile => self.log_files.reopen(StatementLog::General),
+            VarId::SlowQueryLogFile => self.log_files.reopen(StatementLog::Slow),
             VarId::SlowFlushWarningMs => flush_watch::apply_threshold(&self.commit, &self.globals),
             VarId::RplSemiSyncMasterEnabled
             | VarId::RplSemiSyncMasterTimeout

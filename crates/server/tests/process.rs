@@ -270,3 +270,30 @@ fn flush_logs_follows_an_error_log_that_was_moved() {
         wait_until(statement, || std::fs::read_to_string(&log).is_ok_and(|said| said.contains(&name)));
     }
 }
+
+#[test]
+fn statements_are_logged_to_files_that_are_made_anew_when_they_were_moved() {
+    let scratch = tempfile::tempdir().expect("made");
+    let options =
+        ["--general-log=1", "--general-log-file=all.log", "--slow-query-log=1", "--long-query-time=0.1"];
+    let running = Cohort::start(scratch.path(), "data", &options);
+    let mut client = running.client();
+    let data = scratch.path().join("data");
+    let (general, moved) = (data.join("all.log"), data.join("all.log.1"));
+    let text = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+    client.query_drop("SELECT 'early'").expect("runs");
+    client.query_drop("CREATE USER u@localhost IDENTIFIED BY 'hush'").expect("runs");
+    std::fs::rename(&general, &moved).expect("moved");
+    client.query_drop("SELECT 'still there'").expect("runs");
+    client.query_drop("FLUSH GENERAL LOGS").expect("runs");
+    client.query_drop("SELECT 'afterwards'").expect("runs");
+    let (old, new) = (text(&moved), text(&general));
+    assert!(old.contains("Query\tSELECT 'early'\n") && old.contains("'still there'"), "{old}");
+    assert!(old.contains("IDENTIFIED BY '<secret>'") && !old.contains("hush"), "{old}");
+    assert!(new.contains("SELECT 'afterwards'") && !new.contains("early"), "{new}");
+    client.query_drop("SELECT SLEEP(0.3)").expect("runs");
+    let found = std::fs::read_dir(&data).expect("readable").filter_map(Result::ok);
+    let slow = found.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-slow.log"));
+    let slow = text(&slow.expect("a slow log was made"));
+    assert!(slow.contains("SELECT SLEEP(0.3);\n") && !slow.contains("early"), "{slow}");
+}

@@ -264,6 +264,8 @@ fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
             let fits = u32::from(scaled.int_digits()) + u32::from(ty.decimals) <= ty.length.max(1);
             (scaled == v && fits).then_some(Value::Decimal(scaled))
         }
+        Value::Float(v) if v.is_nan() => None,
+        Value::Double(v) if v.is_nan() => None,
         Value::Bit { bits, .. } => {
             let width = ty.length.clamp(1, 64) as u8;
             (width == 64 || bits >> width == 0).then_some(Value::Bit { bits, width })
@@ -278,7 +280,8 @@ fn string(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     if ty.kind == TypeKind::Binary && text.len() < ty.length as usize {
         text.resize(ty.length as usize, 0);
     }
-    let chars = if ty.kind.is_blob() { text.len() } else { ty.collation.char_len(&text) };
+    // BLOB and TEXT count the bytes of their own character set.
+    let chars = if ty.kind.is_blob() { bytes.len() } else { ty.collation.char_len(&text) };
     if chars > ty.length as usize {
         return Err(ImageError::WrongClass);
     }
@@ -324,4 +327,22 @@ pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<
     }
     out[start..start + length_bytes].copy_from_slice(&(len as u32).to_le_bytes()[..length_bytes]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of a TEXT column is in bytes of its own character set: text of as many bytes there is
+    /// longer in UTF-8.
+    #[test]
+    fn a_long_text_of_one_byte_characters_is_read_as_it_was_written() {
+        let ty = ColumnType::string(TypeKind::Text, 65_535, Collation::LATIN1_SWEDISH_CI);
+        let value = Value::Str(Str { bytes: "é".repeat(65_535).into_bytes(), collation: ty.collation });
+        let mut image = Vec::new();
+        write_value(&ty, &value, &mut image).expect("fits");
+        assert_eq!(image.len(), 65_537);
+        let read = BinlogColumn::of(&ty).read(&ty, &mut Reader::new(&image));
+        assert_eq!(read, Ok(value));
+    }
 }

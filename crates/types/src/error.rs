@@ -258,6 +258,7 @@ errors! {
     Base64 = 1958, "HY000";
     CannotConvertCharacter = 1977, "HY000";
     ConstraintFailed = 4025, "23000";
+    PrimaryKeyIgnored = 4174, "HY000";
     WrongSubKey = 1089, "HY000";
     PasswordLength = 1372, "42000";
     KeyPart0 = 1391, "HY000";

@@ -102,6 +102,7 @@ texts! {
     value_count(row: u64) = WrongValueCountOnRow, "Column count doesn't match value count at row {row}";
     constraint_failed(constraint: &str, db: &str, table: &str) = ConstraintFailed,
         "CONSTRAINT `{constraint}` failed for `{db}`.`{table}`";
+    primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,
         "Invalid {charset} character string: '{}'", clip(&printable(bytes), 64);

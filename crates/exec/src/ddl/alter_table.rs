@@ -1,11 +1,9 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 
-use std::sync::Arc;
-
 use cohort_catalog::{CatalogChange, DefaultValue, IndexKind, TableName};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
-    TableOption,
+    ObjectName, TableOption,
 };
 use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
@@ -13,7 +11,7 @@ use super::column::ColumnHome;
 use super::draft::{DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::rebuild;
-use super::work::{Changes, LogText, commit, lock_table, not_supported};
+use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
 use super::{DdlOutcome, charset, column, key, options};
 use crate::bind::same_name;
 use crate::statement::StatementContext;
@@ -82,22 +80,38 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     drop_emptied_keys(&mut draft)?;
     let after = draft.finish(ctx, before.id, Some(&before))?;
     check_algorithm(&alter.alter)?;
+    // All that can be refused is refused before the rows are copied.
+    let renamed_to = match &extras.rename {
+        Some(to) => {
+            lock_target(ctx, to)?;
+            Some(renamed(&ctx.db.catalog(), &before, to)?.name)
+        }
+        None => None,
+    };
     let mut changes = Changes::default();
     let (mut table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
     let same_rows = table.clustered().id == before.clustered().id;
     if same_rows && table.auto_increment_start != before.auto_increment_start {
-        ctx.trx.restart_auto_increment(&before, table.auto_increment_start)?;
+        let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
+        restarted.inspect_err(|_| free(ctx, &changes.loaded))?;
     }
-    if let Some(to) = &extras.rename {
-        lock_target(ctx, to)?;
-        let catalog = ctx.db.catalog();
-        table = renamed(&catalog, &Arc::new(table), to)?;
-    }
+    table.name = renamed_to.unwrap_or(table.name);
     changes.catalog.push(CatalogChange::PutTable(table));
     let warnings = ctx.eval.warning_count();
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
     Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
+}
+
+/// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows
+/// have left in them.
+pub(crate) fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<()> {
+    let before = lock_table(ctx, name)?;
+    let after = TableDraft::of(&before).finish(ctx, before.id, Some(&before))?;
+    let mut changes = Changes::default();
+    let (table, _) = rebuild(ctx, &before, after, true, &mut changes)?;
+    changes.catalog.push(CatalogChange::PutTable(table));
+    commit(ctx, changes, LogText::ByCaller)
 }
 
 fn check_algorithm(options: &AlterOptions) -> SqlResult<()> {
@@ -155,6 +169,7 @@ fn apply(
         | AlterAction::DropKey { .. }
         | AlterAction::DropPrimaryKey { .. }
         | AlterAction::RenameKey { .. }
+        | AlterAction::SetKeyIgnored { .. }
         | AlterAction::DropConstraint { .. } => apply_key(ctx, draft, action),
         AlterAction::RenameTable(to) => {
             extras.rename = Some(qualified_one(ctx, to)?);
@@ -225,6 +240,13 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
                 None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
             }
         }
+        AlterAction::SetKeyIgnored { if_exists, name, ignored } => match draft.key(name) {
+            Some(n) if draft.keys[n].kind == IndexKind::Primary => {
+                return Err(SqlError::primary_key_ignored());
+            }
+            Some(n) => draft.keys[n].ignored = *ignored,
+            None => missing(ctx, SqlError::unknown_key(name, &draft.name.table), *if_exists)?,
+        },
         AlterAction::RenameKey { if_exists, old_name, new_name } => match draft.key(old_name) {
             Some(n) => draft.keys[n].name = Some(new_name.clone()),
             None => {

@@ -31,6 +31,7 @@ pub(super) struct DraftKey {
     pub(super) kind: IndexKind,
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
+    pub(super) ignored: bool,
     pub(super) origin: Option<usize>,
     /// A column that it had and that was dropped.
     pub(super) lost: Option<String>,
@@ -40,6 +41,7 @@ pub(super) struct DraftKey {
 pub(super) struct DraftPart {
     pub(super) column: String,
     pub(super) prefix: Option<u32>,
+    pub(super) descending: bool,
 }
 
 /// A table being described.
@@ -90,13 +92,17 @@ impl TableDraft {
             has_default: true,
         });
         let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind != IndexKind::HiddenRowId);
-        let part =
-            |p: &IndexColumn| DraftPart { column: table.columns[p.column].name.clone(), prefix: p.prefix };
+        let part = |p: &IndexColumn| DraftPart {
+            column: table.columns[p.column].name.clone(),
+            prefix: p.prefix,
+            descending: p.descending,
+        };
         let keys = keys.map(|(n, index)| DraftKey {
             name: Some(index.name.clone()),
             kind: index.kind,
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
+            ignored: index.ignored,
             origin: Some(n),
             lost: None,
         });
@@ -197,6 +203,7 @@ impl TableDraft {
                 kind: IndexKind::HiddenRowId,
                 columns: Vec::new(),
                 comment: String::new(),
+                ignored: false,
                 since: CommitSeq(0),
             });
         }
@@ -204,6 +211,7 @@ impl TableDraft {
             let part = |p: &DraftPart| IndexColumn {
                 column: self.column(&p.column).expect("checked before"),
                 prefix: p.prefix,
+                descending: p.descending,
             };
             let origin = key.origin.zip(before).map(|(n, t)| (n, t.indexes[n].id));
             origins.push(origin.map(|o| o.0));
@@ -213,6 +221,7 @@ impl TableDraft {
                 kind: key.kind,
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
+                ignored: key.ignored,
                 since: CommitSeq(0),
             });
         }

@@ -16,6 +16,7 @@ use super::work::{
     lock_table_name, refuse_virtual, schema_of,
 };
 use crate::statement::StatementContext;
+use crate::statement_log::StatementLog;
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = qualified(ctx, &drop.names)?;
@@ -73,6 +74,15 @@ fn drop_text(ctx: &StatementContext<'_>, drop: &DropTable, names: &[&TableName])
 }
 
 pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<DdlOutcome> {
+    let log = match &*name.name {
+        "general_log" => Some(StatementLog::General),
+        "slow_log" => Some(StatementLog::Slow),
+        _ => None,
+    };
+    if let (Some(log), "mysql") = (log, &*schema_of(ctx, name)?) {
+        ctx.db.log_rows.clear(log);
+        return Ok(DdlOutcome::default());
+    }
     let table = lock_table(ctx, name)?;
     let catalog = catalog(ctx);
     let mut changes = Changes::default();

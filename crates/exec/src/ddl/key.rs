@@ -32,12 +32,20 @@ pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
             return Err(SqlError::wrong_index_name(name));
         }
     }
-    let part = |p: &cohort_sql::ast::KeyPart| DraftPart { column: p.column.clone(), prefix: p.length };
+    let part = |p: &cohort_sql::ast::KeyPart| DraftPart {
+        column: p.column.clone(),
+        prefix: p.length,
+        descending: p.descending,
+    };
+    if kind == IndexKind::Primary && def.options.ignored {
+        return Err(SqlError::primary_key_ignored());
+    }
     Ok(DraftKey {
         name,
         kind,
         parts: def.parts.iter().map(part).collect(),
         comment: def.options.comment.clone().unwrap_or_default(),
+        ignored: def.options.ignored,
         origin: None,
         lost: None,
     })
@@ -178,8 +186,9 @@ mod tests {
         DraftKey {
             name: name.map(str::to_owned),
             kind: IndexKind::Secondary,
-            parts: vec![DraftPart { column: column.to_owned(), prefix: None }],
+            parts: vec![DraftPart { column: column.to_owned(), prefix: None, descending: false }],
             comment: String::new(),
+            ignored: false,
             origin: None,
             lost: None,
         }

@@ -63,6 +63,7 @@ use cohort_types::SqlResult;
 use crate::statement::StatementContext;
 
 pub(crate) use account::{create_user_line, set_password};
+pub(crate) use alter_table::recreate;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;

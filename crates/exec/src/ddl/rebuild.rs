@@ -9,12 +9,14 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{DefaultValue, Table};
+use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_expr::{EvalContext, Expr};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
 use super::work::{Changes, free};
+use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope};
 use crate::statement::StatementContext;
 use crate::table::{build_index, copy_rows};
 
@@ -50,6 +52,7 @@ pub(super) fn rebuild(
     };
     match made {
         Ok(rows) => {
+            changes.loaded = loaded;
             let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
             let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
             changes.free(&before.engine, gone);
@@ -134,15 +137,13 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     }
     let process = ctx.process;
     let mut rows = 0;
-    let mut filled = Vec::new();
     let name = after.table.name.clone();
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
     let auto = after.table.columns.iter().position(|c| c.auto_increment);
-    let mut converter = Converter { after, row: 0, next: after.table.auto_increment_start.max(1), auto };
-    for (n, column) in after.table.columns.iter().enumerate() {
-        let is_new = after.column_origins[n].is_none();
-        filled.push(if is_new { value_now(ctx, column, home)? } else { Value::Null });
-    }
+    let fills = fills(ctx, before, after, home)?;
+    let eval = &ctx.eval;
+    let mut converter =
+        Converter { after, fills, eval, row: 0, next: after.table.auto_increment_start.max(1), auto };
     let sql_mode = ctx.session.env.sql_mode;
     let zone = &ctx.session.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
@@ -164,7 +165,7 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     }
     let mut convert = |row: &[Value]| {
         rows += 1;
-        converter.convert(row, &filled, &store, &mut warnings)
+        converter.convert(row, &store, &mut warnings)
     };
     let mut progress = |done: u64| process.set_progress(percent(done, total));
     copy_rows(ctx.trx, before, &Arc::new(to), &mut convert, &mut progress)?;
@@ -174,41 +175,104 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     Ok(rows)
 }
 
+/// What a column of the new table is made from.
+enum Fill {
+    /// This column of the old one, as it is.
+    Same(usize),
+    /// This column of the old one, converted.
+    Converted(usize),
+    /// One value for all rows.
+    Value(Value),
+    /// DEFAULT (expression), computed for each row when its other columns are there.
+    Computed(Box<Expr>),
+    /// AUTO_INCREMENT.
+    Counted,
+}
+
+fn fills(
+    ctx: &StatementContext<'_>,
+    before: &Table,
+    after: &Described,
+    home: ColumnHome<'_>,
+) -> SqlResult<Vec<Fill>> {
+    let catalog = ctx.db.catalog();
+    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let table = Arc::new(after.table.clone());
+    let scope = Scope::of_table(table.clone(), None);
+    let binder = Binder::new(&plan, &scope, Clause::Values);
+    let fill = |(n, column): (usize, &Column)| {
+        Ok(match after.column_origins[n] {
+            Some(origin) if before.columns[origin].ty == column.ty => Fill::Same(origin),
+            Some(origin) => Fill::Converted(origin),
+            None if column.auto_increment => Fill::Counted,
+            None if matches!(column.default, DefaultValue::Expression(_)) => {
+                Fill::Computed(Box::new(binder.default_of(&table, n)?))
+            }
+            None => Fill::Value(value_now(ctx, column, home)?),
+        })
+    };
+    table.columns.iter().enumerate().map(fill).collect()
+}
+
 /// Makes rows of the new table.
-struct Converter<'c> {
+struct Converter<'c, 's> {
     after: &'c Described,
+    /// By column.
+    fills: Vec<Fill>,
+    eval: &'c EvalContext<'s>,
     row: u64,
     /// The next value of an AUTO_INCREMENT column that was added.
     next: u64,
     auto: Option<usize>,
 }
 
-impl Converter<'_> {
+impl Converter<'_, '_> {
     fn convert(
         &mut self,
         row: &[Value],
-        filled: &[Value],
         store: &StoreContext<'_>,
         warnings: &mut Vec<Warning>,
     ) -> SqlResult<Vec<Value>> {
         self.row += 1;
-        let mut made = Vec::with_capacity(filled.len());
-        for (n, column) in self.after.table.columns.iter().enumerate() {
-            let Some(origin) = self.after.column_origins[n] else {
-                made.push(match self.auto {
-                    Some(auto) if auto == n => self.count(),
-                    _ => filled[n].clone(),
-                });
-                continue;
+        let after = self.after;
+        let mut made = Vec::with_capacity(self.fills.len());
+        for (n, column) in after.table.columns.iter().enumerate() {
+            let origin = match &self.fills[n] {
+                Fill::Same(origin) | Fill::Converted(origin) => *origin,
+                Fill::Value(value) => {
+                    made.push(value.clone());
+                    continue;
+                }
+                Fill::Counted => {
+                    made.push(self.count());
+                    continue;
+                }
+                Fill::Computed(_) => {
+                    made.push(if column.nullable { Value::Null } else { column.ty.implicit_default() });
+                    continue;
+                }
             };
-            let value = row[origin].clone();
-            if value.is_null() {
-                made.push(self.null(n, store, warnings)?);
-                continue;
-            }
-            let store = StoreContext { column: &column.name, row: self.row, ..*store };
-            // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
-            made.push(column.ty.store(session_value(value, store.zone), &store, warnings)?);
+            let value = &row[origin];
+            made.push(match (&self.fills[n], value) {
+                (_, Value::Null) => self.null(n, store, warnings)?,
+                (Fill::Same(_), value) => value.clone(),
+                // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
+                (_, value) => {
+                    let store = StoreContext { column: &column.name, row: self.row, ..*store };
+                    column.ty.store(session_value(value.clone(), store.zone), &store, warnings)?
+                }
+            });
+        }
+        for (n, column) in after.table.columns.iter().enumerate() {
+            let Fill::Computed(expr) = &self.fills[n] else { continue };
+            let value = expr.eval(&made, self.eval)?.into_owned();
+            made[n] = match value {
+                Value::Null => self.null(n, store, warnings)?,
+                value => {
+                    let store = StoreContext { column: &column.name, row: self.row, ..*store };
+                    column.ty.store(value, &store, warnings)?
+                }
+            };
         }
         Ok(made)
     }

@@ -37,6 +37,8 @@ pub(super) enum LogText {
     AboutUsers,
     /// Names only, other than what the client wrote.
     DropTables(String),
+    /// Not here: the caller logs the statement when all of it is done.
+    ByCaller,
     /// Text that must not stand there as it was written (passwords).
     Instead(String),
 }
@@ -48,6 +50,8 @@ pub(super) struct Changes {
     /// Engine and key space of what nothing refers to afterwards.
     freed: Vec<(String, IndexId)>,
     closed: Vec<TableId>,
+    /// Engine and key space of what was filled for the statement: freed when it is refused after all.
+    pub(super) loaded: Vec<(String, IndexId)>,
     /// The statement is one of those that MariaDB's DDL log covers: the event names its XID.
     has_xid: bool,
 }
@@ -83,15 +87,21 @@ impl Changes {
 
 /// Makes the changes durable with the statement's event, and frees what they leave.
 pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
-    ctx.trx.check_killed()?;
-    let Changes { mut catalog, freed, closed, has_xid: catalog_has_xid } = changes;
+    if let Err(error) = ctx.trx.check_killed() {
+        free(ctx, &changes.loaded);
+        return Err(error);
+    }
+    let Changes { mut catalog, freed, closed, loaded, has_xid: catalog_has_xid } = changes;
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
         redo.push((CATALOG, CatalogChange::encode(&catalog)));
     }
-    let (event, flags) = event(ctx, log, catalog_has_xid);
-    let seq = ctx.trx.commit_ddl(DdlCommit { redo, event: Some(event), event_flags: flags })?;
+    let (event, event_flags) = event(ctx, log, catalog_has_xid).unzip();
+    let event_flags = event_flags.unwrap_or(0);
+    let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags });
+    // What is ordered stays, whatever comes after.
+    let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     wait(ctx, seq)?;
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
     ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
@@ -114,7 +124,7 @@ pub(crate) fn log_statement(ctx: &mut StatementContext<'_>, kind: GroupKind) -> 
     if !ctx.trx.logs_statements(ctx.session.current_schema.as_deref().unwrap_or("")) {
         return Ok(());
     }
-    let (event, flags) = event(ctx, LogText::AsWritten, false);
+    let Some((event, flags)) = event(ctx, LogText::AsWritten, false) else { return Ok(()) };
     let seq = ctx.trx.commit_logged(event, flags, kind)?;
     wait(ctx, seq)
 }
@@ -133,7 +143,7 @@ pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
     }
 }
 
-fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> (QueryEvent, u16) {
+fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(QueryEvent, u16)> {
     let session = ctx.session;
     let current = session.current_schema.as_deref().unwrap_or("");
     let mut status = status_vars(session);
@@ -152,6 +162,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> (QueryEvent
     let thread = session.info.id.0 as u32;
     let written = ctx.text.trim_ascii();
     let (schema, text, flags) = match &log {
+        LogText::ByCaller => return None,
         LogText::AsWritten => (current, written, 0),
         LogText::AboutSchema(schema) => (schema.as_str(), written, SUPPRESS_USE),
         LogText::DropSchema(schema) => (schema.as_str(), written, SUPPRESS_USE | THREAD_SPECIFIC),
@@ -161,7 +172,7 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> (QueryEvent
         LogText::Instead(text) => (current, text.as_bytes(), 0),
     };
     let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
-    (QueryEvent::new(thread, &status, schema.as_bytes(), text), flags)
+    Some((QueryEvent::new(thread, &status, schema.as_bytes(), text), flags))
 }
 
 /// A statement as text, with what it depends on of the session.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use cohort_base::Reader;
-use cohort_binlog::event::{RowsEvent, RowsKind, TableMap};
+use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_locks::MetadataMode;
 use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value};
@@ -25,16 +25,18 @@ type Image = Vec<Option<Value>>;
 /// Applies the rows of one event.
 pub(super) fn apply_rows(ctx: &mut StatementContext<'_>, map: &TableMap, event: &RowsEvent) -> SqlResult<()> {
     let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
-    let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(|| {
-        SqlError::new(ErrorCode::NoSuchTable, format!("Table '{schema}.{name}' doesn't exist"))
-    })?;
+    let missing = || SqlError::no_such_table(&schema, &name);
+    let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
     ctx.trx.lock_table(&table, MetadataMode::SharedWrite)?;
+    // A DDL statement may have had the name until now.
+    let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
     let mut applier =
         Applier { columns: columns(&table, map)?, writer: TableWriter::open(ctx.trx, &table)?, table };
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     while !from.is_empty() {
         ctx.check_interrupt()?;
+        let left = from.remaining();
         let first = applier.read_image(&event.present, &mut from)?;
         match event.kind {
             RowsKind::Write => applier.insert(ctx, first)?,
@@ -43,6 +45,10 @@ pub(super) fn apply_rows(ctx: &mut StatementContext<'_>, map: &TableMap, event: 
                 let after = applier.read_image(&event.present_after, &mut from)?;
                 applier.update(ctx, &first, after)?;
             }
+        }
+        if from.remaining() == left {
+            // Images of no columns: any number of them would fit into the bytes that are left.
+            return Err(bad_event(DecodeError::BadValue("row images without columns")));
         }
     }
     Ok(())
@@ -116,7 +122,9 @@ impl Applier {
             .collect();
         match self.writer.insert(ctx.trx, &row)? {
             Ok(()) => Ok(()),
-            Err(duplicate) => Err(self.open().duplicate_error(duplicate.index, &row)),
+            Err(duplicate) => {
+                Err(self.open().duplicate_error(duplicate.index, &row, &ctx.session.env.time_zone))
+            }
         }
     }
 
@@ -134,7 +142,9 @@ impl Applier {
         }
         match self.writer.update(ctx.trx, &key, &row, &new)? {
             Ok(()) => Ok(()),
-            Err(duplicate) => Err(self.open().duplicate_error(duplicate.index, &new)),
+            Err(duplicate) => {
+                Err(self.open().duplicate_error(duplicate.index, &new, &ctx.session.env.time_zone))
+            }
         }
     }
 

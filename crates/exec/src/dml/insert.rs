@@ -286,7 +286,8 @@ impl Insert<'_> {
 
     /// A duplicate of a plain INSERT: 1062, or with IGNORE a warning and no row.
     fn refuse(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
-        let error = self.writer.table().duplicate_error(duplicate.index, &self.row);
+        let error =
+            self.writer.table().duplicate_error(duplicate.index, &self.row, &ctx.session.env.time_zone);
         if !self.plan.ignore {
             return Err(error);
         }
@@ -349,7 +350,11 @@ impl Insert<'_> {
         match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
             Ok(()) => Ok(Some(true)),
             Err(other) => {
-                let error = self.writer.table().duplicate_error(other.index, &self.existing);
+                let error = self.writer.table().duplicate_error(
+                    other.index,
+                    &self.existing,
+                    &ctx.session.env.time_zone,
+                );
                 if !self.plan.ignore {
                     return Err(error);
                 }

@@ -13,7 +13,7 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, TableCursor, TableWriter};
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, Spans, TableCursor, TableWriter};
 use crate::trx::WaitPolicy;
 
 /// Whether rows may be changed while the scan that finds them runs.
@@ -142,6 +142,11 @@ impl TargetPlan {
         let moves = |index| parts(index).any(|part| columns.contains(&part.column));
         // A moved row has a new clustered key, which every index ends with.
         if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
+    }
+
+    /// Whether all rows are looked at.
+    pub(crate) fn reads_whole_table(&self) -> bool {
+        matches!(self.access.spans, Spans::Full)
     }
 
     /// The table that is written; the statement locks its name.

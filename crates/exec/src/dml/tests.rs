@@ -181,6 +181,11 @@ fn transactions() {
 /// What `mariadb-binlog` would print as BINLOG statements: the format description, then each statement's
 /// events.
 fn binlog_statements(db: &Database, disk: &SharedFs) -> Vec<String> {
+    binlog_statements_with(db, disk, &|_| ())
+}
+
+/// The same with row events changed.
+fn binlog_statements_with(db: &Database, disk: &SharedFs, change: &dyn Fn(&mut [u8])) -> Vec<String> {
     let read = db.commit.with_binlog_files(|files| {
         let (mut statements, mut text) = (Vec::new(), String::new());
         for &number in files.numbers() {
@@ -193,7 +198,11 @@ fn binlog_statements(db: &Database, disk: &SharedFs) -> Vec<String> {
                     Event::Rows(rows) => rows.ends_statement(),
                     _ => continue,
                 };
-                text.push_str(&base64(&raw.bytes));
+                let mut bytes = raw.bytes.to_vec();
+                if let Ok(Event::Rows(_)) = reader.decode(&raw) {
+                    change(&mut bytes);
+                }
+                text.push_str(&base64(&bytes));
                 text.push('\n');
                 if ends {
                     statements.push(format!("BINLOG '{}'", std::mem::take(&mut text)));
@@ -268,4 +277,24 @@ fn covered_columns_come_from_the_index() {
         SELECT k, id FROM t FORCE INDEX (k) WHERE k < 10 -> 5 1
         ",
     );
+}
+
+/// MariaDB writes no such event; anybody may send one. Images of no columns take no bytes.
+#[test]
+fn a_row_event_without_columns_is_refused() {
+    let (disk_a, disk_b) = (disk(), disk());
+    let (a, b) = (database(&disk_a), database(&disk_b));
+    let (mut source, mut copy) = (connect(&a), connect(&b));
+    assert!(answer(&mut source, "INSERT INTO bare VALUES (7)").starts_with("OK"));
+    a.commit.wait_acknowledged(source.hold_until()).expect("runs");
+    let statements = binlog_statements_with(&a, &disk_a, &|event| {
+        // Header, table id, flags, number of columns; then the bitmap, the image and the checksum.
+        event[19 + 6 + 2 + 1] = 0;
+        let end = event.len() - 4;
+        let checksum = crc32fast::hash(&event[..end]);
+        event[end..].copy_from_slice(&checksum.to_le_bytes());
+    });
+    assert_eq!(answer(&mut copy, &statements[0]), "OK 0");
+    let refused = answer(&mut copy, &statements[1]);
+    assert!(refused.contains("row images without columns"), "{refused}");
 }

@@ -55,6 +55,11 @@ impl UpdatePlan {
         self.target.written()
     }
 
+    /// Whether all rows are looked at.
+    pub(crate) fn reads_whole_table(&self) -> bool {
+        self.target.reads_whole_table()
+    }
+
     /// What the statement calls it.
     pub(crate) fn alias(&self) -> &str {
         self.target.alias()
@@ -129,7 +134,13 @@ impl UpdatePlan {
             Ok(()) => counts.changed += 1,
             // MariaDB says nothing of rows that UPDATE IGNORE leaves.
             Err(_) if self.ignore => {}
-            Err(duplicate) => return Err(writer.table().duplicate_error(duplicate.index, after)),
+            Err(duplicate) => {
+                return Err(writer.table().duplicate_error(
+                    duplicate.index,
+                    after,
+                    &ctx.session.env.time_zone,
+                ));
+            }
         }
         Ok(())
     }

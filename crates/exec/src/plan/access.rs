@@ -284,13 +284,13 @@ fn spans_of(eq: Vec<Expr>, last: Last) -> Vec<Span> {
 
 /// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
 pub(super) fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    let mut allowed: Vec<usize> = (0..table.indexes.len()).collect();
+    let mut allowed: Vec<usize> = (0..table.indexes.len()).filter(|&n| !table.indexes[n].ignored).collect();
     let mut forced = false;
     let mut used: Option<Vec<usize>> = None;
     for hint in &factor.index_hints {
         let mut named = Vec::new();
         for name in &hint.names {
-            let found = table.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name));
+            let found = table.indexes.iter().position(|i| !i.ignored && i.name.eq_ignore_ascii_case(name));
             named.push(found.ok_or_else(|| {
                 let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
                 SqlError::new(

@@ -13,6 +13,7 @@ use crate::select::{Flow, rows as collect};
 use crate::statement::{StatementContext, row_done};
 use crate::table::{Access, Columns, CursorOptions, ReadMode, TableCursor, every_row};
 use crate::trx::WaitPolicy;
+use crate::virtual_table::WantedNames;
 
 /// Takes the rows of a join.
 pub(super) trait JoinSink {
@@ -254,7 +255,11 @@ impl Kept {
     ) -> SqlResult<Kept> {
         let rows = match (&step.source, &step.method) {
             (Source::Derived(plan), _) => collect(plan, ctx)?,
-            (Source::Virtual(table), _) => table.rows(ctx)?,
+            (Source::Virtual(table), _) => {
+                let conditions = [&step.filter, &step.on];
+                let wanted = WantedNames::asked(table.names_at(), step.first_slot, conditions, &ctx.eval)?;
+                table.rows(&wanted, ctx)?
+            }
             (Source::Base { table, columns }, Method::Buffer { access: Some(access), .. }) => {
                 read_all(table, columns, access, mode, ctx)?
             }

@@ -10,9 +10,9 @@ use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
 use crate::guards::check_read_only;
-use crate::plan::{PlanBody, QueryPlan, Source, Step};
+use crate::plan::{Method, PlanBody, QueryPlan, Source, Step};
 use crate::statement::StatementContext;
-use crate::table::{ReadMode, is_current};
+use crate::table::{ReadMode, Spans, is_current};
 
 /// Whether the plan can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub(crate) enum Freshness {
 
 /// Locks the tables of a query for reading, until the transaction ends.
 pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    if plan.reads_whole_tables() {
+        ctx.session.no_index.set(true);
+    }
     let mut tables = Vec::new();
     tables_of(plan, &mut tables);
     if tables.is_empty() {
@@ -47,6 +50,24 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
 }
 
 impl QueryPlan {
+    /// Whether it reads all of a table, which clients are told by the status flag NO_INDEX_USED.
+    fn reads_whole_tables(&self) -> bool {
+        let whole = |step: &Step| match (&step.source, &step.method) {
+            (Source::Base { .. }, Method::Scan(access) | Method::Buffer { access: Some(access), .. }) => {
+                matches!(access.spans, Spans::Full)
+            }
+            (Source::Derived(inner), _) => inner.reads_whole_tables(),
+            (Source::Base { .. } | Source::Virtual(_), _) => true,
+        };
+        match &self.body {
+            PlanBody::Select(select) => select.steps.iter().any(whole),
+            // Its rows come by way of a table without indexes.
+            PlanBody::Set(_) => true,
+            PlanBody::Nested(inner) => inner.reads_whole_tables(),
+            PlanBody::Values(_) => false,
+        }
+    }
+
     /// Whether it reads FOR UPDATE.
     fn locks_rows(&self) -> bool {
         match &self.body {

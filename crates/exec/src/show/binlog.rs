@@ -13,6 +13,7 @@ use super::listing::Listing;
 use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
 use crate::statement::StatementContext;
+use crate::statement_log::StatementLog;
 use crate::trx::{TableLock, engine_error};
 
 fn position_type() -> ColumnType {
@@ -153,7 +154,15 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
             FlushTarget::Logs | FlushTarget::BinaryLogs { .. } => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
+                if *target == FlushTarget::Logs {
+                    ctx.db.reopen_log(StatementLog::General);
+                    ctx.db.reopen_log(StatementLog::Slow);
+                    ctx.db.reopen_error_log()?;
+                }
             }
+            FlushTarget::ErrorLogs => ctx.db.reopen_error_log()?,
+            FlushTarget::GeneralLogs => ctx.db.reopen_log(StatementLog::General),
+            FlushTarget::SlowLogs => ctx.db.reopen_log(StatementLog::Slow),
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
                 ctx.trx.lock_globally()?;
             }

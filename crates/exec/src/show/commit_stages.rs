@@ -10,8 +10,13 @@ use cohort_types::{SqlResult, Value};
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
 use crate::statement::StatementContext;
+use crate::virtual_table::WantedNames;
 
-pub(super) fn rows(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+pub(super) fn rows(
+    out: &SchemaTable,
+    _: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Value>>> {
     let us = |ns: u64| integer(ns / 1000);
     let row = |step: StepSnapshot| {
         let percentile = |p: f64| us(step.times.percentile(p));

@@ -140,7 +140,8 @@ fn key(table: &Table, index: &Index) -> String {
         .iter()
         .map(|part| {
             let name = quoted_name(&table.columns[part.column].name);
-            part.prefix.map_or_else(|| name.clone(), |n| format!("{name}({n})"))
+            let prefix = part.prefix.map_or_else(String::new, |n| format!("({n})"));
+            format!("{name}{prefix}{}", if part.descending { " DESC" } else { "" })
         })
         .collect();
     let head = match index.kind {
@@ -152,7 +153,8 @@ fn key(table: &Table, index: &Index) -> String {
         "" => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
-    format!("{head} ({}){comment}", parts.join(","))
+    let ignored = if index.ignored { " IGNORED" } else { "" };
+    format!("{head} ({}){comment}{ignored}", parts.join(","))
 }
 
 /// CREATE DATABASE.

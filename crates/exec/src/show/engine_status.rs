@@ -6,6 +6,7 @@ use cohort_base::HistogramSnapshot;
 use cohort_commit::StepSnapshot;
 
 use super::status::{Of, server_status};
+use super::transactions::transactions_text;
 use crate::statement::StatementContext;
 
 /// Nanoseconds in a microsecond.
@@ -16,6 +17,15 @@ pub(super) fn text(ctx: &StatementContext<'_>) -> String {
     commit_path(ctx, &mut out);
     steps(&ctx.db.commit.metrics().steps().collect::<Vec<_>>(), &mut out);
     locks(ctx, &mut out);
+    if let Some((at_us, text)) = &*ctx.db.last_deadlock.lock() {
+        heading("LATEST DETECTED DEADLOCK", &mut out);
+        let zone = &ctx.session.env.time_zone;
+        let at = cohort_types::TimeZone::to_local(zone, *at_us as i64);
+        writeln!(out, "{}", cohort_types::Value::DateTime(at).to_text()).expect("a string");
+        out.push_str(text);
+    }
+    heading("TRANSACTIONS", &mut out);
+    transactions_text(ctx.db, &mut out);
     heading("ENGINES", &mut out);
     for engine in &ctx.db.engines {
         for (name, value) in engine.status() {

@@ -1,15 +1,18 @@
 //! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases
-//! among them. Statements are not logged to tables, so both are empty; they cannot be changed.
+//! among them. They hold the newest entries under `log_output=TABLE`; TRUNCATE empties them, nothing else
+//! changes them.
 
 use std::sync::Arc;
 
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::statement_log::StatementLog;
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 /// A log that is a table.
 struct LogTable {
+    log: StatementLog,
     name: &'static str,
     columns: Vec<VirtualColumn>,
     create: &'static str,
@@ -75,8 +78,13 @@ pub(super) fn log_tables() -> [Arc<dyn VirtualTable>; 2] {
         big("rows_affected", 20),
     ];
     [
-        Arc::new(LogTable { name: "general_log", columns: general, create: GENERAL_LOG }),
-        Arc::new(LogTable { name: "slow_log", columns: slow, create: SLOW_LOG }),
+        Arc::new(LogTable {
+            log: StatementLog::General,
+            name: "general_log",
+            columns: general,
+            create: GENERAL_LOG,
+        }),
+        Arc::new(LogTable { log: StatementLog::Slow, name: "slow_log", columns: slow, create: SLOW_LOG }),
     ]
 }
 
@@ -97,8 +105,8 @@ impl VirtualTable for LogTable {
         &self.columns
     }
 
-    fn rows(&self, _: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        Ok(Vec::new())
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        Ok(ctx.db.log_rows.rows(self.log))
     }
 
     fn create_text(&self) -> String {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_commit::GroupKind;
+use cohort_locks::MetadataMode;
 use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, write_value};
 
@@ -54,7 +55,7 @@ fn outcome(
     schema: &str,
     name: &ObjectName,
 ) -> SqlResult<Messages> {
-    let Some(table) = ctx.db.catalog().table(schema, &name.name).cloned() else {
+    let Some(table) = locked(ctx, schema, &name.name, kind)? else {
         let missing = SqlError::no_such_table(schema, &name.name);
         return Ok(vec![("Error", missing.message), ("status", "Operation failed".to_owned())]);
     };
@@ -63,13 +64,34 @@ fn outcome(
         MaintenanceKind::Repair => {
             vec![("note", "The storage engine for the table doesn't support repair".to_owned())]
         }
-        MaintenanceKind::Optimize => vec![
-            ("note", "Table does not support optimize, doing recreate + analyze instead".to_owned()),
-            ("status", "OK".to_owned()),
-        ],
-        // Statistics are read when they are needed; space is given back in the background.
+        MaintenanceKind::Optimize => {
+            let recreated = crate::ddl::recreate(ctx, name);
+            ctx.trx.rollback();
+            recreated?;
+            vec![
+                ("note", "Table does not support optimize, doing recreate + analyze instead".to_owned()),
+                ("status", "OK".to_owned()),
+            ]
+        }
+        // Statistics are read when they are needed.
         _ => vec![("status", "OK".to_owned())],
     })
+}
+
+/// The table, its name locked for reading; what is recreated is locked by what does that.
+fn locked(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    name: &str,
+    kind: MaintenanceKind,
+) -> SqlResult<Option<Arc<Table>>> {
+    let found = |ctx: &StatementContext<'_>| ctx.db.catalog().table(schema, name).cloned();
+    let Some(table) = found(ctx) else { return Ok(None) };
+    if kind == MaintenanceKind::Optimize {
+        return Ok(Some(table));
+    }
+    ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
+    Ok(found(ctx))
 }
 
 /// Reads every index and compares their numbers of entries.
@@ -114,7 +136,7 @@ fn checksum(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> S
     let is_quick = maintenance.options.iter().any(|o| o == "QUICK");
     for name in &maintenance.names {
         let schema = schema_of(ctx, name.db.as_deref())?;
-        let value = match ctx.db.catalog().table(&schema, &name.name).cloned() {
+        let value = match locked(ctx, &schema, &name.name, maintenance.kind)? {
             None => {
                 let error = SqlError::no_such_table(&schema, &name.name);
                 ctx.eval.warn(ErrorCode::NoSuchTable, error.message)?;

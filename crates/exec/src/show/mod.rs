@@ -31,6 +31,7 @@ mod rows_server;
 mod rows_tables;
 mod schema_table;
 mod status;
+mod transactions;
 mod user_table;
 
 use cohort_catalog::Table;
@@ -46,6 +47,7 @@ use crate::statement::StatementContext;
 
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;
+pub(crate) use transactions::deadlock_text;
 
 /// Statements of administration: None when it is none of these; Some(None) when it has no rows.
 pub(crate) fn administrate(

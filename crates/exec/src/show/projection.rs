@@ -10,7 +10,7 @@ use super::{create, schema_of};
 use crate::access::sees_table;
 use crate::bind::not_supported;
 use crate::statement::StatementContext;
-use crate::virtual_table::VirtualTable;
+use crate::virtual_table::{VirtualTable, WantedNames};
 
 /// Columns of the SHOW and of the table.
 type Names = &'static [(&'static str, &'static str)];
@@ -160,6 +160,7 @@ fn project(
     ctx: &mut StatementContext<'_>,
     from: &SchemaTable,
     names: &[(&str, &str)],
+    names_wanted: &WantedNames,
     wanted: impl Fn(&[Value]) -> bool,
 ) -> SqlResult<Listing> {
     let mut listing = Listing::default();
@@ -168,7 +169,7 @@ fn project(
         let column = from.column(place);
         listing.column(*name, column.ty.clone(), column.nullable);
     }
-    let rows = from.rows(ctx)?;
+    let rows = from.rows(names_wanted, ctx)?;
     let pick = |row: Vec<Value>| places.iter().map(|&p| row[p].clone()).collect::<Vec<_>>();
     listing.rows = rows.into_iter().filter(|row| wanted(row)).map(pick).collect();
     Ok(listing)
@@ -192,7 +193,10 @@ fn sorted(listing: &mut Listing) {
 
 pub(super) fn databases(ctx: &mut StatementContext<'_>, filter: Option<&ShowFilter>) -> SqlResult<Listing> {
     let title = titled("Database", filter);
-    let mut listing = project(ctx, table("SCHEMATA"), &[(title.as_str(), "SCHEMA_NAME")], |_| true)?;
+    let mut listing =
+        project(ctx, table("SCHEMATA"), &[(title.as_str(), "SCHEMA_NAME")], &WantedNames::default(), |_| {
+            true
+        })?;
     sorted(&mut listing);
     // WHERE names the column without the pattern that is not there.
     listing.filter(ctx, filter, 0)?;
@@ -221,7 +225,8 @@ pub(super) fn tables(
         names.push(("Table_type", "TABLE_TYPE"));
     }
     let place = from.place("TABLE_SCHEMA");
-    let mut listing = project(ctx, from, &names, |row| is_text(&row[place], &schema))?;
+    let mut listing =
+        project(ctx, from, &names, &WantedNames::of(&schema, None), |row| is_text(&row[place], &schema))?;
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }
@@ -234,7 +239,9 @@ pub(super) fn table_status(
     let schema = known_schema(ctx, db)?;
     let from = table("TABLES");
     let place = from.place("TABLE_SCHEMA");
-    let mut listing = project(ctx, from, TABLE_STATUS, |row| is_text(&row[place], &schema))?;
+    let mut listing = project(ctx, from, TABLE_STATUS, &WantedNames::of(&schema, None), |row| {
+        is_text(&row[place], &schema)
+    })?;
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }
@@ -280,7 +287,7 @@ pub(super) fn columns(
     let (schema_at, table_at) = (from.place("TABLE_SCHEMA"), from.place("TABLE_NAME"));
     let names = if full { FULL_COLUMNS } else { COLUMNS };
     let of_table = |row: &[Value]| is_text(&row[schema_at], &schema) && is_text(&row[table_at], &name);
-    let mut listing = project(ctx, from, names, of_table)?;
+    let mut listing = project(ctx, from, names, &WantedNames::of(&schema, Some(&name)), of_table)?;
     let default_at = names.iter().position(|(name, _)| *name == "Default").expect("it is among them");
     if let Some(base) = ctx.db.catalog().table(&schema, &name) {
         unquote_defaults(base, &mut listing, default_at);
@@ -306,7 +313,7 @@ pub(super) fn index(
     let from = table("STATISTICS");
     let (schema_at, table_at) = (from.place("TABLE_SCHEMA"), from.place("TABLE_NAME"));
     let of_table = |row: &[Value]| is_text(&row[schema_at], &schema) && is_text(&row[table_at], &name);
-    let mut listing = project(ctx, from, INDEX, of_table)?;
+    let mut listing = project(ctx, from, INDEX, &WantedNames::of(&schema, Some(&name)), of_table)?;
     listing.filter(ctx, filter, 2)?;
     Ok(listing)
 }
@@ -325,7 +332,7 @@ pub(super) fn simple(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<L
         | Show::PackageStatus { filter } => ("ROUTINES", ROUTINES, filter.as_ref()),
         _ => return Err(not_supported("this SHOW")),
     };
-    let mut listing = project(ctx, table(from), names, |_| true)?;
+    let mut listing = project(ctx, table(from), names, &WantedNames::default(), |_| true)?;
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }

@@ -1,7 +1,7 @@
 //! Which function makes the rows of which table.
 
 use super::schema_table::RowsOf;
-use super::{commit_stages, rows_server, rows_tables};
+use super::{commit_stages, rows_server, rows_tables, transactions};
 
 /// The rows of a table of information_schema; those of what does not exist here yet are none.
 pub(super) fn rows_of(table: &str) -> RowsOf {
@@ -27,7 +27,10 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "TABLE_PRIVILEGES" => rows_server::table_privileges,
         "COLUMN_PRIVILEGES" => rows_server::column_privileges,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
+        "INNODB_TRX" => transactions::transactions,
+        "INNODB_LOCKS" => transactions::locks,
+        "INNODB_LOCK_WAITS" => transactions::lock_waits,
         "PLUGINS" => rows_server::plugins,
-        _ => |_, _| Ok(Vec::new()),
+        _ => |_, _, _| Ok(Vec::new()),
     }
 }

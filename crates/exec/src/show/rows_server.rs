@@ -10,13 +10,15 @@ use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, server_status};
+use super::transactions::blocked_states;
 use crate::ddl::{Granted, GrantedOn, grant_list};
 use crate::process_list::{Command, ProcessSnapshot};
 use crate::statement::StatementContext;
+use crate::virtual_table::WantedNames;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
-pub(super) fn engines(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn engines(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let engines = ctx.db.engines.iter().enumerate().map(|(n, engine)| {
         out.row([
             ("ENGINE", text(engine.name())),
@@ -38,7 +40,13 @@ pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let acknowledged = ctx.db.commit.acknowledged();
     let waits =
         |seq| seq > acknowledged && facts.as_ref().is_some_and(|facts| facts.is_waiting_for_replicas(seq));
-    let snapshots = all.iter().map(|p| p.snapshot(&waits));
+    let blocked = blocked_states(ctx.db);
+    let snapshots = all.iter().map(|p| {
+        let mut snapshot = p.snapshot(&waits);
+        let trx = p.gauge().snapshot().map(|trx| trx.trx);
+        snapshot.state = trx.and_then(|trx| blocked.get(&trx).copied()).unwrap_or(snapshot.state);
+        snapshot
+    });
     snapshots.filter(|p| sees_all || p.identity.user == ctx.session.info.user).collect()
 }
 
@@ -47,7 +55,7 @@ pub(super) fn running_us(ctx: &StatementContext<'_>, process: &ProcessSnapshot) 
     ctx.db.clock.wall_us().saturating_sub(process.since_us)
 }
 
-pub(super) fn processlist(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn processlist(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |p: ProcessSnapshot| {
         let us = running_us(ctx, &p);
         let is_idle = p.command == Command::Sleep;
@@ -81,7 +89,7 @@ pub(super) fn thousandths(n: u64) -> Value {
     Value::Decimal(Decimal::parse(text.as_bytes()).0)
 }
 
-pub(super) fn character_sets(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+pub(super) fn character_sets(out: &SchemaTable, _: &WantedNames, _: &mut StatementContext<'_>) -> Rows {
     let row = |set: &Charset| {
         out.row([
             ("CHARACTER_SET_NAME", text(set.name())),
@@ -93,7 +101,7 @@ pub(super) fn character_sets(out: &SchemaTable, _: &mut StatementContext<'_>) ->
     Ok(Charset::ALL.iter().map(row).collect())
 }
 
-pub(super) fn collations(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+pub(super) fn collations(out: &SchemaTable, _: &WantedNames, _: &mut StatementContext<'_>) -> Rows {
     let row = |collation: Collation| {
         out.row([
             ("COLLATION_NAME", text(collation.name())),
@@ -107,7 +115,7 @@ pub(super) fn collations(out: &SchemaTable, _: &mut StatementContext<'_>) -> Row
     Ok(Collation::all().map(row).collect())
 }
 
-pub(super) fn applicability(out: &SchemaTable, _: &mut StatementContext<'_>) -> Rows {
+pub(super) fn applicability(out: &SchemaTable, _: &WantedNames, _: &mut StatementContext<'_>) -> Rows {
     let row = |collation: Collation| {
         out.row([
             ("COLLATION_NAME", text(collation.name())),
@@ -127,11 +135,11 @@ fn pairs(out: &SchemaTable, pairs: impl IntoIterator<Item = (String, String)>) -
     pairs.into_iter().map(row).collect()
 }
 
-pub(super) fn global_status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn global_status(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     Ok(pairs(out, server_status(ctx, Of::Server)))
 }
 
-pub(super) fn session_status(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn session_status(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     Ok(pairs(out, server_status(ctx, Of::Session)))
 }
 
@@ -160,11 +168,11 @@ pub(super) fn variables(ctx: &StatementContext<'_>, scope: Scope) -> BTreeMap<St
     all
 }
 
-pub(super) fn global_variables(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn global_variables(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     Ok(pairs(out, variables(ctx, Scope::Global)))
 }
 
-pub(super) fn session_variables(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn session_variables(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     Ok(pairs(out, variables(ctx, Scope::Session)))
 }
 
@@ -191,18 +199,18 @@ fn grants(
     Ok(grant_list(ctx.session).iter().filter_map(|grant| row(out, grant)).collect())
 }
 
-pub(super) fn user_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn user_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     grants(out, ctx, |out, grant| (grant.on == GrantedOn::Everything).then(|| granted(out, grant, [])))
 }
 
-pub(super) fn schema_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn schema_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     grants(out, ctx, |out, grant| match &grant.on {
         GrantedOn::Schema(schema) => Some(granted(out, grant, [("TABLE_SCHEMA", text(schema))])),
         _ => None,
     })
 }
 
-pub(super) fn table_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn table_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     grants(out, ctx, |out, grant| match &grant.on {
         GrantedOn::Table(on) => {
             let place = [("TABLE_SCHEMA", text(&on.schema)), ("TABLE_NAME", text(&on.table))];
@@ -212,7 +220,7 @@ pub(super) fn table_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>
     })
 }
 
-pub(super) fn column_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn column_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     grants(out, ctx, |out, grant| match &grant.on {
         GrantedOn::Column(on, column) => {
             let table = [("TABLE_SCHEMA", text(&on.schema)), ("TABLE_NAME", text(&on.table))];
@@ -223,7 +231,7 @@ pub(super) fn column_privileges(out: &SchemaTable, ctx: &mut StatementContext<'_
     })
 }
 
-pub(super) fn plugins(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn plugins(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |name: &str, kind: &str| {
         out.row([
             ("PLUGIN_NAME", text(name)),

@@ -9,7 +9,7 @@ use super::create::default_text;
 use super::schema_table::SchemaTable;
 use crate::access::{Access, sees_schema, sees_table};
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
@@ -36,13 +36,15 @@ fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
     catalog.schemas.values().filter(|s| sees_schema(&access, &s.name)).cloned().collect()
 }
 
-fn visible_tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
+fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
     let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
-    let all = catalog.schemas.values().flat_map(|schema| schema.tables.values());
-    all.filter(|table| sees_table(&access, &table.name.schema, &table.name.table)).cloned().collect()
+    let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
+    let all = schemas.flat_map(|schema| schema.tables.values());
+    let named = all.filter(|table| wanted.has_table(&table.name.table));
+    named.filter(|table| sees_table(&access, &table.name.schema, &table.name.table)).cloned().collect()
 }
 
-pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn schemata(table: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |name: &str, collation: Collation, comment: &str| {
         table.row([
             ("CATALOG_NAME", text("def")),
@@ -57,8 +59,14 @@ pub(super) fn schemata(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
     Ok(rows)
 }
 
-pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
-    let virtual_tables = ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()).cloned();
+pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let virtual_tables = ctx
+        .db
+        .virtual_tables
+        .all()
+        .iter()
+        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+        .cloned();
     let (views, logs): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
     let mut rows: Vec<_> = views
         .into_iter()
@@ -82,7 +90,7 @@ pub(super) fn tables(table: &SchemaTable, ctx: &mut StatementContext<'_>) -> Row
     let access = ctx.session.access();
     let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
     rows.extend(seen.map(|log| log_row(table, log.name())));
-    for base in visible_tables(ctx) {
+    for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
     }
@@ -159,15 +167,17 @@ fn columns_held(access: &Access, table: &Table, n: usize) -> Privileges {
 }
 
 /// Those that the account may do something with.
-pub(super) fn columns(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let access = ctx.session.access();
     let mut rows = Vec::new();
-    for table in ctx.db.virtual_tables.all().iter().filter(|table| table.is_listed()) {
+    for table in
+        ctx.db.virtual_tables.all().iter().filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+    {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
         }
     }
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         let held = |n: &usize| columns_held(&access, &table, *n);
         let seen = (0..table.columns.len()).filter(|n| !held(n).is_empty());
@@ -327,9 +337,9 @@ fn extra(column: &Column) -> String {
     parts.join(", ")
 }
 
-pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
@@ -345,14 +355,14 @@ pub(super) fn statistics(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
-                    ("COLLATION", text("A")),
+                    ("COLLATION", text(if part.descending { "D" } else { "A" })),
                     ("CARDINALITY", integer(entries)),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
                     ("INDEX_TYPE", text("BTREE")),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
-                    ("IGNORED", text("NO")),
+                    ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),
                 ]));
             }
         }
@@ -364,9 +374,13 @@ fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
     table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
 }
 
-pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn key_column_usage(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             for (n, part) in index.columns.iter().enumerate() {
@@ -386,9 +400,13 @@ pub(super) fn key_column_usage(out: &SchemaTable, ctx: &mut StatementContext<'_>
     Ok(rows)
 }
 
-pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn table_constraints(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx) {
+    for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         for index in unique_keys(&table) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
@@ -406,7 +424,7 @@ pub(super) fn table_constraints(out: &SchemaTable, ctx: &mut StatementContext<'_
 }
 
 /// A row per table, as for tables that have no partitions.
-pub(super) fn partitions(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> Rows {
+pub(super) fn partitions(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |table: Arc<Table>| {
         out.row([
             ("TABLE_CATALOG", text("def")),
@@ -421,5 +439,5 @@ pub(super) fn partitions(out: &SchemaTable, ctx: &mut StatementContext<'_>) -> R
             ("NODEGROUP", text("")),
         ])
     };
-    Ok(visible_tables(ctx).into_iter().map(row).collect())
+    Ok(visible_tables(ctx, wanted).into_iter().map(row).collect())
 }

@@ -7,13 +7,14 @@ use std::sync::{Arc, LazyLock};
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, VirtualTables};
+use crate::virtual_table::{VirtualColumn, VirtualTable, VirtualTables, WantedNames};
 
 /// `[TABLE]`, then a line per column: name, type, `null` if it may be, separated by tabs.
 const COLUMNS: &str = include_str!("information_schema.txt");
 
 /// Makes a table's rows.
-pub(super) type RowsOf = fn(&SchemaTable, &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
+pub(super) type RowsOf =
+    fn(&SchemaTable, &WantedNames, &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
 /// A table of information_schema.
 pub(super) struct SchemaTable {
@@ -107,8 +108,8 @@ impl VirtualTable for SchemaTable {
         &self.columns
     }
 
-    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        (self.rows)(self, ctx)
+    fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        (self.rows)(self, wanted, ctx)
     }
 }
 

@@ -8,7 +8,7 @@ use cohort_catalog::Account;
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable};
+use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 /// Columns that are Y or N, and what GRANT calls them.
 const PRIVILEGES: [(&str, Privilege); 30] = [
@@ -110,7 +110,7 @@ impl VirtualTable for UserTable {
         false
     }
 
-    fn rows(&self, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         let catalog = ctx.db.catalog();
         Ok(catalog.accounts.values().map(|account| row(account)).collect())
     }

@@ -231,6 +231,6 @@ impl<'t> Runs<'t> {
             &found
         };
         self.table.decode(bytes, &Columns::All, &mut row)?;
-        Ok(self.table.duplicate_error(self.index, &row))
+        Ok(self.table.duplicate_error(self.index, &row, &trx.settings.time_zone))
     }
 }

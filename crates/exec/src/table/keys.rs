@@ -8,7 +8,7 @@
 //! | KEY | columns, clustered key | empty |
 
 use cohort_catalog::IndexKind;
-use cohort_types::{ErrorCode, KeyError, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
 use crate::table::OpenTable;
 use crate::table::open_table::OpenIndex;
@@ -78,29 +78,29 @@ impl OpenTable {
         self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
     }
 
-    /// `'a-1'` as error 1062 prints the key's values.
-    pub(crate) fn key_text(&self, index: usize, row: &[Value]) -> String {
-        let mut text = Vec::new();
-        for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
-            if n > 0 {
-                text.push(b'-');
-            }
-            match &row[*column] {
-                Value::Null => text.extend_from_slice(b"NULL"),
-                value => {
-                    let start = text.len();
-                    part.ty.write_text(value, &mut text);
-                    cut_to_prefix(&mut text, start, part.prefix);
-                }
-            }
-        }
-        String::from_utf8_lossy(&text).into_owned()
+    /// Error 1062: the key's values as `a-1`, TIMESTAMPs in the session's zone.
+    pub(crate) fn duplicate_error(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> SqlError {
+        let (text, name) = (self.key_text(index, row, zone), &self.table.indexes[index].name);
+        SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
     }
 
-    /// Error 1062.
-    pub(crate) fn duplicate_error(&self, index: usize, row: &[Value]) -> SqlError {
-        let (text, name) = (self.key_text(index, row), &self.table.indexes[index].name);
-        SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
+    fn key_text(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> String {
+        let mut text = String::new();
+        for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
+            if n > 0 {
+                text.push('-');
+            }
+            append_part(&mut text, part, &row[*column], zone);
+        }
+        if text.len() > DUPLICATE_BYTES_MAX {
+            let mut end = DUPLICATE_BYTES_MAX - DOTS.len();
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push_str(DOTS);
+        }
+        text
     }
 
     pub(crate) fn key_error(&self, index: usize, error: KeyError) -> SqlError {
@@ -129,9 +129,43 @@ impl OpenIndex {
     }
 }
 
-fn cut_to_prefix(text: &mut Vec<u8>, start: usize, prefix: Option<u32>) {
-    let Some(prefix) = prefix else { return };
-    let chars = String::from_utf8_lossy(&text[start..]).chars().take(prefix as usize).collect::<String>();
-    text.truncate(start);
-    text.extend_from_slice(chars.as_bytes());
+/// Bytes of a key in error 1062.
+const DUPLICATE_BYTES_MAX: usize = 64;
+const DOTS: &str = "...";
+
+fn append_part(text: &mut String, part: &KeyPart, value: &Value, zone: &dyn TimeZone) {
+    let mut bytes = Vec::new();
+    let mut is_text = true;
+    match value {
+        Value::Null => bytes.extend_from_slice(b"NULL"),
+        Value::Timestamp(micros) => {
+            Value::DateTime(zone.to_local(*micros)).write_text(part.ty.text_decimals(), &mut bytes);
+        }
+        Value::Bit { bits, .. } => {
+            is_text = false;
+            let len = part.ty.length.div_ceil(8).clamp(1, 8) as usize;
+            bytes.extend_from_slice(&bits.to_be_bytes()[8 - len..]);
+        }
+        value => {
+            is_text = part.ty.collation != Collation::BINARY || !matches!(value, Value::Str(_));
+            part.ty.write_text(value, &mut bytes);
+            if part.ty.kind == TypeKind::Binary {
+                let zeros = bytes.iter().rev().take_while(|&&b| b == 0).count();
+                bytes.truncate(bytes.len() - zeros);
+            }
+        }
+    }
+    let prefix = part.prefix.map_or(usize::MAX, |n| n as usize);
+    if is_text {
+        for c in String::from_utf8_lossy(&bytes).chars().take(prefix) {
+            if c == '\0' { text.push_str("\\0000") } else { text.push(c) }
+        }
+        return;
+    }
+    for &byte in bytes.iter().take(prefix) {
+        match byte {
+            0x20..=0x7e => text.push(byte.into()),
+            _ => text.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
 }

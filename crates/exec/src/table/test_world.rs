@@ -120,13 +120,15 @@ fn column(name: &str, ty: ColumnType) -> Column {
 }
 
 fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
-    let columns = columns.iter().map(|&column| IndexColumn { column, prefix: None }).collect();
+    let columns =
+        columns.iter().map(|&column| IndexColumn { column, prefix: None, descending: false }).collect();
     Index {
         id: IndexId(id),
         name: name.to_owned(),
         kind,
         columns,
         comment: String::new(),
+        ignored: false,
         since: CommitSeq(0),
     }
 }
@@ -207,7 +209,9 @@ pub(crate) fn insert(trx: &mut SessionTrx, values: &[Value]) -> SqlResult<()> {
         let mut writer = TableWriter::open(trx, &table_of(trx))?;
         match writer.insert(trx, values)? {
             Ok(()) => Ok(()),
-            Err(duplicate) => Err(writer.table().duplicate_error(duplicate.index, values)),
+            Err(duplicate) => {
+                Err(writer.table().duplicate_error(duplicate.index, values, &trx.settings.time_zone))
+            }
         }
     })
 }
@@ -232,7 +236,11 @@ pub(crate) fn change(
                 None => writer.delete(trx, &key, &before)?,
                 Some(after) => {
                     if let Err(duplicate) = writer.update(trx, &key, &before, &after)? {
-                        return Err(writer.table().duplicate_error(duplicate.index, &after));
+                        return Err(writer.table().duplicate_error(
+                            duplicate.index,
+                            &after,
+                            &trx.settings.time_zone,
+                        ));
                     }
                 }
             }

@@ -155,6 +155,7 @@ impl SessionTrx {
             false => self.db.commit.order(prepared),
         };
         self.last_ordered = seq;
+        self.gauge.end();
         if kind != GroupKind::Transaction {
             // A DDL statement goes on with what it has changed.
             self.db.commit.await_ordered(seq);

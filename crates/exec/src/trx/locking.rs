@@ -69,10 +69,19 @@ impl SessionTrx {
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
         match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
-            Ok(_) if active.locks.row_locks() > before => Ok(RowLock::New),
+            Ok(_) if active.locks.row_locks() > before => {
+                let held = active.locks.row_locks();
+                self.gauge.locked(held);
+                Ok(RowLock::New)
+            }
             Ok(_) => Ok(RowLock::Held),
             Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
-            Err(error) => Err(wait.refusal(error)),
+            Err(error) => {
+                if error == LockError::Deadlock {
+                    self.db.note_deadlock();
+                }
+                Err(wait.refusal(error))
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use crate::handler_counts::{Handler, HandlerCounts};
 use crate::table::OpenTable;
 use crate::trx::active::{Active, Ends};
 use crate::trx::binlog::StatementLog;
+use crate::trx::gauge::TrxGauge;
 use crate::trx::session_locks::SessionLocks;
 use crate::trx::settings::{AccessMode, TrxSettings};
 
@@ -45,6 +46,8 @@ pub struct SessionTrx {
     pub(crate) kill: KillFlag,
     /// The connection's.
     pub(crate) handlers: Arc<HandlerCounts>,
+    /// What other sessions see of the transaction.
+    pub(super) gauge: Arc<TrxGauge>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
     /// What SET says.
@@ -88,6 +91,7 @@ impl SessionTrx {
             db,
             kill,
             handlers,
+            gauge: Arc::default(),
             deadline_ns: None,
             settings: TrxSettings::default(),
             active: None,
@@ -127,6 +131,11 @@ impl SessionTrx {
             return Ok(());
         }
         self.db.commit.wait_acknowledged(seq).map_err(super::commit_error)
+    }
+
+    /// Where the transaction is shown to other sessions.
+    pub fn show_at(&mut self, gauge: Arc<TrxGauge>) {
+        self.gauge = gauge;
     }
 
     /// Where KILL says what is no longer held back.
@@ -264,6 +273,7 @@ impl SessionTrx {
     /// A row was changed: the transaction weighs more when a deadlock wants a victim.
     pub(crate) fn note_changed_row(&mut self) {
         self.active_mut().locks.add_weight(1);
+        self.gauge.changed_row();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, gives up LOCK TABLES and forgets the settings,
@@ -323,11 +333,13 @@ impl SessionTrx {
         let engines = std::mem::take(&mut self.spare_engines);
         let mut log = self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.db.new_binlog_cache()));
         log.statement_begin(self.statement_timestamp);
+        self.gauge.begin(locks.trx(), isolation, access_mode);
         self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log));
     }
 
     /// Ends a transaction that leaves nothing behind, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Active) {
+        self.gauge.end();
         self.hold_until = self.hold_until.max(active.has_seen());
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.is_as_new();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cohort_base::{DomainId, ServerId};
+use cohort_expr::TimeZone;
 
 /// `tx_isolation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,8 @@ pub struct TrxSettings {
     pub auto_increment_offset: u64,
     /// `insert_id`: the next generated value, once; 0 for none.
     pub insert_id: u64,
+    /// `time_zone`, for error texts.
+    pub(crate) time_zone: TimeZone,
     /// Binlog settings.
     pub binlog: BinlogSettings,
 }
@@ -110,6 +113,7 @@ impl Default for TrxSettings {
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             insert_id: 0,
+            time_zone: TimeZone::Offset(0),
             binlog: BinlogSettings {
                 on: false,
                 annotate: true,

@@ -201,6 +201,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
             kind,
             columns: Vec::new(),
             comment: String::new(),
+            ignored: false,
             since: CommitSeq(0),
         };
         indexes.insert(0, hidden);
@@ -240,7 +241,11 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
         _ => IndexKind::Secondary,
     };
     let place = |name: &str| columns.iter().position(|c| c.name == name).expect("a key names a column");
-    let parts = key.parts.iter().map(|p| IndexColumn { column: place(&p.column), prefix: p.length });
+    let parts = key.parts.iter().map(|p| IndexColumn {
+        column: place(&p.column),
+        prefix: p.length,
+        descending: p.descending,
+    });
     let first = key.parts[0].column.clone();
     let name =
         if kind == IndexKind::Primary { "PRIMARY".to_owned() } else { key.name.clone().unwrap_or(first) };
@@ -250,6 +255,7 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
         kind,
         columns: parts.collect(),
         comment: String::new(),
+        ignored: false,
         since: CommitSeq(0),
     }
 }

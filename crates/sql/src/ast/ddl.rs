@@ -320,6 +320,12 @@ pub enum AlterAction {
         if_exists: bool,
         name: String,
     },
+    /// ALTER INDEX name [NOT] IGNORED.
+    SetKeyIgnored {
+        if_exists: bool,
+        name: String,
+        ignored: bool,
+    },
     RenameKey {
         if_exists: bool,
         old_name: String,

@@ -209,8 +209,12 @@ impl Parser<'_> {
 
     /// ALTER [COLUMN] c SET DEFAULT x | DROP DEFAULT.
     fn alter_column(&mut self) -> SqlResult<AlterAction> {
-        if self.is_any(&["INDEX", "KEY"]) {
-            return Err(self.unsupported("ALTER INDEX"));
+        if self.eat_any(&["INDEX", "KEY"]) {
+            let if_exists = self.eat_words(&["IF", "EXISTS"]);
+            let name = self.name()?;
+            let ignored = !self.eat_word("NOT");
+            self.expect_word("IGNORED")?;
+            return Ok(AlterAction::SetKeyIgnored { if_exists, name, ignored });
         }
         self.eat_word("COLUMN");
         let if_exists = self.eat_words(&["IF", "EXISTS"]);

@@ -51,7 +51,11 @@ impl Parser<'_> {
                 if p.eat_words(&["WITH", "CONSISTENT", "SNAPSHOT"]) {
                     begin.consistent_snapshot = true;
                 } else {
-                    begin.access = Some(p.access_mode()?);
+                    let mode = p.access_mode()?;
+                    if begin.access.is_some_and(|before| before != mode) {
+                        return Err(p.error());
+                    }
+                    begin.access = Some(mode);
                 }
                 Ok(())
             })?;

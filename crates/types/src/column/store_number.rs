@@ -136,6 +136,9 @@ impl Store<'_> {
 
     /// The nearest value of the column, and whether the number was in its range.
     fn finish_real(&self, number: f64) -> (Value, bool) {
+        if number.is_nan() {
+            return (Value::Null, false);
+        }
         let ty = self.ty;
         let mut v = number;
         let mut max = if ty.kind == TypeKind::Float { f64::from(f32::MAX) } else { f64::MAX };
@@ -147,8 +150,13 @@ impl Store<'_> {
         }
         let min = if ty.unsigned { 0.0 } else { -max };
         let clamped = v.clamp(min, max);
-        let value =
-            if ty.kind == TypeKind::Float { Value::Float(clamped as f32) } else { Value::Double(clamped) };
+        // Adding 0 leaves every number but -0, which MariaDB does not store: its replicas would not find a
+        // row by it. What only a FLOAT takes for -0 stays so there.
+        let positive = clamped + 0.0;
+        let value = match ty.kind {
+            TypeKind::Float => Value::Float(positive as f32),
+            _ => Value::Double(positive),
+        };
         (value, clamped == v)
     }
 

@@ -11,11 +11,20 @@ fn given<T>(value: T, issues: Issues) -> Parsed<T> {
     Parsed { value: Some(value), issues, has_date: true, has_time: true, decimals: 6 }
 }
 
+/// A date that was one already, which the session's mode may not let into a column: parameters of prepared
+/// statements and columns that were filled under another mode hold what texts could not say.
+fn checked(value: DateTime, mode: SqlMode) -> Parsed<DateTime> {
+    match crate::temporal::check_date(value.date, !value.is_zero(), mode) {
+        Ok(()) => given(value, Issues::default()),
+        Err(issues) => Parsed { value: None, ..given(value, issues) },
+    }
+}
+
 /// Any value as a date and time; a TIME falls on today.
 fn datetime_of(value: &Value, mode: SqlMode, today: Option<Date>) -> Parsed<DateTime> {
     match value {
-        Value::Date(v) => given(v.at_midnight(), Issues::default()),
-        Value::DateTime(v) => given(*v, Issues::default()),
+        Value::Date(v) => checked(v.at_midnight(), mode),
+        Value::DateTime(v) => checked(*v, mode),
         Value::Time(v) => match today.and_then(|d| add_time(d, *v)) {
             Some(sum) => given(sum, Issues::default()),
             None => Parsed {

@@ -92,6 +92,14 @@ impl Store<'_> {
             }
             return Ok((out, false));
         }
+        let from = text.collation.charset();
+        if from == Charset::Utf8mb3
+            && let Err(at) = from.check(&text.bytes)
+        {
+            // The client said that its text has no such characters; each of their bytes is one bad character.
+            self.bad_string(&text.bytes[at..])?;
+            return Ok((replace_bad(from, &text.bytes), true));
+        }
         if let Err(at) = to.check(&text.bytes) {
             self.bad_string(&text.bytes[at..])?;
             let mut narrow = Vec::new();

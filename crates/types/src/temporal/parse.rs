@@ -186,7 +186,7 @@ fn delimited_fields(s: &mut Scanner<'_>, separator: Separator, f: &mut Fields) -
 }
 
 /// Checks a date as a whole; `not_zero`: any field of date or time is not 0.
-pub(super) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<(), Issues> {
+pub(crate) fn check_date(date: Date, not_zero: bool, mode: SqlMode) -> Result<(), Issues> {
     if !not_zero {
         return if mode.has(SqlMode::NO_ZERO_DATE) { Err(Issues::ZERO_DATE) } else { Ok(()) };
     }

@@ -1,0 +1,138 @@
+//! Who blocks whom: the InnoDB tables of information_schema, the process list, SHOW ENGINE .. STATUS.
+
+mod world;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use world::{Client, Server};
+
+/// Runs a query until its answer is as wanted.
+#[track_caller]
+fn until(client: &mut Client, sql: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = client.run(sql);
+        if is_wanted(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < give_up, "{sql}: {answer}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn three_sessions() -> (Server, [Client; 3]) {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut sessions = [(); 3].map(|()| server.connect());
+    sessions[0].ok("CREATE TABLE t (id INT PRIMARY KEY, v INT, KEY kv (v))");
+    sessions[0].ok("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
+    (server, sessions)
+}
+
+#[test]
+fn a_row_lock_wait_names_both_sides() {
+    let (_server, [mut a, mut b, mut c]) = three_sessions();
+    a.ok("START TRANSACTION");
+    a.ok("UPDATE t SET v = 10 WHERE id = 1");
+    let waiter = thread::spawn(move || b.run("UPDATE t SET v = 20 WHERE id = 1"));
+    let wait = "SELECT r.trx_mysql_thread_id, r.trx_state, r.trx_query, b.trx_mysql_thread_id, b.trx_state, \
+        b.trx_rows_modified, b.trx_isolation_level FROM information_schema.innodb_lock_waits w \
+        JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_trx_id \
+        JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_trx_id";
+    let answer = until(&mut c, wait, |answer| answer.lines().count() == 2);
+    assert!(
+        answer.ends_with(
+            "2 | LOCK WAIT | UPDATE t SET v = 20 WHERE id = 1 | 1 | RUNNING | 1 | REPEATABLE READ\n"
+        ),
+        "{answer}"
+    );
+    let locks = c.run(
+        "SELECT lock_mode, lock_type, lock_table, lock_index, COUNT(*) FROM information_schema.innodb_locks \
+         GROUP BY 1, 2, 3, 4",
+    );
+    assert!(locks.ends_with("X | RECORD | `test`.`t` | PRIMARY | 2\n"), "{locks}");
+    let listed = c.run("SELECT state FROM information_schema.processlist WHERE id = 2");
+    assert_eq!(listed, "state\nWaiting for row lock\n");
+    let status = c.run("SHOW ENGINE ROCKSDB STATUS");
+    assert!(status.contains("TRANSACTIONS") && status.contains("LOCK WAIT for"), "{status}");
+    a.ok("COMMIT");
+    assert!(waiter.join().expect("no panic").starts_with("OK"));
+    let after = c.run("SELECT COUNT(*) FROM information_schema.innodb_lock_waits");
+    assert_eq!(after, "COUNT(*)\n0\n");
+    until(&mut c, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 1", |n| {
+        n.ends_with("\n0\n")
+    });
+}
+
+#[test]
+fn a_statement_that_waits_for_a_name_says_so() {
+    let (_server, [mut a, mut b, mut c]) = three_sessions();
+    a.ok("START TRANSACTION");
+    a.ok("SELECT * FROM t");
+    let waiter = thread::spawn(move || b.run("ALTER TABLE t ADD c INT"));
+    let state = "SELECT state FROM information_schema.processlist WHERE id = 2";
+    until(&mut c, state, |answer| answer.contains("Waiting for table metadata lock"));
+    a.ok("COMMIT");
+    assert!(waiter.join().expect("no panic").starts_with("OK"));
+}
+
+#[test]
+fn the_last_deadlock_is_told() {
+    let (_server, [mut a, mut b, mut c]) = three_sessions();
+    assert!(!c.run("SHOW ENGINE ROCKSDB STATUS").contains("LATEST DETECTED DEADLOCK"));
+    for (client, id) in [(&mut a, 1), (&mut b, 2)] {
+        client.ok("START TRANSACTION");
+        client.ok(&format!("UPDATE t SET v = v + 1 WHERE id = {id}"));
+    }
+    b.ok("UPDATE t SET v = v + 1 WHERE id = 3");
+    let other = thread::spawn(move || {
+        let answer = b.run("UPDATE t SET v = 7 WHERE id = 1");
+        (b, answer)
+    });
+    until(&mut c, "SELECT COUNT(*) FROM information_schema.innodb_lock_waits", |n| n.ends_with("\n1\n"));
+    let refused = a.run("UPDATE t SET v = 8 WHERE id = 2");
+    assert!(refused.starts_with("ERROR 1213"), "{refused}");
+    assert!(other.join().expect("no panic").1.starts_with("OK"));
+    let status = c.run("SHOW ENGINE ROCKSDB STATUS");
+    for part in [
+        "LATEST DETECTED DEADLOCK",
+        "thread 1, rolled back",
+        "UPDATE t SET v = 8 WHERE id = 2",
+        "UPDATE t SET v = 7 WHERE id = 1",
+        "of index PRIMARY of `test`.`t`",
+    ] {
+        assert!(status.contains(part), "{part}: {status}");
+    }
+}
+
+#[test]
+fn names_in_the_condition_leave_no_row_out() {
+    let (_server, [mut a, ..]) = three_sessions();
+    a.ok("CREATE TABLE `Tä` (x INT)");
+    a.ok("CREATE DATABASE other");
+    a.ok("CREATE TABLE other.t (y INT)");
+    for (condition, columns) in [
+        ("table_schema = 'test' AND table_name = 't'", "id,v"),
+        ("table_schema = 'TEST' AND table_name = 'T'", "id,v"),
+        ("table_name = 't ' AND table_schema <> 'x'", "id,v,y"),
+        ("'ta' = table_name", "x"),
+        ("table_name = 't' OR table_name = 'Tä'", "id,v,x,y"),
+        ("table_name = 't' AND table_schema = 'other'", "y"),
+        ("table_name IN ('t')", "id,v,y"),
+        ("table_name = 'nosuch'", "NULL"),
+    ] {
+        let sql = format!(
+            "SELECT GROUP_CONCAT(column_name ORDER BY column_name) AS c FROM information_schema.columns \
+             WHERE {condition}"
+        );
+        assert_eq!(a.run(&sql), format!("c\n{columns}\n"), "{condition}");
+    }
+    let joined = a.run(
+        "SELECT COUNT(*) AS n FROM information_schema.tables t LEFT JOIN information_schema.columns c \
+         ON c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.table_name = 't' \
+         WHERE t.table_schema IN ('test', 'other')",
+    );
+    assert_eq!(joined, "n\n4\n");
+    assert_eq!(a.run("SHOW COLUMNS FROM t LIKE 'v'").lines().count(), 2);
+    assert_eq!(a.run("SHOW INDEX FROM t").lines().count(), 3);
+}

@@ -1,0 +1,138 @@
+//! The slow query log, the general log and their tables.
+
+mod world;
+
+use std::sync::Arc;
+
+use cohort_exec::{LogFiles, StatementLog};
+use cohort_types::Value;
+use parking_lot::Mutex;
+use world::Server;
+
+/// Lines in memory.
+#[derive(Default)]
+struct Lines {
+    general: Mutex<String>,
+    slow: Mutex<String>,
+    reopened: Mutex<Vec<StatementLog>>,
+    errors: Mutex<usize>,
+}
+
+impl LogFiles for Lines {
+    fn append(&self, log: StatementLog, lines: &[u8]) {
+        let to = if log == StatementLog::General { &self.general } else { &self.slow };
+        to.lock().push_str(std::str::from_utf8(lines).expect("text"));
+    }
+
+    fn reopen(&self, log: StatementLog) {
+        self.reopened.lock().push(log);
+    }
+
+    fn reopen_errors(&self) -> std::io::Result<()> {
+        *self.errors.lock() += 1;
+        Ok(())
+    }
+}
+
+fn logging_server() -> (Server, Arc<Lines>) {
+    let server = Server::open(&world::disk()).expect("an empty disk opens");
+    let lines = Arc::new(Lines::default());
+    *server.db.log_files.write() = Some(lines.clone());
+    (server, lines)
+}
+
+#[test]
+fn the_general_log_tells_statements_and_no_secrets() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    a.ok("SELECT 'before'");
+    a.ok("SET GLOBAL general_log = ON, GLOBAL log_output = 'FILE,TABLE'");
+    a.ok("CREATE USER u@localhost IDENTIFIED BY 'secret1'");
+    a.ok("ALTER USER u@localhost IDENTIFIED BY 'secret2'");
+    a.ok("SET PASSWORD FOR u@localhost = PASSWORD('secret3')");
+    a.ok("GRANT SELECT ON *.* TO u@localhost IDENTIFIED BY 'secret4'");
+    a.run("CHANGE MASTER TO MASTER_PASSWORD = 'secret5'");
+    a.ok("EXECUTE IMMEDIATE 'SET PASSWORD FOR u@localhost = PASSWORD(''secret6'')'");
+    let id = a.session.prepare(b"SELECT ? + 1").expect("prepares").id;
+    a.execute(id, &[Value::Int(41)]);
+    a.run("SELECT nosuch");
+    a.ok("SET sql_log_off = ON");
+    a.ok("SELECT 'hidden'");
+    a.ok("SET sql_log_off = OFF");
+    drop(server.connect());
+    let text = lines.general.lock().clone();
+    for part in [
+        "\t     1 Query\tCREATE USER u@localhost IDENTIFIED BY '<secret>'\n",
+        "MASTER_PASSWORD = '<secret>'",
+        "Prepare\tSELECT ? + 1\n",
+        "Execute\tSELECT 41 + 1\n",
+        "Query\tSELECT nosuch\n",
+        "\t     2 Connect\troot@localhost on test\n",
+        "\t     2 Quit\t\n",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    for part in ["secret1", "secret2", "secret3", "secret4", "secret5", "secret6", "before", "hidden"] {
+        assert!(!text.contains(part), "{part}:\n{text}");
+    }
+    let rows = a.run("SELECT command_type, argument FROM mysql.general_log WHERE command_type = 'Execute'");
+    assert_eq!(rows, "command_type | argument\nExecute | SELECT 41 + 1\n");
+    a.ok("SET GLOBAL log_output = 'NONE'");
+    let before = lines.general.lock().len();
+    a.ok("SELECT 'nowhere'");
+    assert_eq!(lines.general.lock().len(), before);
+    a.ok("TRUNCATE TABLE mysql.general_log");
+    assert_eq!(a.run("SELECT COUNT(*) FROM mysql.general_log"), "COUNT(*)\n0\n");
+}
+
+#[test]
+fn the_slow_log_tells_what_took_long_or_read_all() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    a.ok("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
+    a.ok("SET GLOBAL slow_query_log = ON, GLOBAL log_output = 'FILE,TABLE'");
+    a.ok("SET slow_query_log = ON");
+    a.ok("SELECT * FROM t");
+    assert_eq!(*lines.slow.lock(), "");
+    a.ok("SET log_queries_not_using_indexes = ON");
+    a.ok("SELECT * FROM t WHERE a = 2");
+    assert_eq!(*lines.slow.lock(), "");
+    a.ok("SELECT * FROM t WHERE b > 1");
+    a.ok("UPDATE t SET b = b + 1");
+    let text = lines.slow.lock().clone();
+    for part in [
+        "# User@Host: root[root] @ localhost []\n# Thread_id: 1  Schema: test  QC_hit: No\n",
+        "Rows_sent: 2  Rows_examined: 4\n",
+        "use `test`;\nSET timestamp=",
+        ";\nSELECT * FROM t WHERE b > 1;\n",
+        "# Rows_affected: 3  Bytes_sent: 0\n",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let rows = a.run("SELECT rows_sent, db, sql_text FROM mysql.slow_log LIMIT 1");
+    assert_eq!(rows, "rows_sent | db | sql_text\n2 | test | SELECT * FROM t WHERE b > 1\n");
+    let count = a.run("SHOW GLOBAL STATUS LIKE 'Slow_queries'");
+    assert!(count.ends_with("Slow_queries | 3\n"), "the two, and the table of the log: {count}");
+}
+
+#[test]
+fn flush_reopens_the_files() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    a.ok("FLUSH SLOW LOGS");
+    a.ok("FLUSH GENERAL LOGS");
+    a.ok("FLUSH LOGS");
+    use StatementLog::{General, Slow};
+    assert_eq!(*lines.reopened.lock(), [Slow, General, General, Slow]);
+    a.ok("FLUSH ERROR LOGS");
+    assert_eq!(*lines.errors.lock(), 2);
+}
+
+#[test]
+fn there_is_no_event_scheduler_to_switch_on() {
+    let (mut server, _) = logging_server();
+    let mut a = server.connect();
+    assert!(a.run("SET GLOBAL event_scheduler = ON").starts_with("ERROR 1290"));
+    assert_eq!(a.run("SELECT @@event_scheduler"), "@@event_scheduler\nDISABLED\n");
+}

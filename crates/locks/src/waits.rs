@@ -1,0 +1,100 @@
+//! Who waits for whom, for a person to read: a list of the waits at this moment, and the last deadlock.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cohort_base::{IndexId, TrxId};
+
+use crate::mode::{NameKey, RowMode};
+use crate::owner::{Owner, WaitOn};
+use crate::table::LockTable;
+
+/// The lock that somebody waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitedFor {
+    /// A row: an index and the hash of a key in it.
+    Row {
+        index: IndexId,
+        hash: u64,
+        mode: RowMode,
+    },
+    Name(NameKey),
+}
+
+/// A wait.
+#[derive(Clone, Debug)]
+pub struct LockWait {
+    pub trx: TrxId,
+    pub waited: Duration,
+    pub lock: WaitedFor,
+    /// Who is in the way, and with which lock on the row. Of a name's holders those that never waited
+    /// themselves are not known.
+    pub blockers: Vec<(TrxId, Option<RowMode>)>,
+}
+
+/// A cycle that was broken.
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    pub at: Instant,
+    /// Each waits for the one after it, the last one for the first.
+    pub members: Vec<DeadlockMember>,
+    pub victim: TrxId,
+}
+
+/// A transaction in a deadlock.
+#[derive(Clone, Debug)]
+pub struct DeadlockMember {
+    pub trx: TrxId,
+    /// None when the wait ended at that moment.
+    pub lock: Option<WaitedFor>,
+}
+
+impl LockTable {
+    /// All waits of this moment.
+    pub fn waits(&self) -> Vec<LockWait> {
+        let waiting: Vec<Arc<Owner>> = self.waiting.lock().values().cloned().collect();
+        waiting.iter().filter_map(|owner| self.wait_of(owner)).collect()
+    }
+
+    /// The last deadlock since the server's start.
+    pub fn last_deadlock(&self) -> Option<Deadlock> {
+        self.last_deadlock.lock().clone()
+    }
+
+    fn wait_of(&self, owner: &Arc<Owner>) -> Option<LockWait> {
+        let on = owner.waits_on()?;
+        let waited = owner.wait.lock().since.elapsed();
+        let blockers = match &on {
+            WaitOn::Row(key) => {
+                let blockers = self.rows.blockers(*key, owner);
+                let all = blockers.holders.into_iter().chain(blockers.waiters);
+                all.map(|other| (other.trx, self.rows.mode_of(*key, &other))).collect()
+            }
+            WaitOn::Name(name) => {
+                let blockers = name.blockers(owner);
+                blockers.holders.into_iter().chain(blockers.waiters).map(|other| (other.trx, None)).collect()
+            }
+        };
+        Some(LockWait { trx: owner.trx, waited, lock: self.described(owner, &on)?, blockers })
+    }
+
+    fn described(&self, owner: &Arc<Owner>, on: &WaitOn) -> Option<WaitedFor> {
+        Some(match on {
+            WaitOn::Row(key) => {
+                let mode = self.rows.mode_wanted(*key, owner)?;
+                WaitedFor::Row { index: key.index, hash: key.hash, mode }
+            }
+            WaitOn::Name(name) => WaitedFor::Name(name.key().clone()),
+        })
+    }
+
+    /// Remembers a cycle that is about to be broken.
+    pub(crate) fn note_deadlock(&self, cycle: &[Arc<Owner>], victim: &Owner) {
+        let member = |owner: &Arc<Owner>| DeadlockMember {
+            trx: owner.trx,
+            lock: owner.waits_on().and_then(|on| self.described(owner, &on)),
+        };
+        let members = cycle.iter().map(member).collect();
+        *self.last_deadlock.lock() = Some(Deadlock { at: Instant::now(), members, victim: victim.trx });
+    }
+}

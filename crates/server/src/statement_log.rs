@@ -1,0 +1,107 @@
+//! The files of the slow query log and the general log. They are opened at their first line; moved away they
+//! are made anew by FLUSH SLOW LOGS, FLUSH GENERAL LOGS and FLUSH LOGS.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_config::{Globals, VarId};
+use cohort_exec::{LogFiles, StatementLog};
+use parking_lot::Mutex;
+
+use crate::error_log::ErrorLog;
+
+/// Both files.
+pub struct StatementLogFiles {
+    globals: Arc<Globals>,
+    errors: ErrorLog,
+    general: Mutex<State>,
+    slow: Mutex<State>,
+}
+
+enum State {
+    Closed,
+    Open(File),
+    /// Told in the error log; nothing is tried before FLUSH.
+    Failed,
+}
+
+impl StatementLogFiles {
+    /// Nothing is opened yet.
+    pub fn new(globals: &Arc<Globals>, errors: &ErrorLog) -> StatementLogFiles {
+        StatementLogFiles {
+            globals: Arc::clone(globals),
+            errors: errors.clone(),
+            general: Mutex::new(State::Closed),
+            slow: Mutex::new(State::Closed),
+        }
+    }
+
+    fn state(&self, log: StatementLog) -> &Mutex<State> {
+        match log {
+            StatementLog::General => &self.general,
+            StatementLog::Slow => &self.slow,
+        }
+    }
+
+    fn path(&self, log: StatementLog) -> PathBuf {
+        let (id, suffix) = match log {
+            StatementLog::General => (VarId::GeneralLogFile, ".log"),
+            StatementLog::Slow => (VarId::SlowQueryLogFile, "-slow.log"),
+        };
+        let text = |id| self.globals.text(id).unwrap_or_default();
+        let name = match &*text(id) {
+            "" => format!("{}{suffix}", text(VarId::Hostname)),
+            name => name.to_owned(),
+        };
+        Path::new(&*text(VarId::Datadir)).join(name)
+    }
+
+    fn write(&self, state: &mut State, log: StatementLog, lines: &[u8]) -> io::Result<()> {
+        if let State::Closed = state {
+            let mut file = OpenOptions::new().create(true).append(true).mode(0o660).open(self.path(log))?;
+            file.write_all(self.header().as_bytes())?;
+            *state = State::Open(file);
+        }
+        match state {
+            State::Open(file) => file.write_all(lines),
+            State::Closed | State::Failed => Ok(()),
+        }
+    }
+
+    /// As each opening of a log of MariaDB begins.
+    fn header(&self) -> String {
+        let text = |id| self.globals.text(id).unwrap_or_default();
+        format!(
+            "cohortd, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\n\
+             Time\t\t    Id Command\tArgument\n",
+            text(VarId::Version),
+            text(VarId::VersionComment),
+            self.globals.uint(VarId::Port),
+            text(VarId::Socket)
+        )
+    }
+}
+
+impl LogFiles for StatementLogFiles {
+    fn append(&self, log: StatementLog, lines: &[u8]) {
+        let mut state = self.state(log).lock();
+        if let Err(error) = self.write(&mut state, log, lines) {
+            *state = State::Failed;
+            self.errors.error(format_args!(
+                "Could not use {} for logging: {error}. Nothing more is logged there before FLUSH LOGS.",
+                self.path(log).display()
+            ));
+        }
+    }
+
+    fn reopen(&self, log: StatementLog) {
+        *self.state(log).lock() = State::Closed;
+    }
+
+    fn reopen_errors(&self) -> io::Result<()> {
+        self.errors.reopen()
+    }
+}
