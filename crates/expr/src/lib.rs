@@ -14,7 +14,9 @@
 //! | `eval` | evaluation of the nodes; three-valued logic |
 //! | `walk` | visiting, rewriting, constness, folding |
 //! | `display` | an expression as error messages show it |
+//! | `number_of` | operands that count otherwise than their text |
 //! | `convert` | a value as number, text, date; warnings for what is lost |
+//! | `operand` | what comparisons make of their operands first |
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -46,6 +48,9 @@ mod json_path;
 mod json_read;
 mod json_write;
 mod math;
+mod number_of;
+mod number_style;
+mod operand;
 mod regex;
 mod replication;
 mod sort;
@@ -67,6 +72,6 @@ pub use build::{
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
 pub use expr::{CastType, CompareOp, Expr};
-pub use expr_type::{Coercibility, ExprType, NOT_FIXED_DECIMALS, TypeClass};
+pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use sort::sort_rows;
 pub use table::functions;

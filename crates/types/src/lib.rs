@@ -47,7 +47,7 @@ pub use nesting::{check_floor, check_stack};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{
-    Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, TIMESTAMP_MICROS_MAX,
-    Time, TimeZone,
+    Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,
+    TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
 pub use value::{Class, DECIMALS_NOT_FIXED, IntValue, Str, Value};

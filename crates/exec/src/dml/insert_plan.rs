@@ -166,16 +166,20 @@ fn bind_rows(
         if !fits || !alike {
             return Err(wrong_count(n + 1));
         }
-        bound.push(row.iter().map(|value| bind_cell(binder, value)).collect::<SqlResult<Vec<_>>>()?);
+        let cells = row.iter().zip(columns).map(|(value, column)| bind_cell(binder, *column, value));
+        bound.push(cells.collect::<SqlResult<Vec<_>>>()?);
     }
     Ok(bound)
 }
 
-/// A value, or DEFAULT.
-pub(crate) fn bind_cell(binder: &Binder<'_>, value: &ast::Expr) -> SqlResult<Cell> {
+/// A value for a column of the binder's table, or DEFAULT.
+pub(crate) fn bind_cell(binder: &Binder<'_>, column: usize, value: &ast::Expr) -> SqlResult<Cell> {
     match value {
         ast::Expr::Default(None) => Ok(Cell::Default),
-        other => binder.value(other).map(Cell::Expr),
+        other => {
+            let kind = binder.scope.slot(column).ty.kind;
+            Ok(Cell::Expr(binder.value(other)?.for_column(kind)))
+        }
     }
 }
 
@@ -189,7 +193,7 @@ fn bind_update(
     let mut bound = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         let column = scope.column(&assignment.column, Clause::Update)?;
-        bound.push((column, bind_cell(&binder, &assignment.value)?));
+        bound.push((column, bind_cell(&binder, column, &assignment.value)?));
     }
     Ok(bound)
 }

@@ -43,7 +43,7 @@ impl UpdatePlan {
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
             let column = target.scope.column(&assignment.column, Clause::Set)?;
-            assignments.push((column, bind_cell(&binder, &assignment.value)?));
+            assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
         Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore })

@@ -25,6 +25,7 @@ pub(crate) use packed::{
     datetime_len, read_date, read_datetime, read_time, read_timestamp, time_len, timestamp_len, write_date,
     write_datetime, write_time, write_timestamp,
 };
+pub use parse::Span;
 pub use zone::{FixedOffset, LocalToUtc, TIMESTAMP_MICROS_MAX, TimeZone};
 
 /// A calendar date; `0000-00-00` and days of month 0 are representable.

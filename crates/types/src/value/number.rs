@@ -101,7 +101,8 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
             out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
             out.extend_from_slice(digits);
         }
-        1..=15 => {
+        // Sixteen digits before the point stay there when some follow it.
+        _ if (1..=15).contains(&point) || (point == 16 && len > 16) => {
             let point = point as usize;
             out.extend_from_slice(&digits[..point.min(len)]);
             if point < len {
