@@ -214,14 +214,14 @@ fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
 
 /// INTERVAL(n, a, b, ..): how many of the ascending a, b, .. are not above n; -1 for NULL.
 fn interval(a: Args<'_>) -> SqlResult<Value> {
-    let wanted = a.value(0)?;
+    let wanted = a.number(0)?;
     if wanted.is_null() {
         return Ok(Value::Int(-1));
     }
     let how = CompareHow::Scalar { collation: cohort_types::Collation::BINARY, class: Some(TypeClass::Real) };
     let mut found = a.count() - 1;
     for n in 1..a.count() {
-        let bound = a.value(n)?;
+        let bound = a.number(n)?;
         if compare(&wanted, &bound, &how, a.ctx)? == Some(Ordering::Less) {
             found = n - 1;
             break;

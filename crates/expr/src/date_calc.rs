@@ -222,7 +222,7 @@ fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: Dat
 
 /// The interval of argument 1: integers count the unit, anything else is read as text under it.
 fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> {
-    let value = a.value(1)?;
+    let value = a.number(1)?;
     let interval = match value.as_ref() {
         Value::Null => return Ok(None),
         Value::Int(v) => Interval::from_int(*v, unit),
@@ -299,16 +299,7 @@ fn sub_time(a: Args<'_>) -> SqlResult<Value> {
 /// ADDTIME and SUBTIME: a datetime or a time, later by an interval.
 fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
     let start = or_null!(time_span(&a, 0));
-    let amount = a.value(1)?;
-    let shift = match or_null!(convert::to_span(&amount, a.origin(1), "INTERVAL DAY TO SECOND", a.ctx)) {
-        Span::Interval(time) => time.micros * sign,
-        // A whole datetime cannot be added.
-        Span::Moment(_) => {
-            let text = a.origin(1).warning("INTERVAL DAY TO SECOND", &amount, a.ctx);
-            a.ctx.warn(ErrorCode::TruncatedWrongValue, text)?;
-            return Ok(Value::Null);
-        }
-    };
+    let Some(shift) = shift_of(&a, 1)?.map(|micros| micros * sign) else { return Ok(Value::Null) };
     let is_text = a.expr(0).ty_cow().class() == TypeClass::String;
     let digits = |micros: u32| match (is_text, micros) {
         (true, 0) => 0,
@@ -335,6 +326,20 @@ fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
             time.write_text(digits(time.microsecond()), &mut out);
             a.string(out)
         }
+    }
+}
+
+/// Argument n as an interval to add, in microseconds. A whole datetime is none.
+fn shift_of(a: &Args<'_>, n: usize) -> SqlResult<Option<i64>> {
+    const WHAT: &str = "INTERVAL DAY TO SECOND";
+    let amount = a.value(n)?;
+    match convert::to_span(&amount, a.origin(n), WHAT, a.ctx)? {
+        Some(Span::Interval(time)) => Ok(Some(time.micros)),
+        Some(Span::Moment(_)) => {
+            a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning(WHAT, &amount, a.ctx))?;
+            Ok(None)
+        }
+        None => Ok(None),
     }
 }
 
@@ -413,7 +418,8 @@ fn make_time(a: Args<'_>) -> SqlResult<Value> {
     if hours > 838 {
         let shown = format!("{}:{minute:02}:{:02}", hour.wide(), micros / 1_000_000);
         a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect time value: '{shown}'"))?;
-        let limit = 3_020_399_000_000;
+        let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
+        let limit = Time::MAX.micros / places * places;
         return Ok(Value::Time(Time { micros: if negative { -limit } else { limit } }));
     }
     let magnitude = (hours as i64 * 3600 + minute * 60) * 1_000_000 + micros;
@@ -491,8 +497,8 @@ fn timestamp(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 1 {
         return Ok(Value::DateTime(moment));
     }
-    let time = or_null!(a.time(1));
-    let interval = Interval { months: 0, days: 0, micros: time.micros };
+    let Some(micros) = shift_of(&a, 1)? else { return Ok(Value::Null) };
+    let interval = Interval { months: 0, days: 0, micros };
     match moment.add_interval(&interval) {
         Some(sum) => Ok(Value::DateTime(sum)),
         None => overflow(&a, "datetime"),

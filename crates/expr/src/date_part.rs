@@ -273,7 +273,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
             None => Ok(Value::Null),
         };
     }
-    let span = or_null!(convert::to_span(&value, a.origin(0), "interval", a.ctx));
+    let span = or_null!(extract_span(&a, &value, unit));
     let (days, time) = match span {
         Span::Moment(moment) => (i64::from(moment.date.day), moment.time()),
         Span::Interval(time) => {
@@ -285,6 +285,19 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
         return number(days);
     }
     number(days * day_scale(unit) + interval_part(unit, time))
+}
+
+/// Units from days to seconds take text of nothing but digits for a date.
+fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Option<Span>> {
+    use IntervalUnit::{Day, DayHour, DayMinute, DaySecond};
+    if let (Value::Str(text), Day | DayHour | DayMinute | DaySecond) = (value, unit)
+        && text.bytes.len() >= 5
+        && text.bytes.iter().all(u8::is_ascii_digit)
+        && let Some(moment) = DateTime::parse(&text.bytes, a.ctx.env.sql_mode).value
+    {
+        return Ok(Some(Span::Moment(moment)));
+    }
+    convert::to_span(value, a.origin(0), "interval", a.ctx)
 }
 
 fn is_date_unit(unit: IntervalUnit) -> bool {

@@ -191,7 +191,12 @@ impl ExprType {
             unsigned: column.unsigned || column.kind == TypeKind::Bit,
             nullable,
             collation: if is_text { column.collation } else { Collation::BINARY },
-            coercibility: if is_text { Coercibility::Implicit } else { Coercibility::Numeric },
+            // BIT is a binary string where text is wanted.
+            coercibility: if is_text || column.kind == TypeKind::Bit {
+                Coercibility::Implicit
+            } else {
+                Coercibility::Numeric
+            },
             ascii: !is_text,
             members: column.members.clone(),
             flavor: if column.zerofill && column.kind != TypeKind::Year {

@@ -109,13 +109,13 @@ fn select<'j>(json: &'j Json, step: &Step, out: &mut Vec<&'j Json>) {
             out.extend(index.resolve(items.len()).and_then(|n| items.get(n)));
         }
         // A scalar or an object counts as an array of itself.
-        (Step::Index(index), scalar) if index.resolve(1) == Some(0) => out.push(scalar),
+        (Step::Index(Index::First(0)), scalar) => out.push(scalar),
         (Step::Range(from, to), Json::Array(items)) => {
             if let (Some(from), Some(to)) = (from.resolve(items.len()), to.resolve(items.len())) {
                 out.extend(items.iter().take(to + 1).skip(from));
             }
         }
-        (Step::Range(from, _), scalar) if from.resolve(1) == Some(0) => out.push(scalar),
+        (Step::Range(Index::First(0), _), scalar) => out.push(scalar),
         (Step::AnyIndex, Json::Array(items)) => out.extend(items),
         (Step::Deep, json) => deep(json, out),
         _ => {}

@@ -51,6 +51,7 @@ mod math;
 mod number_of;
 mod number_style;
 mod operand;
+mod pcre;
 mod regex;
 mod replication;
 mod sort;

@@ -464,7 +464,7 @@ fn radians(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn degrees(a: Args<'_>) -> SqlResult<Value> {
-    partial(a, |_| true, |x| x * (1.0 / (std::f64::consts::PI / 180.0)))
+    partial(a, |_| true, |x| x * (180.0 / std::f64::consts::PI))
 }
 
 fn pi(_: Args<'_>) -> SqlResult<Value> {

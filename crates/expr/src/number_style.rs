@@ -83,7 +83,7 @@ impl NumberStyle {
     /// Whether a group begins where so many digits are left.
     fn begins_group(self, left: usize) -> bool {
         match self.grouping {
-            Grouping::Threes => left % 3 == 0,
+            Grouping::Threes => left.is_multiple_of(3),
             Grouping::Indian => left == 3 || left > 3 && left % 2 == 1,
         }
     }

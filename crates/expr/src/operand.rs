@@ -1,5 +1,5 @@
-//! What a comparison makes of its operands before it compares them: a literal beside a YEAR column becomes a
-//! year, a year beside a date becomes a date, the text of a JSON string beside text loses its quotes.
+//! What a comparison makes of its operands before it compares them: a literal beside a YEAR column becomes
+//! a year, a year beside a date becomes a date, the text of a JSON string beside text loses its quotes.
 
 use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreContext, TypeKind, Value};
 
@@ -28,7 +28,8 @@ fn wrapped(function: &'static Function, ty: ExprType, operand: Expr) -> Expr {
 }
 
 impl Expr {
-    /// The value as it is stored into a column: a hexadecimal literal is a number where the column holds numbers.
+    /// The value as it is stored into a column: a hexadecimal literal is a number where the column holds
+    /// numbers.
     pub fn for_column(self, kind: TypeKind) -> Expr {
         use TypeKind::{BigInt, Bit, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt, Year};
         let holds_numbers =

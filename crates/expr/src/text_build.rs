@@ -194,10 +194,11 @@ fn space(a: Args<'_>) -> SqlResult<Value> {
 fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let from = or_null!(a.text(1));
-    let to = or_null!(a.text(2));
-    if from.is_empty() {
+    // What replaces nothing is not looked at.
+    if from.is_empty() || find(Collation::BINARY, &text, &from, 0, a.ctx)?.is_none() {
         return a.string(text);
     }
+    let to = or_null!(a.text(2));
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(found) = find(Collation::BINARY, &text, &from, at, a.ctx)? {

@@ -197,7 +197,7 @@ fn quote(a: Args<'_>) -> SqlResult<Value> {
 
 /// FORMAT(x, decimals [, locale]).
 fn format(a: Args<'_>) -> SqlResult<Value> {
-    let value = a.value(0)?;
+    let value = a.number(0)?;
     let places = (convert::bits_of(or_null!(a.integer(1))) as i64).clamp(0, 38) as i32;
     let mut digits = Vec::new();
     let exact = matches!(a.expr(0).ty_cow().class(), TypeClass::Int | TypeClass::Decimal);

@@ -62,6 +62,11 @@ fn information() {
 }
 
 #[test]
+fn regular_expressions() {
+    check("regex.txt");
+}
+
+#[test]
 fn rows_of_every_type() {
     check_on("every_type.txt", &world::row());
 }

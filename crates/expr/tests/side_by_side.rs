@@ -22,8 +22,8 @@ fn parts(answer: &str) -> (&str, BTreeSet<&str>) {
     (value, warnings.split(" | ").filter(|w| !w.is_empty()).collect())
 }
 
-/// Whether two answers are the same. One server may read an operand that the other does not need, and warn of
-/// it: the warnings of one contain those of the other.
+/// Whether two answers are the same. One server may read an operand that the other does not need, and warn
+/// of it: the warnings of one contain those of the other.
 fn alike(ours: &str, theirs: &str) -> bool {
     let ((ours, our_warnings), (theirs, their_warnings)) = (parts(ours), parts(theirs));
     ours == theirs && (our_warnings.is_subset(&their_warnings) || their_warnings.is_subset(&our_warnings))
@@ -38,7 +38,8 @@ fn is_known(expression: &str, theirs: &str) -> bool {
     theirs.starts_with("ERROR 4078") || theirs.starts_with("ERROR 4079")
         // It names a CAST by the text of the statement.
         || theirs.contains("1264 Out of range value for column 'CAST(")
-        // It reads documents only as far as it must: text behind a number is not seen, nor is an error at the end.
+        // It reads documents only as far as it must: text behind a number is not seen, nor is an error at
+        // the end.
         || JSON_OF_TWO.iter().any(|name| expression.contains(name))
         // The week of no date is the largest number there is.
         || theirs.starts_with("613566757")
@@ -65,8 +66,8 @@ fn differences(maria: &Maria, expressions: &[String]) -> Vec<Difference> {
     out
 }
 
-/// Of a thousand answers, so many may have another value, and so many may warn of something else. What is left
-/// are corners such as arguments of absurd types; the numbers only go down.
+/// Of a thousand answers, so many may have another value, and so many may warn of something else. What is
+/// left are corners such as arguments of absurd types; the numbers only go down.
 const VALUES_PER_THOUSAND: usize = 15;
 const ANSWERS_PER_THOUSAND: usize = 40;
 

@@ -6,8 +6,8 @@ use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
     Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier,
     UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using, collate,
-    date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp, row, system_variable,
-    timestamp_diff, trim, user_variable, user_variable_assign,
+    compare_exprs, date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp, row,
+    system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
@@ -115,7 +115,12 @@ impl<'b> Binder<'b> {
     /// A condition: literals compared with something become parameters.
     pub fn condition(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
-        self.predicate(expr, literals)
+        let condition = self.predicate(expr, literals)?;
+        if matches!(self.clause, Clause::Where | Clause::On) {
+            self.with_zero_dates(condition)
+        } else {
+            Ok(condition)
+        }
     }
 
     /// A value to be stored: a literal becomes a parameter.
@@ -208,22 +213,29 @@ impl<'b> Binder<'b> {
                 let list = list.iter().map(|e| self.operand(e, literals)).collect::<SqlResult<_>>()?;
                 in_list(operand, list, *negated)
             }
-            ast::Expr::Is { expr, negated: false, test: ast::IsTest::Null } => {
-                let operand = self.bind(expr)?;
-                Ok(match self.zero_date_test(&operand)? {
-                    Some(is_zero) => or(vec![is_zero, is_null(operand, false)]),
-                    None => is_null(operand, false),
-                })
-            }
             other => self.bind(other),
         }
     }
 
-    /// In a condition, a DATE or DATETIME column that is NOT NULL passes IS NULL with its zero date.
+    /// The condition, in whose IS NULL a DATE or DATETIME column that is NOT NULL passes with its zero date.
+    fn with_zero_dates(&self, condition: Expr) -> SqlResult<Expr> {
+        let each = |items: Vec<Expr>| {
+            items.into_iter().map(|item| self.with_zero_dates(item)).collect::<SqlResult<Vec<_>>>()
+        };
+        match condition {
+            Expr::And(items) => Ok(and(each(items)?)),
+            Expr::Or(items) => Ok(or(each(items)?)),
+            Expr::IsNull(node) if !node.negated => Ok(match self.zero_date_test(&node.operand)? {
+                Some(is_zero) => or(vec![is_zero, Expr::IsNull(node)]),
+                None => Expr::IsNull(node),
+            }),
+            other => Ok(other),
+        }
+    }
+
     fn zero_date_test(&self, operand: &Expr) -> SqlResult<Option<Expr>> {
         let Expr::Column(column) = operand else { return Ok(None) };
-        let filters = matches!(self.clause, Clause::Where | Clause::On);
-        if !filters || !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
+        if !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
             return Ok(None);
         }
         let table = &self.scope.tables[self.scope.table_of(column.ordinal)];

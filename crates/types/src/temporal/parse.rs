@@ -334,7 +334,7 @@ impl Span {
             let mut s = Scanner { rest: body };
             let separator = if dashed { Separator::Any } else { Separator::NoPunctuation };
             if let Some(f) = fields(&mut s, separator, mode)
-                && (f.is_datetime || dashed || matches!(digits, 6 | 8) && body.len() == digits)
+                && (f.is_datetime || dashed)
                 && f.count >= 3
             {
                 return datetime_of(f, s.rest, mode).map(Span::Moment);
