@@ -133,6 +133,12 @@ pub(crate) fn call(
 /// A function by name (any case). Error 1305 when there is none, 1582 on a wrong number of arguments.
 pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Expr> {
     let lower = name.to_ascii_lowercase();
+    if lower == "add_months"
+        && let [_, _] = &args[..]
+    {
+        let [date, months] = <[Expr; 2]>::try_from(args).expect("two of them");
+        return date_arith(date, IntervalOp::Add, months, IntervalUnit::Month, env);
+    }
     let Some(function) = lookup(&lower) else {
         return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
     };

@@ -46,8 +46,10 @@ mod info;
 mod json;
 mod json_path;
 mod json_read;
+mod json_search;
 mod json_write;
 mod math;
+mod net;
 mod number_of;
 mod number_style;
 mod operand;
@@ -60,6 +62,7 @@ mod text_build;
 mod text_code;
 mod text_cut;
 mod text_size;
+mod text_zip;
 mod typing;
 mod walk;
 

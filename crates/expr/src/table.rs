@@ -155,6 +155,9 @@ static FAMILIES: &[&[Function]] = &[
     crate::date_parse::FUNCTIONS,
     crate::json_read::FUNCTIONS,
     crate::json_write::FUNCTIONS,
+    crate::json_search::FUNCTIONS,
+    crate::net::FUNCTIONS,
+    crate::text_zip::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =

@@ -62,6 +62,11 @@ fn information() {
 }
 
 #[test]
+fn addresses_compression_searches() {
+    check("more_functions.txt");
+}
+
+#[test]
 fn regular_expressions() {
     check("regex.txt");
 }
