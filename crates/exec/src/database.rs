@@ -59,11 +59,6 @@ pub trait ServerFacts: Send + Sync {
         let _ = (seq, will_tell);
     }
 
-    /// FLUSH LOGS and FLUSH ERROR LOGS: the error log's file may have been moved away.
-    fn reopen_error_log(&self) -> std::io::Result<()> {
-        Ok(())
-    }
-
     /// SHUTDOWN: the server is to stop, after this statement's answer.
     fn request_stop(&self);
 }

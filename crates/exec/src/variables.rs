@@ -187,7 +187,7 @@ impl Session {
     }
 
     fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
-        let id = VarId::find(name);
+        let id = cohort_config::settable(name, scope).map_err(set_error)?;
         let Some(value) = value else {
             self.state.vars.set_default(name, scope).map_err(set_error)?;
             return self.variable_changed(id, scope, None);
@@ -290,13 +290,13 @@ impl Session {
             self.settable("transaction_isolation", scope)?;
             let value = VarValue::UInt(level as u64);
             self.state.vars.set("transaction_isolation", scope, &value).map_err(set_error)?;
-            self.variable_changed(Some(VarId::TransactionIsolation), scope, Some(&value))?;
+            self.variable_changed(VarId::TransactionIsolation, scope, Some(&value))?;
         }
         if let Some(access) = access {
             self.settable("transaction_read_only", scope)?;
             let value = VarValue::Bool(access == ast::AccessMode::ReadOnly);
             self.state.vars.set("transaction_read_only", scope, &value).map_err(set_error)?;
-            self.variable_changed(Some(VarId::TransactionReadOnly), scope, Some(&value))?;
+            self.variable_changed(VarId::TransactionReadOnly, scope, Some(&value))?;
         }
         Ok(())
     }

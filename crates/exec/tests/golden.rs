@@ -110,4 +110,5 @@ golden! {
     dml_returning
     dml_transaction
     dml_types
+    literals_and_dates
 }

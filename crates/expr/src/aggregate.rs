@@ -225,7 +225,10 @@ impl Aggregate {
             }
             Accumulated::Text(text) => group_text::add(self, text, row, ctx),
             sum => {
-                let value = self.args[0].eval(row, ctx)?;
+                let value = match self.kind {
+                    AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
+                    _ => self.args[0].eval_number(row, ctx)?,
+                };
                 if value.is_null() { Ok(()) } else { self.add_value(sum, &value, ctx) }
             }
         }
@@ -244,7 +247,10 @@ impl Aggregate {
                     _ => order.is_gt(),
                 };
                 if best.is_null() || better {
-                    *best = value.clone();
+                    *best = match value {
+                        Value::Bit { bits, .. } => Value::UInt(*bits),
+                        other => other.clone(),
+                    };
                 }
             }
             Accumulated::Bits(bits) => {
@@ -396,6 +402,10 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
             }
             None => real_type(&args[0], increment),
         },
+        // BIT counts as a number here.
+        AggregateKind::Min | AggregateKind::Max if args[0].ty_cow().kind == TypeKind::Bit => {
+            ExprType::bigint(args[0].ty_cow().length).with_unsigned(true)
+        }
         AggregateKind::Min | AggregateKind::Max => args[0].ty().with_nullable(true),
         AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => {
             ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true).with_nullable(false)

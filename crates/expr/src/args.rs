@@ -42,8 +42,19 @@ impl<'a> Args<'a> {
         &self.call.args[n]
     }
 
+    /// Argument n as warnings name it.
+    pub fn origin(&self, n: usize) -> convert::Origin<'a> {
+        convert::Origin::of(&self.call.args[n])
+    }
+
     pub fn value(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
         self.call.args[n].eval(self.row, self.ctx)
+    }
+
+    /// The value where a number is wanted.
+    pub fn number(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
+        let arg = &self.call.args[n];
+        arg.as_number(arg.eval(self.row, self.ctx)?)
     }
 
     pub fn text(&self, n: usize) -> SqlResult<Option<Cow<'a, [u8]>>> {
@@ -56,7 +67,7 @@ impl<'a> Args<'a> {
 
     /// An integer of either type.
     pub fn integer(&self, n: usize) -> SqlResult<Option<IntValue>> {
-        let value = self.value(n)?;
+        let value = self.number(n)?;
         convert::to_int(&value, self.ctx)
     }
 
@@ -66,18 +77,18 @@ impl<'a> Args<'a> {
     }
 
     pub fn real(&self, n: usize) -> SqlResult<Option<f64>> {
-        let value = self.value(n)?;
+        let value = self.number(n)?;
         convert::to_f64(&value, self.ctx)
     }
 
     pub fn decimal(&self, n: usize) -> SqlResult<Option<Decimal>> {
-        let value = self.value(n)?;
+        let value = self.number(n)?;
         convert::to_decimal(&value, self.ctx)
     }
 
     pub fn datetime(&self, n: usize) -> SqlResult<Option<DateTime>> {
         let value = self.value(n)?;
-        convert::to_datetime(&value, self.ctx)
+        convert::to_datetime(&value, self.origin(n), self.ctx)
     }
 
     pub fn date(&self, n: usize) -> SqlResult<Option<Date>> {
@@ -86,7 +97,7 @@ impl<'a> Args<'a> {
 
     pub fn time(&self, n: usize) -> SqlResult<Option<Time>> {
         let value = self.value(n)?;
-        convert::to_time(&value, self.ctx)
+        convert::to_time(&value, self.origin(n), self.ctx)
     }
 
     /// Wraps the bytes as a string of the call's collation.

@@ -7,8 +7,9 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
-use crate::table::Function;
+use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
+use crate::number_of::hex_number;
+use crate::table::{Function, NumberOf};
 
 pub(crate) static ADD: Function = Function::operator("+", type_add, add);
 pub(crate) static SUB: Function = Function::operator("-", type_sub, sub);
@@ -27,6 +28,8 @@ pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
         let ty = arg.ty_cow();
         match ty.class() {
             TypeClass::Real => return TypeClass::Real,
+            // ENUM and SET count as their numbers.
+            TypeClass::String if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {}
             TypeClass::String if !ty.null_literal => return TypeClass::Real,
             TypeClass::Decimal => joined = TypeClass::Decimal,
             TypeClass::Time | TypeClass::DateTime if ty.decimals > 0 => joined = TypeClass::Decimal,
@@ -70,11 +73,9 @@ pub(crate) fn scale_of(arg: &Expr) -> u32 {
 pub(crate) fn hex_as_number(args: &mut [Expr]) {
     for arg in args {
         if let Expr::Const(c) = arg
-            && let (true, Value::Str(s)) = (c.ty.unsigned, &c.value)
-            && s.bytes.len() <= 8
+            && c.ty.flavor == Flavor::Hex
         {
-            let number = s.bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
-            *arg = Expr::constant(Value::UInt(number));
+            *arg = Expr::constant(hex_number(&c.value));
         }
     }
 }
@@ -93,9 +94,19 @@ fn double_with(decimals: u32) -> ExprType {
 fn real_decimals(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match ty.class() {
+        // A computed date counts with the digits it may have.
+        TypeClass::String if arg.number_view() == Some(NumberOf::Moment) => u32::from(moment_decimals(arg)),
         TypeClass::String => u32::from(NOT_FIXED_DECIMALS),
         TypeClass::Int | TypeClass::Date => 0,
         _ => u32::from(ty.decimals),
+    }
+}
+
+/// Fraction digits of a date that a function computed of a text.
+fn moment_decimals(arg: &Expr) -> u8 {
+    match arg {
+        Expr::Call(call) => call.args.iter().map(crate::date_now::temporal_decimals).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -200,6 +211,7 @@ fn class_of_value(value: &Value) -> TypeClass {
     match value {
         Value::DateTime(d) if d.micros != 0 => TypeClass::Decimal,
         Value::Time(t) if t.microsecond() != 0 => TypeClass::Decimal,
+        Value::Enum { .. } | Value::Set { .. } => TypeClass::Int,
         other => match other.class() {
             Class::Decimal => TypeClass::Decimal,
             Class::Real | Class::Str => TypeClass::Real,
@@ -209,11 +221,17 @@ fn class_of_value(value: &Value) -> TypeClass {
 }
 
 fn pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
-    let (left, right) = (a.value(0)?, a.value(1)?);
+    let (left, right) = (a.number(0)?, a.number(1)?);
     if let (Value::Int(x), Value::Int(y)) = (left.as_ref(), right.as_ref()) {
         return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
     }
     if left.is_null() || right.is_null() {
+        // Both sides are read, so a text that is no number warns even beside NULL.
+        for side in [&left, &right] {
+            if side.class() == Class::Str {
+                convert::to_f64(side, a.ctx)?;
+            }
+        }
         return Ok(None);
     }
     let (c0, c1) = (class_of_value(&left), class_of_value(&right));
@@ -298,16 +316,29 @@ fn decimal_of(v: IntValue) -> Decimal {
     }
 }
 
+/// Two operands as integers or as decimals.
+fn exact_pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
+    let (left, right) = (a.number(0)?, a.number(1)?);
+    let both = class_of_value(&left) == TypeClass::Int && class_of_value(&right) == TypeClass::Int;
+    if both {
+        let (x, y) = (convert::to_int(&left, a.ctx)?, convert::to_int(&right, a.ctx)?);
+        return Ok(x.zip(y).map(|(x, y)| Pair::Int(x, y)));
+    }
+    let Some(x) = convert::to_decimal(&left, a.ctx)? else { return Ok(None) };
+    let y = convert::to_decimal(&right, a.ctx)?;
+    Ok(y.map(|y| Pair::Decimal(x, y)))
+}
+
 /// DIV: the quotient cut to an integer. Doubles and strings go through DECIMAL.
 fn int_div(a: Args<'_>) -> SqlResult<Value> {
     let unsigned_type = a.call.ty.unsigned;
-    let (x, y) = match or_null!(pair(&a)) {
+    let (x, y) = match or_null!(exact_pair(&a)) {
         Pair::Int(_, y) if y.wide() == 0 => return a.division_by_zero(),
         Pair::Int(x, y) => {
             return int_result(&a, Some(x.wide() / y.wide()), is_unsigned(x) || is_unsigned(y));
         }
         Pair::Decimal(x, y) => (x, y),
-        Pair::Real(x, y) => (Decimal::from_f64(x).0, Decimal::from_f64(y).0),
+        Pair::Real(..) => return Ok(Value::Null),
     };
     let quotient = match x.div_int(&y) {
         None => return a.division_by_zero(),
@@ -333,7 +364,7 @@ fn rem(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn neg(a: Args<'_>) -> SqlResult<Value> {
-    let value = a.value(0)?;
+    let value = a.number(0)?;
     negated(&value, &a)
 }
 

@@ -1,11 +1,11 @@
 //! Bit operators and functions: on 64 unsigned bits.
 
-use cohort_types::{SqlResult, TypeKind, Value};
+use cohort_types::{Class, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::arith::hex_as_number;
 use crate::context::SessionEnv;
-use crate::convert::bits_of;
+use crate::convert::{self, bits_of};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
 use crate::table::Function;
@@ -29,11 +29,21 @@ fn type_count(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType { length: 2, kind: TypeKind::Int, unsigned: false, ..type_bits(args, env)? })
 }
 
-/// Both operands as bits, put through an operation.
+/// Both operands as bits, put through an operation. Unless both are integers, both are read as DECIMAL, which
+/// rounds halves up.
 fn both(a: Args<'_>, operation: fn(u64, u64) -> u64) -> SqlResult<Value> {
-    let x = or_null!(a.integer(0));
-    let y = or_null!(a.integer(1));
-    Ok(Value::UInt(operation(bits_of(x), bits_of(y))))
+    let x = or_null!(bits(&a, 0));
+    let y = or_null!(bits(&a, 1));
+    Ok(Value::UInt(operation(x, y)))
+}
+
+fn bits(a: &Args<'_>, n: usize) -> SqlResult<Option<u64>> {
+    let value = a.number(n)?;
+    if let Class::Int | Class::Null = value.class() {
+        return Ok(convert::to_int(&value, a.ctx)?.map(bits_of));
+    }
+    let Some(exact) = convert::to_decimal(&value, a.ctx)? else { return Ok(None) };
+    Ok(convert::to_int(&Value::Decimal(exact), a.ctx)?.map(bits_of))
 }
 
 fn and(a: Args<'_>) -> SqlResult<Value> {
@@ -48,18 +58,25 @@ fn xor(a: Args<'_>) -> SqlResult<Value> {
     both(a, |x, y| x ^ y)
 }
 
+/// How far is an integer, whatever is shifted.
+fn shift(a: Args<'_>, operation: fn(u64, u64) -> u64) -> SqlResult<Value> {
+    let x = or_null!(bits(&a, 0));
+    let y = bits_of(or_null!(a.integer(1)));
+    Ok(Value::UInt(operation(x, y)))
+}
+
 fn shift_left(a: Args<'_>) -> SqlResult<Value> {
-    both(a, |x, y| if y < 64 { x << y } else { 0 })
+    shift(a, |x, y| if y < 64 { x << y } else { 0 })
 }
 
 fn shift_right(a: Args<'_>) -> SqlResult<Value> {
-    both(a, |x, y| if y < 64 { x >> y } else { 0 })
+    shift(a, |x, y| if y < 64 { x >> y } else { 0 })
 }
 
 fn not(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::UInt(!bits_of(or_null!(a.integer(0)))))
+    Ok(Value::UInt(!or_null!(bits(&a, 0))))
 }
 
 fn count(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Int(i64::from(bits_of(or_null!(a.integer(0))).count_ones())))
+    Ok(Value::Int(i64::from(or_null!(bits(&a, 0)).count_ones())))
 }

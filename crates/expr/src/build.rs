@@ -13,6 +13,7 @@ use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
 use crate::expr_type::{Coercibility, ExprType, TypeClass, aggregate_collations};
+use crate::operand::{prepare, prepare_pair};
 use crate::table::{Extra, Function, lookup};
 use crate::typing::joined_type;
 use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
@@ -132,6 +133,12 @@ pub(crate) fn call(
 /// A function by name (any case). Error 1305 when there is none, 1582 on a wrong number of arguments.
 pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Expr> {
     let lower = name.to_ascii_lowercase();
+    if lower == "add_months"
+        && let [_, _] = &args[..]
+    {
+        let [date, months] = <[Expr; 2]>::try_from(args).expect("two of them");
+        return date_arith(date, IntervalOp::Add, months, IntervalUnit::Month, env);
+    }
     let Some(function) = lookup(&lower) else {
         return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
     };
@@ -234,8 +241,21 @@ fn how_operands(operation: &str, left: &Expr, right: &Expr) -> SqlResult<Compare
     }
 }
 
+/// Two operands made ready for each other: rows element by element.
+fn prepared(left: Expr, right: Expr) -> (Expr, Expr) {
+    match (left, right) {
+        (Expr::Row(l), Expr::Row(r)) if l.len() == r.len() => {
+            let (l, r) = l.into_iter().zip(r).map(|(a, b)| prepared(a, b)).unzip();
+            (Expr::Row(l), Expr::Row(r))
+        }
+        (left @ Expr::Row(_), right) | (left, right @ Expr::Row(_)) => (left, right),
+        (left, right) => prepare_pair(left, right),
+    }
+}
+
 /// A comparison; rows compare element by element (error 1241 when their sizes differ).
 pub fn compare_exprs(op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    let (left, right) = prepared(left, right);
     let how = how_operands(op.symbol(), &left, &right)?;
     Ok(Expr::Compare(Box::new(Compare { op, left, right, how })))
 }
@@ -324,6 +344,9 @@ fn forced_class(parts: &[&Expr]) -> Option<TypeClass> {
     if has(TypeClass::Date) || has(TypeClass::DateTime) {
         return Some(TypeClass::DateTime);
     }
+    if has(TypeClass::Time) {
+        return Some(TypeClass::Time);
+    }
     let number = has(TypeClass::Int) || has(TypeClass::Decimal) || has(TypeClass::Real);
     if !has(TypeClass::String) || !number {
         return None;
@@ -338,6 +361,7 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
         let _ = items;
         return Err(wrong_columns(1));
     }
+    let (low, high) = (prepare(low, &operand), prepare(high, &operand));
     let types = [operand.ty(), low.ty(), high.ty()];
     let joined = aggregate_collations("between", &types)?;
     let class = forced_class(&[&operand, &low, &high]);
@@ -346,7 +370,7 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
 }
 
 /// `operand [NOT] IN (list)`.
-pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
     let how = match &operand {
         Expr::Row(_) => {
             let mut how = CompareHow::Row(Vec::new());
@@ -359,6 +383,7 @@ pub fn in_list(operand: Expr, list: Vec<Expr>, negated: bool) -> SqlResult<Expr>
             if let Some(item) = list.iter().find(|e| matches!(e, Expr::Row(_))) {
                 return Err(illegal_types("in", &operand, item));
             }
+            list = list.into_iter().map(|item| prepare(item, &operand)).collect();
             let types: Vec<ExprType> = std::iter::once(&operand).chain(&list).map(Expr::ty).collect();
             CompareHow::scalar(aggregate_collations("in", &types)?.collation)
         }
@@ -434,7 +459,10 @@ pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
         return Err(wrong_columns(1));
     }
     let mut operand = operand;
-    if matches!(to, CastType::Signed | CastType::Unsigned | CastType::Double | CastType::Decimal { .. }) {
+    if matches!(
+        to,
+        CastType::Signed | CastType::Unsigned | CastType::Double { .. } | CastType::Decimal { .. }
+    ) {
         arith::hex_as_number(std::slice::from_mut(&mut operand));
     }
     let ty = crate::cast::type_of(&operand, to, env);

@@ -6,10 +6,11 @@ use cohort_types::{Charset, Collation, Decimal, ErrorCode, IntValue, SqlMode, Sq
 
 use crate::arith::{int_type, precision_of};
 use crate::context::{EvalContext, SessionEnv};
-use crate::convert;
+use crate::convert::{self, Origin};
 use crate::eval::string_value;
 use crate::expr::{Cast, CastType, Expr};
 use crate::expr_type::{Coercibility, ExprType, TypeClass};
+use crate::table::NumberOf;
 use crate::typing::width;
 
 /// The static type of a cast.
@@ -39,7 +40,10 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             };
             return int_type(digits, unsigned).with_nullable(nullable);
         }
-        CastType::Double => return ExprType::number(TypeKind::Double, 22, 31),
+        CastType::Double { size: None } => return ExprType::number(TypeKind::Double, 22, 31),
+        CastType::Double { size: Some((length, decimals)) } => {
+            return ExprType::double_fixed(length.into(), decimals).with_nullable(nullable);
+        }
         CastType::Float => return ExprType::number(TypeKind::Float, 12, 31).with_nullable(nullable),
         CastType::Decimal { precision, decimals } => {
             return ExprType::decimal(u32::from(precision), decimals, false).with_nullable(nullable);
@@ -76,26 +80,40 @@ pub(crate) fn eval<'a>(
     if let CastType::Binary { length } = node.to {
         return to_binary(node, length, row, ctx).map(Cow::Owned);
     }
-    let value = node.operand.eval(row, ctx)?;
+    let value = match node.to {
+        // CAST to an integer reads the text of JSON.
+        CastType::Signed | CastType::Unsigned if node.operand.number_view() == Some(NumberOf::Json) => {
+            node.operand.eval(row, ctx)?
+        }
+        CastType::Signed
+        | CastType::Unsigned
+        | CastType::Double { .. }
+        | CastType::Float
+        | CastType::Decimal { .. } => node.operand.eval_number(row, ctx)?,
+        _ => node.operand.eval(row, ctx)?,
+    };
     if value.is_null() {
         return Ok(value);
     }
     let cast = match node.to {
         CastType::Signed => to_signed(&value, ctx)?,
         CastType::Unsigned => to_unsigned(&value, ctx)?,
-        CastType::Double => convert::to_f64(&value, ctx)?.map(Value::Double),
+        CastType::Double { size } => {
+            convert::to_f64(&value, ctx)?.map(|v| Value::Double(to_size(node, v, size, ctx)))
+        }
         CastType::Float => convert::to_f64(&value, ctx)?.map(|v| to_float(node, v, ctx)),
         CastType::Decimal { precision, decimals } => to_decimal(node, &value, precision, decimals, ctx)?,
-        CastType::Date => convert::to_datetime(&value, ctx)?.map(|d| Value::Date(d.date)),
+        CastType::Date => {
+            convert::to_datetime(&value, Origin::of(&node.operand), ctx)?.map(|d| Value::Date(d.date))
+        }
         CastType::DateTime { decimals } => {
             let mode = rounding(ctx);
-            convert::to_datetime(&value, ctx)?
+            convert::to_datetime(&value, Origin::of(&node.operand), ctx)?
                 .and_then(|d| d.with_decimals(decimals, mode))
                 .map(Value::DateTime)
         }
-        CastType::Time { decimals } => {
-            convert::to_time(&value, ctx)?.map(|t| Value::Time(t.with_decimals(decimals, rounding(ctx))))
-        }
+        CastType::Time { decimals } => convert::to_time(&value, Origin::of(&node.operand), ctx)?
+            .map(|t| Value::Time(t.with_decimals(decimals, rounding(ctx)))),
         CastType::Year => convert::to_int(&value, ctx)?.map(|v| Value::UInt(convert::bits_of(v))),
         CastType::Json | CastType::Char { .. } | CastType::Binary { .. } => {
             let bytes = convert::text_of(&value, node.operand.ty_cow().decimals).map(Cow::into_owned);
@@ -112,8 +130,9 @@ fn rounding(ctx: &EvalContext<'_>) -> SqlMode {
 /// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads
 /// it.
 fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
-    if let Value::Double(v) = value {
-        return Ok(Some(Value::Int(double_to_signed(*v, ctx)?)));
+    if let Value::Double(_) | Value::Float(_) = value {
+        let v = convert::to_f64(value, ctx)?.unwrap_or(0.0);
+        return Ok(Some(Value::Int(double_to_signed(v, ctx)?)));
     }
     if let Value::Decimal(d) = value {
         let (whole, lost) = d.to_i64();
@@ -155,7 +174,8 @@ fn overflow_note(v: f64, to: &str, ctx: &EvalContext<'_>) {
 
 /// Unsigned: negative integers keep their bits (with a note), negative decimals and doubles become 0.
 fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
-    if let Value::Double(v) = value {
+    if let Value::Double(_) | Value::Float(_) = value {
+        let v = &convert::to_f64(value, ctx)?.unwrap_or(0.0);
         let rounded = v.round_ties_even();
         if (0.0..18_446_744_073_709_551_616.0).contains(&rounded) {
             return Ok(Some(Value::UInt(rounded as u64)));
@@ -179,6 +199,21 @@ fn to_unsigned(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>>
         }
         Value::UInt(convert::bits_of(v))
     }))
+}
+
+/// The nearest DOUBLE(m,d).
+fn to_size(node: &Cast, v: f64, size: Option<(u8, u8)>, ctx: &EvalContext<'_>) -> f64 {
+    let Some((length, decimals)) = size else { return v };
+    let unit = 10f64.powi(i32::from(decimals));
+    let max = (10f64.powi(i32::from(length)) - 1.0) / unit;
+    let rounded = (v * unit).round_ties_even() / unit;
+    if rounded.abs() <= max {
+        return rounded;
+    }
+    let shown = Expr::Cast(Box::new(node.clone()));
+    let text = format!("Out of range value for column '{shown}' at row 1");
+    ctx.note(ErrorCode::WarnDataOutOfRange, text);
+    max.copysign(v)
 }
 
 /// The nearest FLOAT.

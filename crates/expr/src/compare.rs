@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use cohort_types::{Class, Collation, DateTime, Decimal, SqlResult, Time, Value};
 
 use crate::context::EvalContext;
-use crate::convert;
+use crate::convert::{self, Origin};
 use crate::expr::Expr;
 use crate::expr_type::TypeClass;
 
@@ -47,6 +47,17 @@ impl CompareHow {
 
 /// Compares two scalars; `None` when one is NULL.
 pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) -> SqlResult<Option<Ordering>> {
+    compare_operands(a, b, how, [None, None], ctx)
+}
+
+/// The same for values of known expressions.
+pub(crate) fn compare_operands(
+    a: &Value,
+    b: &Value,
+    how: &CompareHow,
+    exprs: [Option<&Expr>; 2],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Ordering>> {
     let CompareHow::Scalar { collation, class } = how else { return Ok(None) };
     match (a, b) {
         (Value::Null, _) | (_, Value::Null) => return Ok(None),
@@ -59,7 +70,12 @@ pub fn compare(a: &Value, b: &Value, how: &CompareHow, ctx: &EvalContext<'_>) ->
         return Ok(Some(collation.compare(x, y)));
     }
     let class = class.unwrap_or_else(|| common_class(a.class(), b.class()));
-    compare_as(class, a, b, *collation, ctx)
+    if let (TypeClass::Int | TypeClass::Decimal | TypeClass::Real, [Some(left), Some(right)]) = (class, exprs)
+    {
+        let (a, b) = (left.as_number(Cow::Borrowed(a))?, right.as_number(Cow::Borrowed(b))?);
+        return compare_as(class, &a, &b, *collation, exprs, ctx);
+    }
+    compare_as(class, a, b, *collation, exprs, ctx)
 }
 
 /// The class two values are compared as.
@@ -89,6 +105,7 @@ fn compare_as(
     a: &Value,
     b: &Value,
     collation: Collation,
+    [left, right]: [Option<&Expr>; 2],
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<Ordering>> {
     Ok(match class {
@@ -102,9 +119,9 @@ fn compare_as(
             x.partial_cmp(&y).unwrap_or(Ordering::Equal)
         }),
         TypeClass::Date | TypeClass::DateTime => {
-            Some(datetime_or_zero(a, ctx)?.cmp(&datetime_or_zero(b, ctx)?))
+            Some(datetime_or_zero(a, left, ctx)?.cmp(&datetime_or_zero(b, right, ctx)?))
         }
-        TypeClass::Time => Some(time_or_zero(a, ctx)?.cmp(&time_or_zero(b, ctx)?)),
+        TypeClass::Time => Some(time_or_zero(a, left, ctx)?.cmp(&time_or_zero(b, right, ctx)?)),
         TypeClass::String => {
             let (x, y) = (printed(a), printed(b));
             Some(collation.compare(&x, &y))
@@ -129,12 +146,12 @@ fn printed(value: &Value) -> Cow<'_, [u8]> {
 }
 
 /// What is no date compares as the zero date.
-fn datetime_or_zero(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<DateTime> {
-    Ok(convert::to_datetime_for_comparison(value, ctx)?.unwrap_or_default())
+fn datetime_or_zero(value: &Value, from: Option<&Expr>, ctx: &EvalContext<'_>) -> SqlResult<DateTime> {
+    Ok(convert::to_datetime(value, Origin::compared(from), ctx)?.unwrap_or_default())
 }
 
-fn time_or_zero(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Time> {
-    Ok(convert::to_time_for_comparison(value, ctx)?.unwrap_or_default())
+fn time_or_zero(value: &Value, from: Option<&Expr>, ctx: &EvalContext<'_>) -> SqlResult<Time> {
+    Ok(convert::to_time(value, Origin::compared(from), ctx)?.unwrap_or_default())
 }
 
 /// One key of a sort.

@@ -69,17 +69,17 @@ impl cohort_types::TimeZone for TimeZone {
         if let TimeZone::Offset(seconds) = self {
             return FixedOffset { seconds: *seconds }.to_utc(local);
         }
-        let LocalToUtc::Exact(as_utc) = FixedOffset::UTC.to_utc(local) else { return LocalToUtc::OutOfRange };
+        let as_utc = local.clock_micros();
         // The offset before a change is the one of a day earlier, the one after it of a day later.
         let day = 86_400_000_000;
         let before = i64::from(self.offset_seconds(as_utc - day)) * 1_000_000;
         let after = i64::from(self.offset_seconds(as_utc + day)) * 1_000_000;
         for offset in [before, after] {
             if i64::from(self.offset_seconds(as_utc - offset)) * 1_000_000 == offset {
-                return LocalToUtc::Exact(as_utc - offset);
+                return LocalToUtc::Exact(as_utc - offset).in_range();
             }
         }
-        LocalToUtc::Gap(as_utc - before)
+        LocalToUtc::Gap(as_utc - before).in_range()
     }
 
     fn to_local(&self, utc_micros: i64) -> DateTime {
@@ -258,6 +258,8 @@ pub struct EvalContext<'s> {
     floor: StackFloor,
     /// Steps until the hooks are asked whether to go on.
     steps_left: Cell<u32>,
+    /// The row a warning about a column is told of; the first is 1.
+    row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
     pub(crate) random: RefCell<HashMap<usize, (u32, u32)>>,
 }
@@ -273,6 +275,7 @@ impl<'s> EvalContext<'s> {
             warnings: RefCell::new(Warnings::default()),
             floor: StackFloor::current(),
             steps_left: Cell::new(STEPS_UNASKED),
+            row_number: Cell::new(1),
             random: RefCell::new(HashMap::new()),
         }
     }
@@ -296,6 +299,16 @@ impl<'s> EvalContext<'s> {
     /// Notes something that is never an error.
     pub fn note(&self, code: ErrorCode, message: impl Into<String>) {
         self.warnings.borrow_mut().push(Warning { level: Level::Note, error: SqlError::new(code, message) });
+    }
+
+    /// The row that warnings name.
+    pub fn row_number(&self) -> u64 {
+        self.row_number.get()
+    }
+
+    /// Says which row the next warnings are about; the first is 1.
+    pub fn set_row_number(&self, row: u64) {
+        self.row_number.set(row);
     }
 
     /// Adds a warning made elsewhere.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{ErrorCode, SqlError, SqlMode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::compare::{CompareHow, compare};
@@ -62,10 +62,23 @@ fn type_coalesce(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let branches: Vec<&Expr> = args.iter().collect();
     let types: Vec<ExprType> = args.iter().map(Expr::ty).filter(|t| !t.null_literal).collect();
-    // A temporal among strings makes the strings temporal.
+    // A temporal makes all others temporal.
     let temporal = types.iter().find(|t| t.is_temporal());
-    if let (Some(temporal), true) = (temporal, types.iter().any(|t| t.class() == TypeClass::String)) {
-        return Ok(ExprType { nullable: true, ..temporal.clone() });
+    if let (Some(temporal), true) = (temporal, types.iter().any(|t| !t.is_temporal())) {
+        let of_dates: Vec<&Expr> = args.iter().filter(|a| a.ty_cow().is_temporal()).collect();
+        let joined = joined_type(&of_dates, "greatest", Some(env)).unwrap_or(temporal.clone());
+        let decimals_of = |arg: &Expr| match (arg, arg.ty_cow().class()) {
+            (Expr::Const(node), TypeClass::String) => literal_decimals(&node.value),
+            (_, TypeClass::String) => 6,
+            _ => crate::date_now::temporal_decimals(arg),
+        };
+        let decimals = args.iter().map(decimals_of).max().unwrap_or(0);
+        return Ok(match joined.class() {
+            TypeClass::Time => ExprType::time(decimals),
+            TypeClass::DateTime => ExprType::datetime(decimals),
+            _ => joined,
+        }
+        .with_nullable(true));
     }
     // Numbers among strings make the strings numbers.
     let strings = types.iter().filter(|t| t.class() == TypeClass::String).count();
@@ -73,6 +86,18 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         return Ok(ExprType::double());
     }
     Ok(joined_type(&branches, "greatest", Some(env))?.with_nullable(any_nullable(args)))
+}
+
+/// Fraction digits of a text among dates; six when it is none.
+fn literal_decimals(value: &Value) -> u8 {
+    let text = value.as_bytes().unwrap_or_default();
+    let moment = cohort_types::DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
+    let time = cohort_types::Time::parse(text, SqlMode::ALLOW_INVALID_DATES);
+    match (moment.value, time.value) {
+        (Some(_), _) => moment.decimals,
+        (None, Some(_)) if time.issues.is_good() => time.decimals,
+        _ => 6,
+    }
 }
 
 fn type_index(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -155,11 +180,29 @@ fn least(a: Args<'_>) -> SqlResult<Value> {
     extreme(a, Ordering::Less)
 }
 
+/// Argument n of GREATEST and LEAST. Among dates all are read as in a comparison of dates.
+fn extreme_operand(a: &Args<'_>, n: usize) -> SqlResult<Value> {
+    let ty = &a.call.ty;
+    if !ty.is_temporal() {
+        return branch(a, n);
+    }
+    let value = a.value(n)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let from = convert::Origin::compared(Some(a.expr(n)));
+    Ok(match ty.class() {
+        TypeClass::Time => Value::Time(convert::to_time(&value, from, a.ctx)?.unwrap_or_default()),
+        TypeClass::Date => Value::Date(convert::to_datetime(&value, from, a.ctx)?.unwrap_or_default().date),
+        _ => Value::DateTime(convert::to_datetime(&value, from, a.ctx)?.unwrap_or_default()),
+    })
+}
+
 fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
     let how = how(&a);
-    let mut best = branch(&a, 0)?;
+    let mut best = extreme_operand(&a, 0)?;
     for n in 1..a.count() {
-        let next = branch(&a, n)?;
+        let next = extreme_operand(&a, n)?;
         match compare(&next, &best, &how, a.ctx)? {
             None => return Ok(Value::Null),
             Some(order) if order == wanted => best = next,
@@ -171,14 +214,14 @@ fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
 
 /// INTERVAL(n, a, b, ..): how many of the ascending a, b, .. are not above n; -1 for NULL.
 fn interval(a: Args<'_>) -> SqlResult<Value> {
-    let wanted = a.value(0)?;
+    let wanted = a.number(0)?;
     if wanted.is_null() {
         return Ok(Value::Int(-1));
     }
     let how = CompareHow::Scalar { collation: cohort_types::Collation::BINARY, class: Some(TypeClass::Real) };
     let mut found = a.count() - 1;
     for n in 1..a.count() {
-        let bound = a.value(n)?;
+        let bound = a.number(n)?;
         if compare(&wanted, &bound, &how, a.ctx)? == Some(Ordering::Less) {
             found = n - 1;
             break;
@@ -198,22 +241,26 @@ fn elt(a: Args<'_>) -> SqlResult<Value> {
 
 /// FIELD(x, a, b, ..): which of a, b, .. equals x; 0 for none. Strings when all are, else numbers.
 fn field(a: Args<'_>) -> SqlResult<Value> {
-    let wanted = a.value(0)?;
-    if wanted.is_null() {
-        return Ok(Value::Int(0));
-    }
     let classes: Vec<TypeClass> = a.call.args.iter().map(|e| e.ty_cow().class()).collect();
-    let class = if classes.iter().all(|c| *c == TypeClass::String) {
+    let is_text = |c: &TypeClass| {
+        matches!(c, TypeClass::String | TypeClass::Date | TypeClass::Time | TypeClass::DateTime)
+    };
+    let class = if classes.iter().all(is_text) {
         TypeClass::String
     } else if classes.iter().all(|c| *c == TypeClass::Int) {
         TypeClass::Int
     } else {
         TypeClass::Real
     };
+    let operand = |n| if class == TypeClass::String { a.value(n) } else { a.number(n) };
+    let wanted = operand(0)?;
+    if wanted.is_null() {
+        return Ok(Value::Int(0));
+    }
     let collation = collation_of_strings(&a.call.args)?;
     let how = CompareHow::Scalar { collation, class: Some(class) };
     for n in 1..a.count() {
-        let candidate = a.value(n)?;
+        let candidate = operand(n)?;
         if compare(&wanted, &candidate, &how, a.ctx)? == Some(Ordering::Equal) {
             return Ok(Value::Int(n as i64));
         }

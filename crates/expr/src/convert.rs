@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, IntValue, Issues, Parsed, SqlMode, SqlResult, Str, Time,
-    TimeZone as _, Value,
+    Date, DateTime, Decimal, ErrorCode, IntValue, Issues, Parsed, Span, SqlMode, SqlResult, Str, Time,
+    TimeZone as _, TypeKind, Value,
 };
 
 use crate::context::EvalContext;
-use crate::expr_type::{ExprType, TypeClass};
+use crate::eval::zero_filled;
+use crate::expr::Expr;
+use crate::expr_type::{ExprType, Flavor, TypeClass};
 
 /// As a double.
 pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f64>> {
@@ -99,21 +101,76 @@ fn owned_text(value: &Value, decimals: u8) -> Vec<u8> {
     out
 }
 
-/// As DATETIME. What is no date warns and is NULL.
-pub(crate) fn to_datetime(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<DateTime>> {
-    read_datetime(value, "Incorrect", ctx)
+/// Where a value came from and what for, as warnings tell it.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'e> {
+    expr: Option<&'e Expr>,
+    complaint: &'static str,
 }
 
-/// The same with the words of a comparison.
-pub(crate) fn to_datetime_for_comparison(
+impl<'e> Origin<'e> {
+    /// A value nobody knows more of.
+    pub const UNKNOWN: Origin<'static> = Origin { expr: None, complaint: "Incorrect" };
+
+    /// The value of an expression.
+    pub fn of(expr: &'e Expr) -> Origin<'e> {
+        Origin { expr: Some(expr), ..Origin::UNKNOWN }
+    }
+
+    /// The operand of a comparison: MariaDB has other words for one that is constant.
+    pub fn compared(expr: Option<&'e Expr>) -> Origin<'e> {
+        let is_const = !matches!(expr, Some(e) if !e.is_const_per_execution());
+        Origin { expr, complaint: if is_const { "Truncated incorrect" } else { "Incorrect" } }
+    }
+
+    /// Whether the value is of a YEAR column.
+    fn is_year(self) -> bool {
+        matches!(self.expr, Some(Expr::Column(column)) if column.ty.kind == TypeKind::Year)
+    }
+
+    /// `Incorrect datetime value: 'x' for column ..`.
+    pub fn warning(self, what: &str, value: &Value, ctx: &EvalContext<'_>) -> String {
+        let text = format!("{} {what} value: '{}'", self.complaint, shown(value));
+        match self.expr {
+            Some(Expr::Column(column)) => {
+                format!("{text} for column {} at row {}", column.name, ctx.row_number())
+            }
+            _ => text,
+        }
+    }
+}
+
+/// A value as warnings about dates show it: bytes that are no printable ASCII as `\xHH`.
+fn shown(value: &Value) -> String {
+    let bytes = match value {
+        Value::Str(s) => crate::text_size::encode(Cow::Borrowed(&s.bytes), s.collation),
+        Value::Bit { .. } => text_of(value, 0).unwrap_or_default(),
+        other => return other.to_text(),
+    };
+    let mut out = String::with_capacity(bytes.len());
+    for b in bytes.iter() {
+        match b {
+            0x20..=0x7e => out.push(char::from(*b)),
+            other => out.push_str(&format!("\\x{other:02X}")),
+        }
+    }
+    out
+}
+
+/// As DATETIME. What is no date warns and is NULL.
+pub(crate) fn to_datetime(
     value: &Value,
+    from: Origin<'_>,
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<DateTime>> {
-    read_datetime(value, "Truncated incorrect", ctx)
-}
-
-fn read_datetime(value: &Value, complaint: &str, ctx: &EvalContext<'_>) -> SqlResult<Option<DateTime>> {
-    let mode = date_mode(ctx);
+    let mut mode = date_mode(ctx);
+    if from.complaint != Origin::UNKNOWN.complaint {
+        // A comparison takes dates beyond their month's end as they are.
+        mode = mode | SqlMode::ALLOW_INVALID_DATES;
+    }
+    if let (true, Value::UInt(year)) = (from.is_year(), value) {
+        return Ok(Some(Date::new(*year as u16, 0, 0).at_midnight()));
+    }
     let parsed = match value {
         Value::Null => return Ok(None),
         Value::Date(d) => return Ok(Some(d.at_midnight())),
@@ -123,26 +180,21 @@ fn read_datetime(value: &Value, complaint: &str, ctx: &EvalContext<'_>) -> SqlRe
         Value::Str(s) => DateTime::parse(&s.bytes, mode),
         Value::Enum { label, .. } | Value::Set { label, .. } => DateTime::parse(&label.bytes, mode),
         Value::Int(v) => DateTime::from_number(*v, 0, mode),
+        Value::Double(v) => DateTime::from_decimal(&Decimal::of_moment(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => DateTime::from_decimal(&exact, mode),
         },
     };
-    checked(parsed, complaint, "datetime", value, ctx)
+    checked(parsed, from, "datetime", value, ctx)
 }
 
 /// As TIME.
-pub(crate) fn to_time(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
-    read_time(value, "Incorrect", ctx)
-}
-
-/// The same with the words of a comparison.
-pub(crate) fn to_time_for_comparison(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
-    read_time(value, "Truncated incorrect", ctx)
-}
-
-fn read_time(value: &Value, complaint: &str, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
+pub(crate) fn to_time(value: &Value, from: Origin<'_>, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
     let mode = date_mode(ctx);
+    if let (true, Value::UInt(_)) = (from.is_year(), value) {
+        return Ok(Some(Time::default()));
+    }
     let parsed = match value {
         Value::Null => return Ok(None),
         Value::Time(t) => return Ok(Some(*t)),
@@ -152,12 +204,64 @@ fn read_time(value: &Value, complaint: &str, ctx: &EvalContext<'_>) -> SqlResult
         Value::Str(s) => Time::parse(&s.bytes, mode),
         Value::Enum { label, .. } | Value::Set { label, .. } => Time::parse(&label.bytes, mode),
         Value::Int(v) => Time::from_number(*v, 0, mode),
+        Value::Double(v) => Time::from_decimal(&Decimal::of_moment(*v), mode),
         number => match to_decimal(number, ctx)? {
             None => return Ok(None),
             Some(exact) => Time::from_decimal(&exact, mode),
         },
     };
-    checked(parsed, complaint, "time", value, ctx)
+    checked(parsed, from, "time", value, ctx)
+}
+
+/// As what EXTRACT takes apart: a moment or an interval. What is neither warns as `what`.
+pub(crate) fn to_span(
+    value: &Value,
+    from: Origin<'_>,
+    what: &str,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Span>> {
+    let mode = date_mode(ctx);
+    if let (true, Value::UInt(hours)) = (from.is_year(), value) {
+        // MariaDB takes a year for hours here.
+        return Ok(Some(Span::Interval(Time { micros: *hours as i64 * 3_600_000_000 })));
+    }
+    let parsed = match value {
+        Value::Null => return Ok(None),
+        Value::Time(t) => return Ok(Some(Span::Interval(*t))),
+        Value::Date(d) => return Ok(Some(Span::Moment(d.at_midnight()))),
+        Value::DateTime(d) => return Ok(Some(Span::Moment(*d))),
+        Value::Timestamp(t) => return Ok(Some(Span::Moment(ctx.env.time_zone.to_local(*t)))),
+        Value::Str(s) => Span::parse(&s.bytes, mode),
+        Value::Enum { label, .. } | Value::Set { label, .. } => Span::parse(&label.bytes, mode),
+        Value::Double(v) => Span::from_decimal(&Decimal::of_moment(*v), mode),
+        number => match to_decimal(number, ctx)? {
+            None => return Ok(None),
+            Some(exact) => Span::from_decimal(&exact, mode),
+        },
+    };
+    checked(parsed, from, what, value, ctx)
+}
+
+/// As what ADDTIME and TIMEDIFF start from: a moment or a TIME.
+pub(crate) fn to_time_span(
+    value: &Value,
+    from: Origin<'_>,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Span>> {
+    let mode = date_mode(ctx);
+    let parsed = match value {
+        Value::Str(s) => Span::parse_time(&s.bytes, mode),
+        Value::Enum { label, .. } | Value::Set { label, .. } => Span::parse_time(&label.bytes, mode),
+        Value::Null | Value::Time(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => {
+            return to_span(value, from, "time", ctx);
+        }
+        Value::Double(v) => Span::time_from_decimal(&Decimal::of_moment(*v), mode),
+        number => match to_decimal(number, ctx)? {
+            None => return Ok(None),
+            Some(exact) => Span::time_from_decimal(&exact, mode),
+        },
+    };
+    checked(parsed, from, "time", value, ctx)
 }
 
 /// Modes that matter when text becomes a date inside an expression: zero dates are good there.
@@ -165,10 +269,10 @@ fn date_mode(ctx: &EvalContext<'_>) -> SqlMode {
     SqlMode(ctx.env.sql_mode.0 & (SqlMode::ALLOW_INVALID_DATES.0 | SqlMode::TIME_ROUND_FRACTIONAL.0))
 }
 
-/// Warns about what the parse met; comparisons say "Truncated" where others say "Incorrect".
+/// Warns about what the parse met.
 fn checked<T>(
     parsed: Parsed<T>,
-    complaint: &str,
+    from: Origin<'_>,
     what: &str,
     value: &Value,
     ctx: &EvalContext<'_>,
@@ -176,12 +280,11 @@ fn checked<T>(
     if parsed.issues == Issues::default() && parsed.value.is_some() {
         return Ok(parsed.value);
     }
-    let input = value.to_text();
-    if parsed.value.is_none() && complaint != "Incorrect" {
-        ctx.warn(ErrorCode::TruncatedWrongValue, format!("{complaint} {what} value: '{input}'"))?;
+    if parsed.value.is_none() {
+        ctx.warn(ErrorCode::TruncatedWrongValue, from.warning(what, value, ctx))?;
         return Ok(None);
     }
-    if let Some(warning) = parsed.warning(what, input.as_bytes()) {
+    if let Some(warning) = parsed.warning(what, shown(value).as_bytes()) {
         ctx.converting(|sink| sink.warn(warning))?;
     }
     Ok(parsed.value)
@@ -214,6 +317,8 @@ pub(crate) fn to_class<'v>(
     }
     let converted = match (to.class(), value.as_ref()) {
         (TypeClass::Int, Value::Int(v)) if to.unsigned && *v >= 0 => Value::UInt(*v as u64),
+        // Among other integers a BIT is its number.
+        (TypeClass::Int, Value::Bit { bits, .. }) if to.kind != TypeKind::Bit => Value::UInt(*bits),
         (TypeClass::Int, _) | (TypeClass::Decimal, Value::Decimal(_)) => return Ok(value),
         (TypeClass::Real, Value::Double(_)) => return Ok(value),
         (TypeClass::Decimal, v) => to_decimal(v, ctx)?.map_or(Value::Null, Value::Decimal),
@@ -223,12 +328,21 @@ pub(crate) fn to_class<'v>(
             return Ok(value);
         }
         (TypeClass::String, v) => {
-            let bytes = text_of(v, from.decimals).map(Cow::into_owned).unwrap_or_default();
+            let text = text_of(v, from.decimals).unwrap_or_default();
+            let text = match from.flavor {
+                Flavor::Zerofill => zero_filled(text, from.length),
+                _ => text,
+            };
+            let bytes = text.into_owned();
             Value::Str(Str { bytes, collation: to.collation })
         }
-        (TypeClass::Date, v) => to_datetime(v, ctx)?.map_or(Value::Null, |d| Value::Date(d.date)),
-        (TypeClass::DateTime, v) => to_datetime(v, ctx)?.map_or(Value::Null, Value::DateTime),
-        (TypeClass::Time, v) => to_time(v, ctx)?.map_or(Value::Null, Value::Time),
+        (TypeClass::Date, v) => {
+            to_datetime(v, Origin::UNKNOWN, ctx)?.map_or(Value::Null, |d| Value::Date(d.date))
+        }
+        (TypeClass::DateTime, v) => {
+            to_datetime(v, Origin::UNKNOWN, ctx)?.map_or(Value::Null, Value::DateTime)
+        }
+        (TypeClass::Time, v) => to_time(v, Origin::UNKNOWN, ctx)?.map_or(Value::Null, Value::Time),
     };
     Ok(Cow::Owned(converted))
 }

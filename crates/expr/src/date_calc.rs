@@ -1,7 +1,10 @@
 //! Calculation with dates and times.
 
+use std::borrow::Cow;
+
 use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, IntValue, Interval, IntervalUnit, SqlResult, Time, TypeKind, Value,
+    Class, Date, DateTime, Decimal, ErrorCode, IntValue, Interval, IntervalUnit, Span, SqlMode, SqlResult,
+    Time, TypeKind, Value,
 };
 
 use crate::args::{Args, or_null};
@@ -11,17 +14,19 @@ use crate::date_now::temporal_decimals;
 use crate::date_part::real_moment;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
-use crate::table::{Extra, Function};
+use crate::table::{Extra, Function, NumberOf};
 use crate::typing::ascii_string;
 
-pub(crate) static DATE_ADD: Function = Function::of_statement("date_add", 2, 2, type_date_arith, date_add);
-pub(crate) static DATE_SUB: Function = Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub);
+pub(crate) static DATE_ADD: Function =
+    Function::of_statement("date_add", 2, 2, type_date_arith, date_add).with_number(NumberOf::Moment);
+pub(crate) static DATE_SUB: Function =
+    Function::of_statement("date_sub", 2, 2, type_date_arith, date_sub).with_number(NumberOf::Moment);
 pub(crate) static TIMESTAMP_DIFF: Function =
     Function::of_statement("timestampdiff", 2, 2, type_bigint, timestamp_diff);
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::of_statement("addtime", 2, 2, type_add_time, add_time),
-    Function::of_statement("subtime", 2, 2, type_add_time, sub_time),
+    Function::of_statement("addtime", 2, 2, type_add_time, add_time).with_number(NumberOf::Moment),
+    Function::of_statement("subtime", 2, 2, type_add_time, sub_time).with_number(NumberOf::Moment),
     Function::of_statement("timediff", 2, 2, type_time_diff, time_diff),
     Function::of_statement("datediff", 2, 2, type_days, date_diff),
     Function::pure("makedate", 2, 2, type_date, make_date),
@@ -47,15 +52,7 @@ pub(crate) fn date_arith_type(
     unit: IntervalUnit,
     env: &SessionEnv,
 ) -> ExprType {
-    let amount_decimals = match unit {
-        _ if unit.has_micros() => 6,
-        IntervalUnit::Second => match (amount, amount.ty_cow().class()) {
-            (_, TypeClass::Int) => 0,
-            (_, TypeClass::String) => 6,
-            _ => amount.ty_cow().decimals.min(6),
-        },
-        _ => 0,
-    };
+    let amount_decimals = amount_decimals(amount, unit);
     let decimals = temporal_decimals(operand).max(amount_decimals);
     match operand.ty_cow().class() {
         TypeClass::DateTime => ExprType::datetime(decimals),
@@ -63,6 +60,30 @@ pub(crate) fn date_arith_type(
         TypeClass::Date if unit.has_time() => ExprType::datetime(amount_decimals),
         TypeClass::Date => ExprType::date(),
         _ => ascii_string(env, 19),
+    }
+}
+
+/// Fraction digits of what is read as a datetime.
+fn moment_decimals(operand: &Expr) -> u8 {
+    match operand {
+        Expr::Const(node) => match &node.value {
+            Value::Str(text) => DateTime::parse(&text.bytes, SqlMode::NONE).decimals,
+            _ => temporal_decimals(operand),
+        },
+        _ => temporal_decimals(operand),
+    }
+}
+
+/// Fraction digits that an interval may add.
+fn amount_decimals(amount: &Expr, unit: IntervalUnit) -> u8 {
+    match unit {
+        _ if unit.has_micros() => 6,
+        IntervalUnit::Second => match (amount, amount.ty_cow().class()) {
+            (_, TypeClass::Int) => 0,
+            (_, TypeClass::String) => 6,
+            _ => amount.ty_cow().decimals.min(6),
+        },
+        _ => 0,
     }
 }
 
@@ -138,27 +159,42 @@ fn overflow(a: &Args<'_>, field: &str) -> SqlResult<Value> {
 fn date_arith(a: Args<'_>, turn: fn(Interval) -> Interval) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
     let operand = a.value(0)?;
-    if operand.is_null() {
-        return Ok(Value::Null);
+    if let Value::Time(time) = operand.as_ref() {
+        return later_time(&a, *time, turn, unit);
     }
-    let Some(interval) = interval_of(&a, unit)? else { return Ok(Value::Null) };
-    let interval = turn(interval);
-    if let Value::Time(t) = operand.as_ref() {
-        let micros = interval.days.checked_mul(86_400_000_000).and_then(|d| d.checked_add(interval.micros));
-        let sum = micros.filter(|_| interval.months == 0).and_then(|m| m.checked_add(t.micros));
-        return match sum.filter(|m| m.unsigned_abs() <= Time::MAX.micros.unsigned_abs()) {
-            Some(micros) => Ok(Value::Time(Time { micros })),
-            None => overflow(&a, "time"),
-        };
-    }
-    let moment = or_null!(convert::to_datetime(&operand, a.ctx));
+    let moment = or_null!(convert::to_datetime(&operand, a.origin(0), a.ctx));
+    let interval = turn(or_null!(interval_of(&a, unit)));
     if !moment.date.is_real() {
-        let text = format!("Incorrect datetime value: '{}'", operand.to_text());
-        a.ctx.warn(ErrorCode::TruncatedWrongValue, text)?;
+        // A number is shown as the date it is.
+        let shown = match operand.class() {
+            Class::Int | Class::Real | Class::Decimal => Cow::Owned(Value::DateTime(moment)),
+            _ => operand,
+        };
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(0).warning("datetime", &shown, a.ctx))?;
         return Ok(Value::Null);
     }
     let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
     date_arith_result(&a, &operand, unit, sum)
+}
+
+/// A TIME later by an interval; it has no calendar, so weeks and months are beyond it.
+fn later_time(
+    a: &Args<'_>,
+    time: Time,
+    turn: fn(Interval) -> Interval,
+    unit: IntervalUnit,
+) -> SqlResult<Value> {
+    use IntervalUnit::{Month, Quarter, Week, Year, YearMonth};
+    if matches!(unit, Week | Month | Quarter | Year | YearMonth) {
+        return overflow(a, "time");
+    }
+    let interval = turn(or_null!(interval_of(a, unit)));
+    let micros = interval.days.checked_mul(86_400_000_000).and_then(|d| d.checked_add(interval.micros));
+    let sum = micros.and_then(|m| m.checked_add(time.micros));
+    match sum.filter(|m| m.unsigned_abs() <= Time::MAX.micros.unsigned_abs()) {
+        Some(micros) => Ok(Value::Time(Time { micros })),
+        None => overflow(a, "time"),
+    }
 }
 
 /// The sum in the class the operand had; a string without a time stays without one.
@@ -174,9 +210,10 @@ fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: Dat
         Value::DateTime(_) => true,
         other => convert::to_decimal(other, a.ctx)?.is_some_and(|d| d.int_digits() > 8),
     };
+    let decimals = moment_decimals(a.expr(0)).max(amount_decimals(a.expr(1), unit));
     let mut out = Vec::new();
     if had_time || unit.has_time() {
-        sum.write_text(if sum.micros != 0 { 6 } else { 0 }, &mut out);
+        sum.write_text(decimals, &mut out);
     } else {
         sum.date.write_text(&mut out);
     }
@@ -185,7 +222,7 @@ fn date_arith_result(a: &Args<'_>, operand: &Value, unit: IntervalUnit, sum: Dat
 
 /// The interval of argument 1: integers count the unit, anything else is read as text under it.
 fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> {
-    let value = a.value(1)?;
+    let value = a.number(1)?;
     let interval = match value.as_ref() {
         Value::Null => return Ok(None),
         Value::Int(v) => Interval::from_int(*v, unit),
@@ -203,7 +240,8 @@ fn interval_of(a: &Args<'_>, unit: IntervalUnit) -> SqlResult<Option<Interval>> 
         }
         _ => a.text(1)?.and_then(|text| Interval::parse(&text, unit)),
     };
-    if interval.is_none() {
+    // A text with too many fields is no interval, and nobody is told.
+    if interval.is_none() && is_simple(unit) {
         overflow(a, "datetime")?;
     }
     Ok(interval)
@@ -258,88 +296,94 @@ fn sub_time(a: Args<'_>) -> SqlResult<Value> {
     shifted(a, -1)
 }
 
-/// ADDTIME and SUBTIME: a datetime or a time, later by a time.
+/// ADDTIME and SUBTIME: a datetime or a time, later by an interval.
 fn shifted(a: Args<'_>, sign: i64) -> SqlResult<Value> {
-    let operand = a.value(0)?;
-    if operand.is_null() {
-        return Ok(Value::Null);
-    }
-    let amount = a.value(1)?;
-    // A whole datetime cannot be added.
-    if matches!(*amount, Value::DateTime(_) | Value::Date(_)) {
-        return Ok(Value::Null);
-    }
-    let shift = or_null!(convert::to_time(&amount, a.ctx)).micros * sign;
-    let as_moment = match operand.as_ref() {
-        Value::Str(s) => looks_like_datetime(&s.bytes),
-        Value::DateTime(_) | Value::Date(_) => true,
-        _ => false,
+    let start = or_null!(time_span(&a, 0));
+    let Some(shift) = shift_of(&a, 1)?.map(|micros| micros * sign) else { return Ok(Value::Null) };
+    let is_text = a.expr(0).ty_cow().class() == TypeClass::String;
+    let digits = |micros: u32| match (is_text, micros) {
+        (true, 0) => 0,
+        (true, _) => 6,
+        _ => temporal_decimals(a.expr(0)).max(temporal_decimals(a.expr(1))),
     };
-    if as_moment {
-        let moment = or_null!(convert::to_datetime(&operand, a.ctx));
-        let interval = Interval { months: 0, days: 0, micros: shift };
-        let Some(sum) = moment.add_interval(&interval) else { return overflow(&a, "datetime") };
-        if a.call.ty.class() == TypeClass::DateTime {
-            return Ok(Value::DateTime(sum));
+    match start {
+        Span::Moment(moment) => {
+            let interval = Interval { months: 0, days: 0, micros: shift };
+            let Some(sum) = moment.add_interval(&interval) else { return Ok(Value::Null) };
+            if a.call.ty.class() == TypeClass::DateTime {
+                return Ok(Value::DateTime(sum));
+            }
+            let mut out = Vec::new();
+            sum.write_text(digits(sum.micros), &mut out);
+            a.string(out)
         }
-        let mut out = Vec::new();
-        sum.write_text(if sum.micros != 0 { 6 } else { 0 }, &mut out);
-        return a.string(out);
+        Span::Interval(time) => {
+            let time = limited_time(&a, time.micros.saturating_add(shift))?;
+            if a.call.ty.class() == TypeClass::Time {
+                return Ok(Value::Time(time));
+            }
+            let mut out = Vec::new();
+            time.write_text(digits(time.microsecond()), &mut out);
+            a.string(out)
+        }
     }
-    let sum = or_null!(convert::to_time(&operand, a.ctx)).micros + shift;
-    let time = Time { micros: sum.clamp(-Time::MAX.micros, Time::MAX.micros) };
-    if a.call.ty.class() == TypeClass::Time {
-        return Ok(Value::Time(time));
-    }
-    let mut out = Vec::new();
-    time.write_text(if time.microsecond() != 0 { 6 } else { 0 }, &mut out);
-    a.string(out)
 }
 
-/// A date part: dashes, or the digits of a full datetime.
-fn looks_like_datetime(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    let dashes = text.iter().skip(1).filter(|b| **b == b'-').count();
-    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    dashes >= 2 || digits >= 12
+/// Argument n as an interval to add, in microseconds. A whole datetime is none.
+fn shift_of(a: &Args<'_>, n: usize) -> SqlResult<Option<i64>> {
+    const WHAT: &str = "INTERVAL DAY TO SECOND";
+    let amount = a.value(n)?;
+    match convert::to_span(&amount, a.origin(n), WHAT, a.ctx)? {
+        Some(Span::Interval(time)) => Ok(Some(time.micros)),
+        Some(Span::Moment(_)) => {
+            a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning(WHAT, &amount, a.ctx))?;
+            Ok(None)
+        }
+        None => Ok(None),
+    }
 }
 
-/// TIMEDIFF: both arguments times, or both datetimes.
-fn time_diff(a: Args<'_>) -> SqlResult<Value> {
-    let (x, y) = (a.value(0)?, a.value(1)?);
-    if x.is_null() || y.is_null() {
-        return Ok(Value::Null);
-    }
-    let is_moment = |v: &Value| match v {
-        Value::Str(s) => looks_like_datetime(&s.bytes),
-        Value::DateTime(_) | Value::Date(_) => true,
-        _ => false,
-    };
-    let difference = match (is_moment(&x), is_moment(&y)) {
-        (true, true) => {
-            let (x, y) =
-                (or_null!(convert::to_datetime(&x, a.ctx)), or_null!(convert::to_datetime(&y, a.ctx)));
-            absolute_micros(&x) - absolute_micros(&y)
+/// Argument n as ADDTIME and TIMEDIFF take it: a moment or a TIME.
+fn time_span(a: &Args<'_>, n: usize) -> SqlResult<Option<Span>> {
+    let value = a.value(n)?;
+    convert::to_time_span(&value, a.origin(n), a.ctx)
+}
+
+/// The nearest TIME; one beyond its range warns.
+fn limited_time(a: &Args<'_>, micros: i64) -> SqlResult<Time> {
+    let clamped = micros.clamp(-Time::MAX.micros, Time::MAX.micros);
+    if clamped != micros {
+        let hours = micros.unsigned_abs() / 3_600_000_000;
+        let rest = Time { micros: (micros.unsigned_abs() % 3_600_000_000) as i64 };
+        let sign = if micros < 0 { "-" } else { "" };
+        let mut shown = format!("{sign}{hours:02}:{:02}:{:02}", rest.minute(), rest.second());
+        if rest.microsecond() > 0 {
+            shown.push_str(&format!(".{:06}", rest.microsecond()));
         }
-        (false, false) => {
-            or_null!(convert::to_time(&x, a.ctx)).micros - or_null!(convert::to_time(&y, a.ctx)).micros
-        }
-        _ => return Ok(Value::Null),
-    };
-    let clamped = difference.clamp(-Time::MAX.micros, Time::MAX.micros);
-    if clamped != difference {
-        let hours = difference.abs() / 3_600_000_000;
-        let rest = Time { micros: difference.abs() % 3_600_000_000 };
-        let sign = if difference < 0 { "-" } else { "" };
-        let shown = format!("{sign}{hours:02}:{:02}:{:02}", rest.minute(), rest.second());
         a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect time value: '{shown}'"))?;
     }
-    Ok(Value::Time(Time { micros: clamped }))
+    Ok(Time { micros: clamped })
+}
+
+/// TIMEDIFF: both arguments times, both dates or both datetimes.
+fn time_diff(a: Args<'_>) -> SqlResult<Value> {
+    let (x, y) = (or_null!(time_span(&a, 0)), or_null!(time_span(&a, 1)));
+    let is_date = |n: usize| a.value(n).map(|v| matches!(*v, Value::Date(_)));
+    if is_date(0)? != is_date(1)? {
+        return Ok(Value::Null);
+    }
+    let difference = match (x, y) {
+        (Span::Moment(x), Span::Moment(y)) => absolute_micros(&x) - absolute_micros(&y),
+        (Span::Interval(x), Span::Interval(y)) => x.micros - y.micros,
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::Time(limited_time(&a, difference)?))
 }
 
 fn date_diff(a: Args<'_>) -> SqlResult<Value> {
-    let x = or_null!(real_moment(&a, 0)).date;
-    let y = or_null!(real_moment(&a, 1)).date;
+    let (x, y) = (real_moment(&a, 0)?, real_moment(&a, 1)?);
+    let (Some(x), Some(y)) = (x, y) else { return Ok(Value::Null) };
+    let (x, y) = (x.date, y.date);
     Ok(Value::Int(i64::from(x.day_number()) - i64::from(y.day_number())))
 }
 
@@ -374,7 +418,8 @@ fn make_time(a: Args<'_>) -> SqlResult<Value> {
     if hours > 838 {
         let shown = format!("{}:{minute:02}:{:02}", hour.wide(), micros / 1_000_000);
         a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect time value: '{shown}'"))?;
-        let limit = 3_020_399_000_000;
+        let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
+        let limit = Time::MAX.micros / places * places;
         return Ok(Value::Time(Time { micros: if negative { -limit } else { limit } }));
     }
     let magnitude = (hours as i64 * 3600 + minute * 60) * 1_000_000 + micros;
@@ -382,8 +427,18 @@ fn make_time(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
-    let seconds = or_null!(a.decimal(0));
-    let micros = seconds.mul(&Decimal::from_i64(1_000_000)).map_or(i64::MAX, |d| d.truncate(0).to_i64().0);
+    let value = a.number(0)?;
+    let micros = match value.as_ref() {
+        Value::Null => return Ok(Value::Null),
+        // The digits of a double are cut where they are, not where its shortest text has them.
+        Value::Double(seconds) => {
+            (seconds.trunc() as i64).saturating_mul(1_000_000).saturating_add((seconds.fract() * 1e6) as i64)
+        }
+        _ => {
+            let seconds = or_null!(a.decimal(0));
+            seconds.mul(&Decimal::from_i64(1_000_000)).map_or(i64::MAX, |d| d.truncate(0).to_i64().0)
+        }
+    };
     // The largest value has as many nines as its type shows.
     let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
     let limit = Time::MAX.micros / places * places;
@@ -442,8 +497,8 @@ fn timestamp(a: Args<'_>) -> SqlResult<Value> {
     if a.count() == 1 {
         return Ok(Value::DateTime(moment));
     }
-    let time = or_null!(a.time(1));
-    let interval = Interval { months: 0, days: 0, micros: time.micros };
+    let Some(micros) = shift_of(&a, 1)? else { return Ok(Value::Null) };
+    let interval = Interval { months: 0, days: 0, micros };
     match moment.add_interval(&interval) {
         Some(sum) => Ok(Value::DateTime(sum)),
         None => overflow(&a, "datetime"),

@@ -58,24 +58,25 @@ fn type_get_format(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn date_format(a: Args<'_>) -> SqlResult<Value> {
-    let moment = or_null!(a.datetime(0));
-    let format = or_null!(a.text(1));
-    if format.is_empty() {
-        return Ok(Value::Null);
-    }
-    match format_datetime(&moment, &format) {
-        Some(text) => a.string(text),
-        None => Ok(Value::Null),
-    }
+    let value = a.value(0)?;
+    // A TIME has no date.
+    let fields = match value.as_ref() {
+        Value::Time(time) => Fields { moment: DateTime::default(), time: *time, dated: true },
+        _ => Fields::of(&or_null!(a.datetime(0))),
+    };
+    formatted(&a, &fields)
 }
 
 fn time_format(a: Args<'_>) -> SqlResult<Value> {
     let time = or_null!(a.time(0));
+    formatted(&a, &Fields { moment: DateTime::default(), time, dated: false })
+}
+
+fn formatted(a: &Args<'_>, fields: &Fields) -> SqlResult<Value> {
     let format = or_null!(a.text(1));
     if format.is_empty() {
         return Ok(Value::Null);
     }
-    let fields = Fields { moment: DateTime::default(), time };
     match fields.write(&format) {
         Some(text) => a.string(text),
         None => Ok(Value::Null),
@@ -84,16 +85,22 @@ fn time_format(a: Args<'_>) -> SqlResult<Value> {
 
 /// A datetime by a format; `None` when the format needs what the date lacks (a day name of a zero date).
 pub(crate) fn format_datetime(moment: &DateTime, format: &[u8]) -> Option<Vec<u8>> {
-    Fields { moment: *moment, time: moment.time() }.write(format)
+    Fields::of(moment).write(format)
 }
 
 /// What the letters of a format stand for.
 struct Fields {
     moment: DateTime,
     time: Time,
+    /// Whether letters of a date have a meaning.
+    dated: bool,
 }
 
 impl Fields {
+    fn of(moment: &DateTime) -> Fields {
+        Fields { moment: *moment, time: moment.time(), dated: true }
+    }
+
     fn write(&self, format: &[u8]) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(format.len() * 2);
         if self.time.micros < 0 {
@@ -113,6 +120,9 @@ impl Fields {
     }
 
     fn write_part(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
+        if !self.dated && b"MbmcYydeDjWawUuVvXx".contains(&letter) {
+            return None;
+        }
         match letter {
             b'M' | b'b' | b'm' | b'c' | b'Y' | b'y' | b'd' | b'e' | b'D' | b'j' => {
                 self.write_date(letter, out)

@@ -14,14 +14,14 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("current_timestamp", 0, 1, type_datetime, now),
     Function::of_statement("localtime", 0, 1, type_datetime, now),
     Function::of_statement("localtimestamp", 0, 1, type_datetime, now),
-    Function::of_statement("utc_timestamp", 0, 1, type_datetime, utc_timestamp),
+    Function::of_statement("utc_timestamp", 0, 1, type_utc_timestamp, utc_timestamp),
     Function::volatile("sysdate", 0, 1, type_datetime, sysdate),
     Function::of_statement("curdate", 0, 0, type_date, curdate),
     Function::of_statement("current_date", 0, 0, type_date, curdate),
     Function::of_statement("utc_date", 0, 0, type_date, utc_date),
     Function::of_statement("curtime", 0, 1, type_time, curtime),
     Function::of_statement("current_time", 0, 1, type_time, curtime),
-    Function::of_statement("utc_time", 0, 1, type_time, utc_time),
+    Function::of_statement("utc_time", 0, 1, type_utc_time, utc_time),
     Function::of_statement("unix_timestamp", 0, 1, type_unix, unix_timestamp),
     Function::of_statement("from_unixtime", 1, 2, type_from_unix, from_unixtime),
     Function::of_statement("convert_tz", 3, 3, type_convert_tz, convert_tz),
@@ -39,8 +39,29 @@ pub(crate) fn fraction_digits(arg: Option<&Expr>) -> u8 {
     }
 }
 
+/// Error 1426 for more than six fraction digits.
+fn checked_digits(args: &[Expr], name: &str) -> SqlResult<u8> {
+    let wanted = match args.first() {
+        Some(Expr::Const(c)) => c.value.to_int(&mut cohort_types::NoWarnings).map_or(0, |n| n.wide()),
+        _ => 0,
+    };
+    if wanted > 6 {
+        let text = format!("Too big precision specified for '{name}'. Maximum is 6");
+        return Err(cohort_types::SqlError::new(cohort_types::ErrorCode::TooBigPrecision, text));
+    }
+    Ok(fraction_digits(args.first()))
+}
+
 fn type_datetime(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::datetime(fraction_digits(args.first())).with_nullable(false))
+    Ok(ExprType::datetime(checked_digits(args, "current_timestamp")?).with_nullable(false))
+}
+
+fn type_utc_timestamp(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(checked_digits(args, "utc_timestamp")?).with_nullable(false))
+}
+
+fn type_utc_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::time(checked_digits(args, "utc_time")?).with_nullable(false))
 }
 
 fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -48,7 +69,7 @@ fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_time(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::time(fraction_digits(args.first())).with_nullable(false))
+    Ok(ExprType::time(checked_digits(args, "curtime")?).with_nullable(false))
 }
 
 /// Fraction digits a temporal function sees in its argument.
@@ -136,7 +157,7 @@ fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Int(a.ctx.env.now_micros.div_euclid(1_000_000)));
     }
     let local = or_null!(a.datetime(0));
-    if local.date.is_zero() {
+    if local.date.is_zero() && a.expr(0).ty_cow().kind == cohort_types::TypeKind::Timestamp {
         return seconds(&a, 0);
     }
     if !local.date.is_real() {

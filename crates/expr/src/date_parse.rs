@@ -172,7 +172,6 @@ impl Found<'_> {
                 }
                 self.skip_spaces();
                 self.read_half()?;
-                self.twelve_hours = true;
             }
             b'T' => {
                 for part in *b"H:i:S" {
@@ -211,14 +210,17 @@ impl Found<'_> {
         Some(())
     }
 
+    /// AM or PM, after an hour of twelve.
     fn read_half(&mut self) -> Option<()> {
+        if !self.twelve_hours {
+            return None;
+        }
         let half = self.rest.get(..2)?.to_ascii_uppercase();
         self.afternoon = match &half[..] {
             b"AM" => false,
             b"PM" => true,
             _ => return None,
         };
-        self.twelve_hours = true;
         self.rest = &self.rest[2..];
         Some(())
     }

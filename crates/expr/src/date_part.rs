@@ -1,10 +1,10 @@
 //! Parts of dates and times.
 
-use cohort_types::{Date, DateTime, ErrorCode, IntervalUnit, SqlResult, Time, TypeKind, Value};
+use cohort_types::{Date, DateTime, ErrorCode, IntervalUnit, Span, SqlResult, Time, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
-use crate::convert::not_zero;
+use crate::convert::{self, not_zero};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::{Extra, Function};
@@ -99,13 +99,12 @@ fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
 /// not.
 pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
     let value = a.value(n)?;
-    let Some(moment) = crate::convert::to_datetime(&value, a.ctx)? else { return Ok(None) };
+    let Some(moment) = convert::to_datetime(&value, a.origin(n), a.ctx)? else { return Ok(None) };
     if not_zero(moment.date).is_some() {
         return Ok(Some(moment));
     }
     if !matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) {
-        let text = format!("Incorrect datetime value: '{}'", value.to_text());
-        a.ctx.warn(ErrorCode::TruncatedWrongValue, text)?;
+        a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning("datetime", &value, a.ctx))?;
     }
     Ok(None)
 }
@@ -235,8 +234,8 @@ fn to_seconds(a: Args<'_>) -> SqlResult<Value> {
 
 fn from_days(a: Args<'_>) -> SqlResult<Value> {
     let days = or_null!(a.int(0));
-    let date = u32::try_from(days).map_or(Some(Date::ZERO), Date::from_day_number);
-    Ok(date.map_or(Value::Null, Value::Date))
+    let date = u32::try_from(days).ok().and_then(Date::from_day_number);
+    Ok(Value::Date(date.unwrap_or(Date::ZERO)))
 }
 
 fn time_to_sec(a: Args<'_>) -> SqlResult<Value> {
@@ -260,36 +259,50 @@ pub(crate) fn extract_type(unit: IntervalUnit) -> ExprType {
     }
 }
 
-/// EXTRACT(unit FROM x).
+/// EXTRACT(unit FROM x). A TIME has no year and no month; its days are those of its hours.
 fn extract(a: Args<'_>) -> SqlResult<Value> {
     let Extra::Unit(unit) = a.call.extra else { return Ok(Value::Null) };
+    let value = a.value(0)?;
     if is_date_unit(unit) {
-        let date = or_null!(a.date(0));
+        let date = match value.as_ref() {
+            Value::Time(_) => Date::ZERO,
+            _ => or_null!(a.date(0)),
+        };
         return match date_part(unit, date, a.ctx.env.default_week_format) {
             Some(part) => number(part),
             None => Ok(Value::Null),
         };
     }
-    let days = matches!(
-        unit,
-        IntervalUnit::DayHour
-            | IntervalUnit::DayMinute
-            | IntervalUnit::DaySecond
-            | IntervalUnit::DayMicrosecond
-    );
-    if days {
-        let value = a.value(0)?;
-        if let Value::DateTime(_) | Value::Date(_) | Value::Str(_) = value.as_ref() {
-            return number(time_part(unit, or_null!(a.datetime(0))));
+    let span = or_null!(extract_span(&a, &value, unit));
+    let (days, time) = match span {
+        Span::Moment(moment) => (i64::from(moment.date.day), moment.time()),
+        Span::Interval(time) => {
+            const DAY: i64 = 86_400_000_000;
+            (time.micros / DAY, Time { micros: time.micros % DAY })
         }
+    };
+    if unit == IntervalUnit::Day {
+        return number(days);
     }
-    let time = or_null!(a.time(0));
-    number(interval_part(unit, time))
+    number(days * day_scale(unit) + interval_part(unit, time))
+}
+
+/// Units from days to seconds take text of nothing but digits for a date.
+fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Option<Span>> {
+    use IntervalUnit::{Day, DayHour, DayMinute, DaySecond};
+    if let (Value::Str(text), Day | DayHour | DayMinute | DaySecond) = (value, unit)
+        && text.bytes.len() >= 5
+        && text.bytes.iter().all(u8::is_ascii_digit)
+        && let Some(moment) = DateTime::parse(&text.bytes, a.ctx.env.sql_mode).value
+    {
+        return Ok(Some(Span::Moment(moment)));
+    }
+    convert::to_span(value, a.origin(0), "interval", a.ctx)
 }
 
 fn is_date_unit(unit: IntervalUnit) -> bool {
     use IntervalUnit::*;
-    matches!(unit, Year | Quarter | Month | Week | Day | YearMonth)
+    matches!(unit, Year | Quarter | Month | Week | YearMonth)
 }
 
 fn date_part(unit: IntervalUnit, date: Date, week_format: u8) -> Option<i64> {
@@ -304,20 +317,14 @@ fn date_part(unit: IntervalUnit, date: Date, week_format: u8) -> Option<i64> {
     })
 }
 
-/// Units that start at the day, of a datetime: the day of the month is the first part.
-fn time_part(unit: IntervalUnit, moment: DateTime) -> i64 {
-    let time = moment.time();
-    let day = i64::from(moment.date.day);
-    day * scale_above_hours(unit) + interval_part(unit, time)
-}
-
 /// What a day counts in the number EXTRACT makes.
-fn scale_above_hours(unit: IntervalUnit) -> i64 {
+fn day_scale(unit: IntervalUnit) -> i64 {
     match unit {
         IntervalUnit::DayHour => 100,
         IntervalUnit::DayMinute => 10_000,
         IntervalUnit::DaySecond => 1_000_000,
-        _ => 1_000_000_000_000,
+        IntervalUnit::DayMicrosecond => 1_000_000_000_000,
+        _ => 0,
     }
 }
 

@@ -81,7 +81,8 @@ impl fmt::Display for CallText<'_> {
         if call.function.notation == Notation::Operator {
             return self.write_operator(f);
         }
-        write!(f, "{}({}", call.function.name, List(&call.args))?;
+        let name = if call.function.name == "power" { "pow" } else { call.function.name };
+        write!(f, "{name}({}", List(&call.args))?;
         // MariaDB fills in the places that were not written.
         if call.function.name == "round" && call.args.len() == 1 {
             f.write_str(",0")?;
@@ -169,7 +170,8 @@ impl fmt::Display for CastType {
         match self {
             CastType::Signed => f.write_str("signed"),
             CastType::Unsigned => f.write_str("unsigned"),
-            CastType::Double => f.write_str("double"),
+            CastType::Double { size: None } => f.write_str("double"),
+            CastType::Double { size: Some((m, d)) } => write!(f, "double({m},{d})"),
             CastType::Float => f.write_str("float"),
             CastType::Decimal { precision, decimals } => write!(f, "decimal({precision},{decimals})"),
             CastType::Char { length, collation } => {

@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 use cohort_types::{Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
 
 use crate::args::Args;
-use crate::compare::{CompareHow, compare};
+use crate::compare::{CompareHow, compare_operands};
 use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
-use crate::expr_type::{NOT_FIXED_DECIMALS, TypeClass};
+use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 
 static NULL: Value = Value::Null;
 
@@ -79,7 +79,11 @@ impl Expr {
             (Expr::Param(_), v) => return Ok(convert::text_of_cow(v, NOT_FIXED_DECIMALS)),
             (_, v) => v,
         };
-        Ok(convert::text_of_cow(value, decimals))
+        let text = convert::text_of_cow(value, decimals);
+        Ok(match self.type_ref() {
+            Some(ty) if ty.flavor == Flavor::Zerofill => text.map(|text| zero_filled(text, ty.length)),
+            _ => text,
+        })
     }
 
     /// The expression as a condition: `None` is UNKNOWN.
@@ -89,16 +93,27 @@ impl Expr {
             Expr::Compare(node) => eval_compare(node, row, ctx),
             Expr::And(items) => eval_and(items, row, ctx),
             Expr::Or(items) => eval_or(items, row, ctx),
-            Expr::Not(operand) => Ok(operand.eval_bool(row, ctx)?.map(|v| !v)),
+            Expr::Not(operand) => Ok(operand.eval_nonzero(row, ctx)?.map(|v| !v)),
             Expr::IsNull(node) => Ok(Some(node.operand.eval(row, ctx)?.is_null() != node.negated)),
             Expr::Between(node) => eval_between(node, row, ctx),
             Expr::In(node) => eval_in(node, row, ctx),
             Expr::Like(node) => eval_like(node, row, ctx),
             other => {
-                let value = other.eval(row, ctx)?;
+                let value = other.as_number(other.eval(row, ctx)?)?;
                 convert::to_bool(&value, ctx)
             }
         }
+    }
+
+    /// The operand of NOT, AND and OR: what is neither a condition nor a literal is compared with 0, which
+    /// reads text as DECIMAL.
+    fn eval_nonzero(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+        let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
+        if matches!(self, Expr::Const(_) | Expr::Param(_)) || !self.type_ref().is_some_and(is_text) {
+            return self.eval_bool(row, ctx);
+        }
+        let value = self.as_number(self.eval(row, ctx)?)?;
+        Ok(convert::to_decimal(&value, ctx)?.map(|number| !number.is_zero()))
     }
 
     /// Whether a row passes the condition: UNKNOWN does not.
@@ -144,7 +159,8 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     if let (Value::Int(a), Value::Int(b)) = (left.as_ref(), right.as_ref()) {
         return Ok(Some(node.op.accepts(a.cmp(b))));
     }
-    Ok(compare(&left, &right, &node.how, ctx)?.map(|order| node.op.accepts(order)))
+    Ok(compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?
+        .map(|order| node.op.accepts(order)))
 }
 
 /// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is
@@ -157,30 +173,46 @@ fn compare_row_exprs(
     row: &[Value],
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<bool>> {
+    Ok(row_order(op, left, right, hows, row, ctx)?.map(|order| op.accepts(order)))
+}
+
+/// The order of two rows as an operator asks for it; `None` is UNKNOWN.
+fn row_order(
+    op: CompareOp,
+    left: &[Expr],
+    right: &[Expr],
+    hows: &[CompareHow],
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Ordering>> {
     let mut unknown = false;
     for ((l, r), how) in left.iter().zip(right).zip(hows) {
-        let (a, b) = (l.eval(row, ctx)?, r.eval(row, ctx)?);
-        let order = match compare(&a, &b, how, ctx)? {
-            Some(order) => order,
-            None if op == CompareOp::NullSafeEq && a.is_null() == b.is_null() => Ordering::Equal,
-            None if op == CompareOp::NullSafeEq => Ordering::Less,
-            None if matches!(op, CompareOp::Eq | CompareOp::Ne) => {
-                unknown = true;
-                continue;
+        let order = match (l, r, how) {
+            (Expr::Row(l), Expr::Row(r), CompareHow::Row(hows)) => row_order(op, l, r, hows, row, ctx)?,
+            _ => {
+                let (a, b) = (l.eval_output(row, ctx)?, r.eval_output(row, ctx)?);
+                match compare_operands(&a, &b, how, [Some(l), Some(r)], ctx)? {
+                    None if op == CompareOp::NullSafeEq && a.is_null() == b.is_null() => {
+                        Some(Ordering::Equal)
+                    }
+                    None if op == CompareOp::NullSafeEq => Some(Ordering::Less),
+                    order => order,
+                }
             }
-            None => return Ok(None),
         };
-        if order.is_ne() {
-            return Ok(Some(op.accepts(order)));
+        match order {
+            Some(Ordering::Equal) => {}
+            None if matches!(op, CompareOp::Eq | CompareOp::Ne) => unknown = true,
+            decided => return Ok(decided),
         }
     }
-    Ok(if unknown { None } else { Some(op.accepts(Ordering::Equal)) })
+    Ok(if unknown { None } else { Some(Ordering::Equal) })
 }
 
 fn eval_and(items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     let mut answer = Some(true);
     for item in items {
-        match item.eval_bool(row, ctx)? {
+        match item.eval_nonzero(row, ctx)? {
             Some(true) => {}
             Some(false) => return Ok(Some(false)),
             None => answer = None,
@@ -192,7 +224,7 @@ fn eval_and(items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<O
 fn eval_or(items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     let mut answer = Some(false);
     for item in items {
-        match item.eval_bool(row, ctx)? {
+        match item.eval_nonzero(row, ctx)? {
             Some(false) => {}
             Some(true) => return Ok(Some(true)),
             None => answer = None,
@@ -206,16 +238,33 @@ fn eval_between(node: &Between, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     if value.is_null() {
         return Ok(None);
     }
+    let value = read_once(node, value, ctx)?;
     let low = node.low.eval(row, ctx)?;
     let high = node.high.eval(row, ctx)?;
-    let above = compare(&value, &low, &node.how, ctx)?.map(Ordering::is_ge);
-    let below = compare(&value, &high, &node.how, ctx)?.map(Ordering::is_le);
+    let operand = Some(&node.operand);
+    let above =
+        compare_operands(&value, &low, &node.how, [operand, Some(&node.low)], ctx)?.map(Ordering::is_ge);
+    let below =
+        compare_operands(&value, &high, &node.how, [operand, Some(&node.high)], ctx)?.map(Ordering::is_le);
     let inside = match (above, below) {
         (Some(true), Some(true)) => Some(true),
         (Some(false), _) | (_, Some(false)) => Some(false),
         _ => None,
     };
     Ok(inside.map(|v| v != node.negated))
+}
+
+/// The operand of BETWEEN as the date or time that both comparisons read it as, so that it warns once.
+fn read_once<'v>(node: &Between, value: Cow<'v, Value>, ctx: &EvalContext<'_>) -> SqlResult<Cow<'v, Value>> {
+    let CompareHow::Scalar { class: Some(class), .. } = &node.how else { return Ok(value) };
+    let from = convert::Origin::compared(Some(&node.operand));
+    Ok(match class {
+        TypeClass::Date | TypeClass::DateTime => {
+            Cow::Owned(Value::DateTime(convert::to_datetime(&value, from, ctx)?.unwrap_or_default()))
+        }
+        TypeClass::Time => Cow::Owned(Value::Time(convert::to_time(&value, from, ctx)?.unwrap_or_default())),
+        _ => value,
+    })
 }
 
 fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
@@ -231,8 +280,8 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     }
     let mut found = Some(false);
     for item in &node.list {
-        let candidate = item.eval(row, ctx)?;
-        match compare(&value, &candidate, &node.how, ctx)? {
+        let candidate = item.eval_output(row, ctx)?;
+        match compare_operands(&value, &candidate, &node.how, [Some(&node.operand), Some(item)], ctx)? {
             Some(Ordering::Equal) => return Ok(Some(!node.negated)),
             Some(_) => {}
             None => found = None,
@@ -266,7 +315,7 @@ fn eval_case<'a>(node: &'a Case, row: &'a [Value], ctx: &'a EvalContext<'_>) -> 
         None => choose_by_condition(node, row, ctx)?,
         Some(operand) => {
             let value = operand.eval(row, ctx)?;
-            choose_by_value(node, &value, row, ctx)?
+            if value.is_null() { None } else { choose_by_value(node, &value, row, ctx)? }
         }
     };
     let Some(branch) = chosen.or(node.otherwise.as_ref()) else { return Ok(Cow::Borrowed(&NULL)) };
@@ -296,11 +345,24 @@ fn choose_by_value<'a>(
 ) -> SqlResult<Option<&'a Expr>> {
     for ((when, then), how) in node.branches.iter().zip(&node.hows) {
         let candidate = when.eval(row, ctx)?;
-        if compare(value, &candidate, how, ctx)? == Some(Ordering::Equal) {
+        if compare_operands(value, &candidate, how, [node.operand.as_ref(), Some(when)], ctx)?
+            == Some(Ordering::Equal)
+        {
             return Ok(Some(then));
         }
     }
     Ok(None)
+}
+
+/// A number's text with zeros before it.
+pub(crate) fn zero_filled(text: Cow<'_, [u8]>, width: u32) -> Cow<'_, [u8]> {
+    let missing = (width as usize).saturating_sub(text.len());
+    if missing == 0 {
+        return text;
+    }
+    let mut out = vec![b'0'; missing];
+    out.extend_from_slice(&text);
+    Cow::Owned(out)
 }
 
 /// A string value.

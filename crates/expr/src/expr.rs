@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cohort_types::{Collation, Value};
 
 use crate::compare::{CompareHow, InSet};
-use crate::expr_type::{Coercibility, ExprType};
+use crate::expr_type::{Coercibility, ExprType, Flavor};
 use crate::table::{Extra, Function};
 
 /// A bound expression. Every node knows its static type.
@@ -177,7 +177,10 @@ pub struct Cast {
 pub enum CastType {
     Signed,
     Unsigned,
-    Double,
+    /// With (m,d) when given.
+    Double {
+        size: Option<(u8, u8)>,
+    },
     Float,
     Decimal {
         precision: u8,
@@ -236,13 +239,21 @@ impl Expr {
         Expr::Const(Box::new(Constant { value, ty }))
     }
 
-    /// `0x41`, `x'41'`, `b'1000001'`: a binary string that counts as a big-endian number in arithmetic.
+    /// `0x41`, `b'1000001'`: a binary string that counts as a big-endian number in arithmetic.
     pub fn hex_literal(bytes: Vec<u8>) -> Expr {
         let mut ty = ExprType::string(bytes.len() as u32, Collation::BINARY, Coercibility::Coercible);
+        ty.flavor = Flavor::Hex;
         ty.unsigned = true;
         ty.nullable = false;
         ty.decimals = 0;
         Expr::typed_constant(Value::binary(bytes), ty)
+    }
+
+    /// `x'41'`: a binary string.
+    pub fn hex_text(bytes: Vec<u8>) -> Expr {
+        let Expr::Const(mut node) = Expr::hex_literal(bytes) else { return Expr::null() };
+        node.ty.flavor = Flavor::Plain;
+        Expr::Const(node)
     }
 
     /// TRUE or FALSE.

@@ -50,6 +50,19 @@ pub enum TypeClass {
     DateTime,
 }
 
+/// What a value is besides its family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Flavor {
+    #[default]
+    Plain,
+    /// An integer that is a truth value: JSON shows it as true or false.
+    Boolean,
+    /// A literal `0x41` or `b'1000001'`: bytes that count as a big-endian number where a number is wanted.
+    Hex,
+    /// A ZEROFILL column: as text it has zeros in front, up to its length.
+    Zerofill,
+}
+
 /// The type of an expression with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprType {
@@ -73,6 +86,8 @@ pub struct ExprType {
     pub ascii: bool,
     /// Labels of ENUM and SET columns.
     pub members: Arc<[String]>,
+    /// What sets it apart within its family.
+    pub flavor: Flavor,
 }
 
 impl ExprType {
@@ -89,6 +104,7 @@ impl ExprType {
             coercibility: Coercibility::Numeric,
             ascii: true,
             members: Arc::from([]),
+            flavor: Flavor::Plain,
         }
     }
 
@@ -99,12 +115,12 @@ impl ExprType {
 
     /// What a comparison yields: INT(1).
     pub fn boolean() -> ExprType {
-        ExprType::number(TypeKind::Int, 1, 0)
+        ExprType { flavor: Flavor::Boolean, ..ExprType::number(TypeKind::Int, 1, 0) }
     }
 
     /// What the words TRUE and FALSE are.
     pub fn literal_boolean() -> ExprType {
-        ExprType::number(TypeKind::Int, 5, 0).with_nullable(false)
+        ExprType { length: 5, ..ExprType::boolean() }.with_nullable(false)
     }
 
     /// DOUBLE with an open number of decimals.
@@ -175,9 +191,19 @@ impl ExprType {
             unsigned: column.unsigned || column.kind == TypeKind::Bit,
             nullable,
             collation: if is_text { column.collation } else { Collation::BINARY },
-            coercibility: if is_text { Coercibility::Implicit } else { Coercibility::Numeric },
+            // BIT is a binary string where text is wanted.
+            coercibility: if is_text || column.kind == TypeKind::Bit {
+                Coercibility::Implicit
+            } else {
+                Coercibility::Numeric
+            },
             ascii: !is_text,
             members: column.members.clone(),
+            flavor: if column.zerofill && column.kind != TypeKind::Year {
+                Flavor::Zerofill
+            } else {
+                Flavor::Plain
+            },
         }
     }
 
@@ -197,7 +223,7 @@ impl ExprType {
             length,
             decimals,
             unsigned: self.unsigned && self.kind != TypeKind::Bit,
-            zerofill: false,
+            zerofill: self.flavor == Flavor::Zerofill,
             collation: self.collation,
             members: self.members.clone(),
         }

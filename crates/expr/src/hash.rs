@@ -21,6 +21,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("sha1", 1, 1, type_sha1, sha1),
     Function::pure("sha2", 2, 2, type_sha2, sha2),
     Function::pure("password", 1, 1, type_password, password),
+    Function::pure("old_password", 1, 1, type_old_password, old_password),
     Function::pure("inet_aton", 1, 1, type_aton, inet_aton),
     Function::pure("inet_ntoa", 1, 1, type_ntoa, inet_ntoa),
 ];
@@ -120,4 +121,24 @@ fn inet_ntoa(a: Args<'_>) -> SqlResult<Value> {
     let number = convert::bits_of(or_null!(a.integer(0)));
     let Ok(address) = u32::try_from(number) else { return Ok(Value::Null) };
     a.string(std::net::Ipv4Addr::from(address).to_string())
+}
+
+fn type_old_password(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ascii_string(env, 16))
+}
+
+/// The hash of passwords before MySQL 4.1.
+fn old_password(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let (mut left, mut right, mut add) = (1_345_345_333u32, 0x1234_5671u32, 7u32);
+    for b in text.iter().filter(|b| !matches!(b, b' ' | b'\t')) {
+        let b = u32::from(*b);
+        left ^= ((left & 63).wrapping_add(add)).wrapping_mul(b).wrapping_add(left << 8);
+        right = right.wrapping_add((right << 8) ^ left);
+        add = add.wrapping_add(b);
+    }
+    if text.is_empty() {
+        return a.string(Vec::new());
+    }
+    a.string(format!("{:08x}{:08x}", left & 0x7fff_ffff, right & 0x7fff_ffff))
 }

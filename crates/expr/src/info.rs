@@ -32,6 +32,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("sleep", 1, 1, type_small, sleep),
     Function::volatile("uuid", 0, 0, type_uuid, uuid),
     Function::volatile("uuid_short", 0, 0, type_uuid_short, uuid_short),
+    Function::volatile("sys_guid", 0, 0, type_guid, sys_guid),
+    Function::volatile("random_bytes", 1, 1, type_random_bytes, random_bytes),
     Function::volatile("get_lock", 2, 2, type_small, get_lock),
     Function::volatile("release_lock", 1, 1, type_small, release_lock),
     Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
@@ -200,6 +202,33 @@ fn sleep(a: Args<'_>) -> SqlResult<Value> {
 const UUID_EPOCH: u64 = 0x01B2_1DD2_1381_4000;
 
 /// A version 1 identifier; the node is random with the multicast bit, as for hosts without a card.
+fn type_guid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { kind: TypeKind::Char, ..ascii_string(env, 32) })
+}
+
+fn sys_guid(a: Args<'_>) -> SqlResult<Value> {
+    let bits = u128::from(a.ctx.hooks.random()) << 64 | u128::from(a.ctx.hooks.random());
+    a.string(format!("{bits:032X}"))
+}
+
+fn type_random_bytes(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(crate::typing::binary_string(1024))
+}
+
+/// RANDOM_BYTES(1 to 1024); NULL for other lengths.
+fn random_bytes(a: Args<'_>) -> SqlResult<Value> {
+    let length = or_null!(a.int(0));
+    if !(1..=1024).contains(&length) {
+        return Ok(if length == 0 { a.string(Vec::new())? } else { Value::Null });
+    }
+    let mut bytes = Vec::with_capacity(length as usize + 8);
+    while bytes.len() < length as usize {
+        bytes.extend_from_slice(&a.ctx.hooks.random().to_be_bytes());
+    }
+    bytes.truncate(length as usize);
+    a.string(bytes)
+}
+
 fn uuid(a: Args<'_>) -> SqlResult<Value> {
     let time = UUID_EPOCH + a.ctx.hooks.clock_micros() as u64 * 10;
     let random = a.ctx.hooks.random();

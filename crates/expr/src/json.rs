@@ -102,7 +102,7 @@ impl Json {
                 indent(out, level);
                 out.push(b']');
             }
-            Json::Object(members) if !members.is_empty() => {
+            Json::Object(members) => {
                 out.push(b'{');
                 for (n, (key, value)) in members.iter().enumerate() {
                     if n > 0 {
@@ -111,9 +111,7 @@ impl Json {
                     indent(out, level + 1);
                     quoted(key, out);
                     out.extend_from_slice(b": ");
-                    if matches!(value, Json::Array(i) if !i.is_empty())
-                        || matches!(value, Json::Object(m) if !m.is_empty())
-                    {
+                    if !value.is_scalar() {
                         indent(out, level + 1);
                     }
                     value.write_detailed(level + 1, out);
@@ -202,6 +200,56 @@ pub(crate) fn member(
     })
 }
 
+/// Where the values of a valid document stand in its text, in the order of their beginnings.
+pub(crate) fn spans(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut open = Vec::new();
+    let mut at = 0;
+    while let Some(b) = text.get(at) {
+        let start = at;
+        at += 1;
+        match b {
+            b'{' | b'[' => {
+                open.push(found.len());
+                found.push(start..start);
+            }
+            b'}' | b']' => {
+                if let Some(n) = open.pop() {
+                    found[n].end = at;
+                }
+            }
+            b'"' => {
+                at = string_end(text, at);
+                let rest = text[at..].trim_ascii_start();
+                // A key is no value.
+                if rest.first() != Some(&b':') {
+                    found.push(start..at);
+                }
+            }
+            b if b.is_ascii_alphanumeric() || *b == b'-' => {
+                let more = text[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b));
+                at += more.count();
+                found.push(start..at);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Behind the quote that ends a string.
+fn string_end(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(b) = text.get(at) {
+        match b {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
 fn quoted(raw: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(raw);
@@ -250,7 +298,16 @@ impl Parser<'_> {
             b'f' => self.word(b"false", Json::Bool(false)),
             b'n' => self.word(b"null", Json::Null),
             b'-' | b'0'..=b'9' => self.number(),
-            _ => Err(JsonError::Syntax(self.at)),
+            // A position is that of the character's last byte.
+            b => {
+                let extra = match b {
+                    0xC0..=0xDF => 1,
+                    0xE0..=0xEF => 2,
+                    0xF0.. => 3,
+                    _ => 0,
+                };
+                Err(JsonError::Syntax(self.at + extra))
+            }
         }
     }
 
@@ -435,9 +492,17 @@ pub(crate) fn document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     }
 }
 
+/// A function's name in messages.
+pub(crate) fn shown_name(a: &Args<'_>) -> &'static str {
+    match a.call.name() {
+        "json_merge" => "json_merge_preserve",
+        name => name,
+    }
+}
+
 /// What is wrong with argument n.
 pub(crate) fn complaint(a: &Args<'_>, n: usize, error: JsonError) -> (ErrorCode, String) {
-    let name = a.call.name();
+    let name = shown_name(a);
     let argument = n + 1;
     match error {
         JsonError::Ended => (

@@ -3,7 +3,7 @@
 use cohort_types::{ErrorCode, SqlResult};
 
 use crate::args::Args;
-use crate::json::Json;
+use crate::json::{Json, unescape};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,23 +102,30 @@ impl Path {
 fn select<'j>(json: &'j Json, step: &Step, out: &mut Vec<&'j Json>) {
     match (step, json) {
         (Step::Key(key), Json::Object(members)) => {
-            out.extend(members.iter().find(|(k, _)| k == key).map(|(_, v)| v));
+            out.extend(members.iter().find(|(k, _)| same_key(k, key)).map(|(_, v)| v));
         }
         (Step::AnyKey, Json::Object(members)) => out.extend(members.iter().map(|(_, v)| v)),
         (Step::Index(index), Json::Array(items)) => {
             out.extend(index.resolve(items.len()).and_then(|n| items.get(n)));
         }
         // A scalar or an object counts as an array of itself.
-        (Step::Index(index), scalar) if index.resolve(1) == Some(0) => out.push(scalar),
+        (Step::Index(Index::First(0)), scalar) => out.push(scalar),
         (Step::Range(from, to), Json::Array(items)) => {
             if let (Some(from), Some(to)) = (from.resolve(items.len()), to.resolve(items.len())) {
                 out.extend(items.iter().take(to + 1).skip(from));
             }
         }
+        (Step::Range(Index::First(0), _), scalar) => out.push(scalar),
         (Step::AnyIndex, Json::Array(items)) => out.extend(items),
         (Step::Deep, json) => deep(json, out),
         _ => {}
     }
+}
+
+/// Whether two keys, as written in a document and in a path, are one.
+pub(crate) fn same_key(written: &[u8], wanted: &[u8]) -> bool {
+    written == wanted
+        || (written.contains(&b'\\') || wanted.contains(&b'\\')) && unescape(written) == unescape(wanted)
 }
 
 /// The document and everything in it.
@@ -164,7 +171,15 @@ impl Parser<'_> {
             b'*' => Ok(Step::AnyKey),
             b'"' => {
                 let start = self.at;
-                while self.next()? != b'"' {}
+                loop {
+                    match self.next()? {
+                        b'"' => break,
+                        b'\\' => {
+                            self.next()?;
+                        }
+                        _ => {}
+                    }
+                }
                 Ok(Step::Key(self.text[start..self.at - 1].to_vec()))
             }
             _ => {
@@ -234,10 +249,24 @@ impl Parser<'_> {
     }
 }
 
+/// Argument n as a path that means one place: with wildcards it warns and is `None`.
+pub(crate) fn single_path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
+    let Some(path) = path(a, n)? else { return Ok(None) };
+    if !path.is_wild() {
+        return Ok(Some(path));
+    }
+    let (name, argument) = (crate::json::shown_name(a), n + 1);
+    a.ctx.warn(
+        ErrorCode::JsonPathNoWildcard,
+        format!("Wildcards or range in JSON path not allowed in argument {argument} to function '{name}'"),
+    )?;
+    Ok(None)
+}
+
 /// Argument n as a path; what is none warns and is `None`.
 pub(crate) fn path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
     let Some(text) = a.text(n)? else { return Ok(None) };
-    let (name, argument) = (a.call.name(), n + 1);
+    let (name, argument) = (crate::json::shown_name(a), n + 1);
     match Path::parse(&text) {
         Ok(path) => return Ok(Some(path)),
         Err(PathError::Ended) => a.ctx.warn(

@@ -8,14 +8,14 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
-use crate::json::{Json, all, any, complaint, document, member, number, unescape};
-use crate::json_path::path;
-use crate::table::{ANY, Function};
+use crate::json::{Json, all, any, complaint, document, member, number, spans, unescape};
+use crate::json_path::{Path, path, single_path};
+use crate::table::{ANY, Function, NumberOf};
 use crate::typing::{joined_collation, string_of, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_valid", 1, 1, type_flag, valid),
-    Function::pure("json_extract", 2, ANY, type_json, extract),
+    Function::pure("json_extract", 2, ANY, type_json, extract).with_number(NumberOf::Json),
     Function::pure("json_query", 2, 2, type_json, query),
     Function::pure("json_value", 2, 2, type_text, value),
     Function::pure("json_unquote", 1, 1, type_text, unquote),
@@ -115,20 +115,30 @@ fn positions(json: &Json) -> Vec<&Json> {
     all
 }
 
+/// Argument n as a document; what is none is `None`, and nobody is told.
+fn quiet_document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
+    let Some(text) = a.text(n)? else { return Ok(None) };
+    Ok(Json::parse(&text).ok())
+}
+
 /// JSON_QUERY: an array or object.
 fn query(a: Args<'_>) -> SqlResult<Value> {
-    let json = or_null!(document(&a, 0));
     let path = or_null!(path(&a, 1));
-    match path.find(&json).into_iter().find(|j| !j.is_scalar()) {
-        Some(found) => print(&a, found),
-        None => Ok(Value::Null),
+    let json = or_null!(quiet_document(&a, 0));
+    let Some(found) = path.find(&json).into_iter().find(|j| !j.is_scalar()) else { return Ok(Value::Null) };
+    // The text of the document as it is.
+    let text = or_null!(a.text(0));
+    let number = positions(&json).iter().position(|place| std::ptr::eq(*place, found));
+    match number.and_then(|n| spans(&text).get(n).cloned()) {
+        Some(span) => a.string(&text[span]),
+        None => print(&a, found),
     }
 }
 
 /// JSON_VALUE: a scalar as text.
 fn value(a: Args<'_>) -> SqlResult<Value> {
-    let json = or_null!(document(&a, 0));
-    let path = or_null!(path(&a, 1));
+    let path = or_null!(single_path(&a, 1));
+    let json = or_null!(quiet_document(&a, 0));
     match path.find(&json).into_iter().find(|j| j.is_scalar()) {
         None | Some(Json::Null) => Ok(Value::Null),
         Some(Json::Bool(v)) => a.string(if *v { "1" } else { "0" }),
@@ -163,7 +173,7 @@ fn place(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
     if a.count() <= n {
         return Ok(Some(json));
     }
-    let Some(path) = path(a, n)? else { return Ok(None) };
+    let Some(path) = single_path(a, n)? else { return Ok(None) };
     Ok(path.find(&json).first().map(|found| (*found).clone()))
 }
 
@@ -179,7 +189,8 @@ fn type_name(a: Args<'_>) -> SqlResult<Value> {
     a.string(match or_null!(document(&a, 0)) {
         Json::Null => "NULL",
         Json::Bool(_) => "BOOLEAN",
-        Json::Number(raw) if raw.iter().any(|b| matches!(b, b'.' | b'e' | b'E')) => "DOUBLE",
+        // MariaDB calls 1e-1 an integer.
+        Json::Number(raw) if raw.contains(&b'.') => "DOUBLE",
         Json::Number(_) => "INTEGER",
         Json::String(_) => "STRING",
         Json::Array(_) => "ARRAY",
@@ -212,13 +223,16 @@ fn holds(json: &Json, candidate: &Json, interrupt: &dyn Interrupt) -> SqlResult<
 }
 
 fn contains(a: Args<'_>) -> SqlResult<Value> {
-    let json = or_null!(place(&a, 2));
+    let Some(json) = place(&a, 2)? else {
+        // A path that leads nowhere holds nothing.
+        let missing = a.count() > 2 && document(&a, 0)?.is_some() && single_path(&a, 2)?.is_some();
+        return Ok(if missing { Value::bool(false) } else { Value::Null });
+    };
     let candidate = or_null!(document(&a, 1));
     Ok(Value::bool(holds(&json, &candidate, a.ctx)?))
 }
 
 fn contains_path(a: Args<'_>) -> SqlResult<Value> {
-    let json = or_null!(document(&a, 0));
     let mode = or_null!(a.text(1)).to_ascii_lowercase();
     let all = match &mode[..] {
         b"all" => true,
@@ -231,8 +245,10 @@ fn contains_path(a: Args<'_>) -> SqlResult<Value> {
             return Ok(Value::Null);
         }
     };
-    for n in 2..a.count() {
-        let path = or_null!(path(&a, n));
+    let read = |n| path(&a, n);
+    let paths = or_null!((2..a.count()).map(read).collect::<SqlResult<Option<Vec<Path>>>>());
+    let json = or_null!(document(&a, 0));
+    for path in paths {
         if path.find(&json).is_empty() == all {
             return Ok(Value::bool(!all));
         }

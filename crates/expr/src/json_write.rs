@@ -1,14 +1,14 @@
 //! JSON functions that make or change documents.
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{ErrorCode, SqlResult, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, TypeClass};
+use crate::expr_type::{ExprType, Flavor, TypeClass};
 use crate::json::{Json, document};
-use crate::json_path::{Index, Path, Step, path};
+use crate::json_path::{Index, Path, Step, same_key, single_path};
 use crate::json_read::type_json;
 use crate::table::{ANY, Function};
 use crate::typing::{joined_collation, string_of, width};
@@ -52,22 +52,6 @@ pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Whether an expression is a condition, which JSON shows as true or false.
-fn is_condition(arg: &Expr) -> bool {
-    match arg {
-        Expr::Const(c) => c.ty == ExprType::literal_boolean(),
-        Expr::Compare(_)
-        | Expr::And(_)
-        | Expr::Or(_)
-        | Expr::Not(_)
-        | Expr::IsNull(_)
-        | Expr::Between(_)
-        | Expr::In(_)
-        | Expr::Like(_) => true,
-        _ => false,
-    }
-}
-
 /// Appends an argument's value as JSON: documents as they are, numbers plain, everything else as a string.
 pub(crate) fn append_json(
     arg: &Expr,
@@ -83,7 +67,9 @@ pub(crate) fn append_json(
     };
     let number = matches!(ty.class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real);
     match value.as_ref() {
-        Value::Int(v) if is_condition(arg) => out.extend_from_slice(if *v != 0 { b"true" } else { b"false" }),
+        Value::Int(v) if ty.flavor == Flavor::Boolean => {
+            out.extend_from_slice(if *v != 0 { b"true" } else { b"false" })
+        }
         _ if ty.kind == TypeKind::Json => out.extend_from_slice(&text),
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) if number => {
             out.extend_from_slice(&text);
@@ -125,7 +111,8 @@ fn object(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn quote(a: Args<'_>) -> SqlResult<Value> {
-    if a.expr(0).ty_cow().class() != TypeClass::String {
+    let ty = a.expr(0).ty_cow();
+    if ty.class() != TypeClass::String && !ty.is_temporal() {
         return Ok(Value::Null);
     }
     let text = or_null!(a.text(0));
@@ -155,6 +142,14 @@ enum Touch {
     Both,
 }
 
+/// The paths of a change, every `step`-th argument from the second on. They are read before the document.
+fn paths(a: &Args<'_>, step: usize) -> SqlResult<Option<Vec<Path>>> {
+    if a.value(0)?.is_null() {
+        return Ok(None);
+    }
+    (1..a.count()).step_by(step).map(|n| single_path(a, n)).collect()
+}
+
 fn set(a: Args<'_>) -> SqlResult<Value> {
     change(a, Touch::Both)
 }
@@ -168,11 +163,12 @@ fn replace(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn change(a: Args<'_>, touch: Touch) -> SqlResult<Value> {
+    let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
-    for n in (1..a.count().saturating_sub(1)).step_by(2) {
-        let path = or_null!(path(&a, n));
+    for (at, path) in paths.iter().enumerate() {
+        let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
-        put(&mut json, &path, new, touch);
+        put(&mut json, path, new, touch);
     }
     print(&a, &json)
 }
@@ -183,13 +179,13 @@ fn walk<'j>(json: &'j mut Json, steps: &[Step]) -> Option<&'j mut Json> {
     for step in steps {
         at = match (step, at) {
             (Step::Key(key), Json::Object(members)) => {
-                members.iter_mut().find(|(k, _)| k == key).map(|(_, v)| v)?
+                members.iter_mut().find(|(k, _)| same_key(k, key)).map(|(_, v)| v)?
             }
             (Step::Index(index), Json::Array(items)) => {
                 let n = index.resolve(items.len())?;
                 items.get_mut(n)?
             }
-            (Step::Index(index), scalar) if index.resolve(1) == Some(0) => scalar,
+            (Step::Index(Index::First(0)), scalar) => scalar,
             _ => return None,
         };
     }
@@ -214,22 +210,28 @@ fn put(json: &mut Json, path: &Path, new: Json, touch: Touch) {
     }
     match (walk(json, before), last) {
         (Some(Json::Object(members)), Step::Key(key)) => members.push((key.clone(), new)),
-        (Some(Json::Array(items)), Step::Index(Index::First(_))) => items.push(new),
-        (Some(scalar), Step::Index(Index::First(_))) if scalar.is_scalar() => {
-            *scalar = Json::Array(vec![scalar.clone(), new]);
-        }
+        (Some(Json::Array(items)), Step::Index(_)) => items.push(new),
+        // What is no array becomes one.
+        (Some(other), Step::Index(_)) => *other = Json::Array(vec![other.clone(), new]),
         _ => {}
     }
 }
 
 fn remove(a: Args<'_>) -> SqlResult<Value> {
+    let paths = or_null!(paths(&a, 1));
     let mut json = or_null!(document(&a, 0));
-    for n in 1..a.count() {
-        let path = or_null!(path(&a, n));
-        let Some((last, before)) = path.steps.split_last() else { return Ok(Value::Null) };
+    for (at, path) in paths.iter().enumerate() {
+        let Some((last, before)) = path.steps.split_last() else {
+            let text = format!(
+                "Path expression '$' is not allowed in argument {} to function 'json_remove'.",
+                at + 2
+            );
+            a.ctx.warn(ErrorCode::JsonPathNotAllowed, text)?;
+            return Ok(Value::Null);
+        };
         match (walk(&mut json, before), last) {
             (Some(Json::Object(members)), Step::Key(key)) => {
-                if let Some(at) = members.iter().position(|(k, _)| k == key) {
+                if let Some(at) = members.iter().position(|(k, _)| same_key(k, key)) {
                     members.remove(at);
                 }
             }
@@ -246,9 +248,10 @@ fn remove(a: Args<'_>) -> SqlResult<Value> {
 
 /// JSON_ARRAY_APPEND: what is no array becomes one first.
 fn array_append(a: Args<'_>) -> SqlResult<Value> {
+    let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
-    for n in (1..a.count().saturating_sub(1)).step_by(2) {
-        let path = or_null!(path(&a, n));
+    for (at, path) in paths.iter().enumerate() {
+        let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
         match walk(&mut json, &path.steps) {
             None => return Ok(Value::Null),
@@ -260,9 +263,10 @@ fn array_append(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn array_insert(a: Args<'_>) -> SqlResult<Value> {
+    let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
-    for n in (1..a.count().saturating_sub(1)).step_by(2) {
-        let path = or_null!(path(&a, n));
+    for (at, path) in paths.iter().enumerate() {
+        let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
         let Some((Step::Index(index), before)) = path.steps.split_last() else { return Ok(Value::Null) };
         if let Some(Json::Array(items)) = walk(&mut json, before) {
@@ -311,12 +315,22 @@ fn as_items(json: Json) -> Vec<Json> {
     }
 }
 
+/// JSON_MERGE_PATCH: NULL swallows objects until a value that is none takes its place.
 fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
-    let mut merged = or_null!(document(&a, 0));
-    for n in 1..a.count() {
-        merged = patched(merged, or_null!(document(&a, n)));
+    let mut merged = None;
+    for n in 0..a.count() {
+        if a.value(n)?.is_null() {
+            merged = None;
+            continue;
+        }
+        let next = or_null!(document(&a, n));
+        merged = match (merged, next) {
+            (None, Json::Object(_)) if n > 0 => None,
+            (None, next) => Some(next),
+            (Some(target), patch) => Some(patched(target, patch)),
+        };
     }
-    print(&a, &merged)
+    merged.map_or(Ok(Value::Null), |json| print(&a, &json))
 }
 
 /// RFC 7396.

@@ -14,7 +14,9 @@
 //! | `eval` | evaluation of the nodes; three-valued logic |
 //! | `walk` | visiting, rewriting, constness, folding |
 //! | `display` | an expression as error messages show it |
+//! | `number_of` | operands that count otherwise than their text |
 //! | `convert` | a value as number, text, date; warnings for what is lost |
+//! | `operand` | what comparisons make of their operands first |
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -44,8 +46,14 @@ mod info;
 mod json;
 mod json_path;
 mod json_read;
+mod json_search;
 mod json_write;
 mod math;
+mod net;
+mod number_of;
+mod number_style;
+mod operand;
+mod pcre;
 mod regex;
 mod replication;
 mod sort;
@@ -54,6 +62,7 @@ mod text_build;
 mod text_code;
 mod text_cut;
 mod text_size;
+mod text_zip;
 mod typing;
 mod walk;
 
@@ -67,6 +76,6 @@ pub use build::{
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
 pub use expr::{CastType, CompareOp, Expr};
-pub use expr_type::{Coercibility, ExprType, NOT_FIXED_DECIMALS, TypeClass};
+pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use sort::sort_rows;
 pub use table::functions;

@@ -1,6 +1,6 @@
 //! Mathematical functions.
 
-use cohort_types::{Decimal, IntValue, SqlResult, TypeKind, Value};
+use cohort_types::{DateTime, Decimal, IntValue, SqlResult, Time, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::arith::{class_of_types, hex_as_number, int_type, precision_of, scale_of};
@@ -84,6 +84,9 @@ fn real_like(ty: &ExprType) -> ExprType {
 fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
+    if let Some(rounded) = clock_type(&ty, 0) {
+        return Ok(rounded);
+    }
     Ok(match class_of_types(args) {
         TypeClass::Real => ExprType::double_fixed(17, 0),
         TypeClass::Decimal => {
@@ -107,12 +110,62 @@ fn type_truncate(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(type_cut(args, Cut::Truncate))
 }
 
+/// TIME and DATETIME stay what they are when they are rounded, with so many fraction digits.
+fn clock_type(ty: &ExprType, digits: u8) -> Option<ExprType> {
+    match ty.class() {
+        TypeClass::Time => Some(ExprType::time(digits)),
+        TypeClass::DateTime => Some(ExprType::datetime(digits)),
+        _ => None,
+    }
+}
+
+/// How a fraction of a second is made shorter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClockStep {
+    Ceil,
+    Floor,
+    Round,
+    Truncate,
+}
+
+/// A TIME or DATETIME rounded to the digits of the call's type; `None` for other values.
+fn clock(a: &Args<'_>, step: ClockStep) -> SqlResult<Option<Value>> {
+    let value = a.value(0)?;
+    let unit = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
+    let rounded = |micros: i64| match step {
+        ClockStep::Truncate => micros / unit * unit,
+        ClockStep::Floor => micros.div_euclid(unit) * unit,
+        ClockStep::Ceil => -(-micros).div_euclid(unit) * unit,
+        ClockStep::Round => (micros.abs() + unit / 2) / unit * unit * micros.signum(),
+    };
+    Ok(match value.as_ref() {
+        Value::Time(time) => {
+            let micros = rounded(time.micros).clamp(-Time::MAX.micros, Time::MAX.micros);
+            Some(Value::Time(Time { micros }))
+        }
+        Value::DateTime(moment) => {
+            let of_day = rounded(moment.micros_of_day());
+            const DAY: i64 = 86_400_000_000;
+            if of_day < DAY {
+                return Ok(Some(Value::DateTime(DateTime::from_micros_of_day(moment.date, of_day))));
+            }
+            let next = moment.date.add_days(1).map(|date| Value::DateTime(date.at_midnight()));
+            Some(next.unwrap_or(Value::Null))
+        }
+        _ => None,
+    })
+}
+
 /// A constant second argument fixes the digits of the result; rounding may carry into one more.
 fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
     hex_as_number(args);
     let ty = args[0].ty();
     let nullable = any_nullable(args);
     let places = places_of(args.get(1));
+    let digits = places.map_or(ty.decimals, |n| n.clamp(0, 6) as u8);
+    if let Some(rounded) = clock_type(&ty, digits.min(ty.decimals)) {
+        return rounded;
+    }
     let class = class_of_types(&args[..1]);
     let result = match (class, places) {
         (TypeClass::Real, Some(n)) if n < i64::from(NOT_FIXED_DECIMALS) => {
@@ -201,11 +254,17 @@ fn abs(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn ceil(a: Args<'_>) -> SqlResult<Value> {
-    whole(a, f64::ceil, Decimal::ceil)
+    match clock(&a, ClockStep::Ceil)? {
+        Some(rounded) => Ok(rounded),
+        None => whole(a, f64::ceil, Decimal::ceil),
+    }
 }
 
 fn floor(a: Args<'_>) -> SqlResult<Value> {
-    whole(a, f64::floor, Decimal::floor)
+    match clock(&a, ClockStep::Floor)? {
+        Some(rounded) => Ok(rounded),
+        None => whole(a, f64::floor, Decimal::floor),
+    }
 }
 
 type DecimalStep = fn(&Decimal) -> Result<Decimal, cohort_types::Overflow>;
@@ -240,6 +299,11 @@ fn truncate(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn cut(a: Args<'_>, how: Cut) -> SqlResult<Value> {
+    let step = if how == Cut::Round { ClockStep::Round } else { ClockStep::Truncate };
+    if let Some(rounded) = clock(&a, step)? {
+        let unknown = a.count() > 1 && a.value(1)?.is_null();
+        return Ok(if unknown { Value::Null } else { rounded });
+    }
     let value = or_null!(number(&a));
     let places = if a.count() > 1 { or_null!(a.integer(1)) } else { IntValue::Signed(0) };
     let places = convert::clamp_signed(places).clamp(-400, 400);
@@ -396,11 +460,11 @@ fn atan(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn radians(a: Args<'_>) -> SqlResult<Value> {
-    partial(a, |_| true, |x| x * std::f64::consts::PI / 180.0)
+    partial(a, |_| true, |x| x * (std::f64::consts::PI / 180.0))
 }
 
 fn degrees(a: Args<'_>) -> SqlResult<Value> {
-    partial(a, |_| true, |x| x * (1.0 / (std::f64::consts::PI / 180.0)))
+    partial(a, |_| true, |x| x * (180.0 / std::f64::consts::PI))
 }
 
 fn pi(_: Args<'_>) -> SqlResult<Value> {
@@ -451,6 +515,6 @@ fn crc32c(a: Args<'_>) -> SqlResult<Value> {
 
 fn checksum(a: Args<'_>, f: fn(u32, &[u8]) -> u32) -> SqlResult<Value> {
     let start = if a.count() > 1 { convert::bits_of(or_null!(a.integer(0))) as u32 } else { 0 };
-    let text = or_null!(a.text(a.count() - 1));
+    let text = or_null!(crate::text_size::stored_bytes(&a, a.count() - 1));
     Ok(Value::UInt(u64::from(f(start, &text))))
 }

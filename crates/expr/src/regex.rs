@@ -1,16 +1,15 @@
-//! Regular expressions. Patterns are of the `regex` crate's syntax, which has no back references and no look
-//! around: such a pattern is refused with error 1139, never matched wrongly.
+//! Regular expressions, which are PCRE2's: back references, look-around, named classes, its error texts.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
-use regex::bytes::{Regex, RegexBuilder};
+use cohort_types::{Charset, Collation, ErrorCode, Interrupt as _, SqlError, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, aggregate_collations};
+use crate::pcre::{Groups, Pattern, PatternOptions};
 use crate::table::Function;
 use crate::typing::{any_nullable, joined_collation, string_of, width};
 
@@ -43,48 +42,36 @@ fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 thread_local! {
     /// The last few patterns this thread compiled: patterns are nearly always constant.
-    static COMPILED: RefCell<Vec<(Vec<u8>, Folding, Arc<Regex>)>> = const { RefCell::new(Vec::new()) };
+    static COMPILED: RefCell<Vec<(Vec<u8>, PatternOptions, Arc<Pattern>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// How many compiled patterns a thread keeps.
 const COMPILED_MAX: usize = 16;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Folding {
-    Exact,
-    IgnoreCase,
-}
-
 /// Not inlined: a caller may go on on another thread after it has waited for a lock, and must not keep this
 /// one's address.
 #[inline(never)]
-fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Regex>> {
-    let folding = if collation.is_bin() { Folding::Exact } else { Folding::IgnoreCase };
+fn compiled(pattern: &[u8], collation: Collation) -> SqlResult<Arc<Pattern>> {
+    let options =
+        PatternOptions { ignore_case: !collation.is_bin(), unicode: collation.charset() != Charset::Binary };
     let kept = COMPILED.with_borrow(|list| {
-        list.iter().find(|(p, f, _)| p == pattern && *f == folding).map(|(_, _, r)| Arc::clone(r))
+        list.iter().find(|(p, o, _)| p == pattern && *o == options).map(|(_, _, r)| Arc::clone(r))
     });
     if let Some(regex) = kept {
         return Ok(regex);
     }
-    let text = std::str::from_utf8(pattern).map_err(|_| refused("the pattern is no text"))?;
-    let regex = RegexBuilder::new(text)
-        .case_insensitive(folding == Folding::IgnoreCase)
-        .unicode(collation.charset() != Charset::Binary)
-        .size_limit(4 << 20)
-        .build()
-        .map_err(|e| refused(e.to_string().lines().last().unwrap_or("bad pattern")))?;
-    let regex = Arc::new(regex);
+    let regex = Arc::new(Pattern::compile(pattern, options).map_err(|why| refused(&why))?);
     COMPILED.with_borrow_mut(|list| {
         if list.len() >= COMPILED_MAX {
             list.remove(0);
         }
-        list.push((pattern.to_vec(), folding, Arc::clone(&regex)));
+        list.push((pattern.to_vec(), options, Arc::clone(&regex)));
     });
     Ok(regex)
 }
 
 fn refused(why: &str) -> SqlError {
-    SqlError::new(ErrorCode::Regexp, format!("Regex error '{}'", why.trim_start_matches("error: ")))
+    SqlError::new(ErrorCode::Regexp, format!("Regex error '{why}'"))
 }
 
 fn shared_collation(a: &Args<'_>) -> SqlResult<Collation> {
@@ -92,28 +79,47 @@ fn shared_collation(a: &Args<'_>) -> SqlResult<Collation> {
     Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
 }
 
+/// Steps that a search counts for: a byte of text takes some ten nanoseconds.
+const SEARCH_STEPS_PER_BYTE: usize = 16;
+
+/// The first match at or after an offset. A search that reaches a limit warns and finds nothing.
+fn search(a: &Args<'_>, regex: &Pattern, text: &[u8], from: usize) -> SqlResult<Option<Groups>> {
+    a.ctx.steps((text.len() - from).div_ceil(SEARCH_STEPS_PER_BYTE) as u32 + 1)?;
+    match regex.find(text, from) {
+        Ok(found) => Ok(found),
+        Err(why) => {
+            // It took a while: look whether the statement is still wanted.
+            a.ctx.steps(u32::MAX)?;
+            a.ctx.warn(ErrorCode::Regexp, refused(&why).message)?;
+            Ok(None)
+        }
+    }
+}
+
 fn matches(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
-    Ok(Value::bool(compiled(&pattern, shared_collation(&a)?)?.is_match(&text)))
+    let regex = compiled(&pattern, shared_collation(&a)?)?;
+    Ok(Value::bool(search(&a, &regex, &text, 0)?.is_some()))
 }
 
 fn instr(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
     let collation = shared_collation(&a)?;
-    let found = compiled(&pattern, collation)?.find(&text).map(|m| m.start());
-    Ok(Value::Int(found.map_or(0, |at| collation.char_len(&text[..at]) as i64 + 1)))
+    let found = search(&a, &*compiled(&pattern, collation)?, &text, 0)?;
+    let place = |groups: Groups| collation.char_len(&text[..groups.whole().start]) as i64 + 1;
+    Ok(Value::Int(found.map_or(0, place)))
 }
 
 fn substr(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
     let regex = compiled(&pattern, shared_collation(&a)?)?;
-    a.string(regex.find(&text).map_or(&b""[..], |m| m.as_bytes()))
+    a.string(search(&a, &regex, &text, 0)?.map_or(&b""[..], |groups| &text[groups.whole()]))
 }
 
-/// REGEXP_REPLACE: `\1` in the replacement stands for a group.
+/// REGEXP_REPLACE: `\1` in the replacement stands for a group. An empty match ends it.
 fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let pattern = or_null!(a.text(1));
@@ -121,23 +127,29 @@ fn replace(a: Args<'_>) -> SqlResult<Value> {
     let regex = compiled(&pattern, shared_collation(&a)?)?;
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
-    for groups in regex.captures_iter(&text) {
-        let Some(whole) = groups.get(0) else { continue };
-        out.extend_from_slice(&text[at..whole.start()]);
-        expand(&replacement, &groups, &mut out);
-        at = whole.end();
+    while let Some(groups) = search(&a, &regex, &text, at)? {
+        let whole = groups.whole();
+        if whole.is_empty() {
+            break;
+        }
+        out.extend_from_slice(&text[at..whole.start]);
+        expand(&replacement, &groups, &text, &mut out);
+        at = whole.end;
+        if !a.fits_packet((out.len() + text.len() - at) as u64)? {
+            return Ok(Value::Null);
+        }
     }
     out.extend_from_slice(&text[at..]);
     a.string(out)
 }
 
-fn expand(replacement: &[u8], groups: &regex::bytes::Captures<'_>, out: &mut Vec<u8>) {
+fn expand(replacement: &[u8], groups: &Groups, text: &[u8], out: &mut Vec<u8>) {
     let mut bytes = replacement.iter();
     while let Some(b) = bytes.next() {
         match (b, bytes.as_slice().first()) {
             (b'\\', Some(d)) if d.is_ascii_digit() => {
                 bytes.next();
-                out.extend_from_slice(groups.get(usize::from(d - b'0')).map_or(&b""[..], |g| g.as_bytes()));
+                out.extend(groups.get(usize::from(d - b'0')).map_or(&b""[..], |group| &text[group]));
             }
             (b'\\', Some(other)) => {
                 bytes.next();

@@ -37,6 +37,17 @@ pub(crate) enum Notation {
     Operator,
 }
 
+/// What number the text of an answer counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberOf {
+    /// The one it starts with.
+    Text,
+    /// A JSON value: that of a string's text, 1 for true, 0 for what is no scalar.
+    Json,
+    /// A date or time: its digits.
+    Moment,
+}
+
 /// One function.
 pub(crate) struct Function {
     pub name: &'static str,
@@ -46,6 +57,7 @@ pub(crate) struct Function {
     pub eval: EvalFn,
     pub stability: Stability,
     pub notation: Notation,
+    pub number: NumberOf,
 }
 
 /// `args_max` of functions with open ends.
@@ -68,6 +80,7 @@ impl Function {
             eval,
             stability: Stability::Pure,
             notation: Notation::Call,
+            number: NumberOf::Text,
         }
     }
 
@@ -91,6 +104,11 @@ impl Function {
         eval: EvalFn,
     ) -> Function {
         Function { stability: Stability::Volatile, ..Function::pure(name, args_min, args_max, typing, eval) }
+    }
+
+    /// The same, whose text counts as a number in another way.
+    pub const fn with_number(self, number: NumberOf) -> Function {
+        Function { number, ..self }
     }
 
     /// An operator; its number of arguments is the parser's business.
@@ -137,6 +155,9 @@ static FAMILIES: &[&[Function]] = &[
     crate::date_parse::FUNCTIONS,
     crate::json_read::FUNCTIONS,
     crate::json_write::FUNCTIONS,
+    crate::json_search::FUNCTIONS,
+    crate::net::FUNCTIONS,
+    crate::text_zip::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =

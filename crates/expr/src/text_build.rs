@@ -1,13 +1,13 @@
 //! String functions that make longer or other strings of their arguments.
 
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Charset, Collation, SqlResult, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
-use crate::table::{ANY, Extra, Function};
+use crate::table::{ANY, Function};
 use crate::text_size::find;
 use crate::typing::{binary_string, joined_collation, or_connection, string_of, width};
 
@@ -194,10 +194,11 @@ fn space(a: Args<'_>) -> SqlResult<Value> {
 fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let from = or_null!(a.text(1));
-    let to = or_null!(a.text(2));
-    if from.is_empty() {
+    // What replaces nothing is not looked at.
+    if from.is_empty() || find(Collation::BINARY, &text, &from, 0, a.ctx)?.is_none() {
         return a.string(text);
     }
+    let to = or_null!(a.text(2));
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(found) = find(Collation::BINARY, &text, &from, at, a.ctx)? {
@@ -262,8 +263,11 @@ fn char(a: Args<'_>) -> SqlResult<Value> {
         out.extend_from_slice(&bytes[skip..]);
     }
     let collation = a.call.ty.collation;
-    if collation == Collation::BINARY || matches!(a.call.extra, Extra::None) {
+    if collation == Collation::BINARY {
         return a.string(out);
+    }
+    if collation.charset() == Charset::Ascii {
+        out.iter_mut().filter(|b| !b.is_ascii()).for_each(|b| *b = b'?');
     }
     let mut text = Vec::with_capacity(out.len());
     match collation.charset().decode(&out, &mut text) {
@@ -278,10 +282,6 @@ fn char(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn chr(a: Args<'_>) -> SqlResult<Value> {
-    let number = or_null!(a.integer(0));
-    let code = convert::bits_of(number) as u32;
-    match char::from_u32(code) {
-        Some(c) => a.string(c.to_string()),
-        None => a.string(Vec::new()),
-    }
+    or_null!(a.integer(0));
+    char(a)
 }

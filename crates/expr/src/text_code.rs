@@ -1,12 +1,15 @@
 //! String functions that write in another notation: number bases, base64, quoting, formats, sound.
 
-use cohort_types::{Class, Decimal, SqlResult, Value};
+use std::borrow::Cow;
+
+use cohort_types::{Class, Decimal, ErrorCode, SqlResult, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::number_style::NumberStyle;
 use crate::table::Function;
 use crate::text_size::stored_bytes;
 use crate::typing::{ascii_string, binary_string, joined_collation, string_of, width};
@@ -72,7 +75,9 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
         && !matches!(*value, Value::Bit { .. })
     {
         let number = match value.as_ref() {
-            Value::Double(d) if *d >= 9_223_372_036_854_775_807.0 => *d as u64,
+            // Halves go away from zero here.
+            Value::Double(d) if *d >= 0.0 => d.round() as u64,
+            Value::Double(d) => d.round() as i64 as u64,
             v => convert::bits_of(or_null!(convert::to_int(v, a.ctx))),
         };
         return a.string(format!("{number:X}"));
@@ -190,10 +195,10 @@ fn quote(a: Args<'_>) -> SqlResult<Value> {
     a.string(out)
 }
 
-/// FORMAT(x, decimals): thousands separated as in en_US. Other locales are not there.
+/// FORMAT(x, decimals [, locale]).
 fn format(a: Args<'_>) -> SqlResult<Value> {
-    let value = a.value(0)?;
-    let places = or_null!(a.int(1)).clamp(0, 38) as i32;
+    let value = a.number(0)?;
+    let places = (convert::bits_of(or_null!(a.integer(1))) as i64).clamp(0, 38) as i32;
     let mut digits = Vec::new();
     let exact = matches!(a.expr(0).ty_cow().class(), TypeClass::Int | TypeClass::Decimal);
     if exact && !matches!(value.class(), Class::Real | Class::Str) {
@@ -203,29 +208,31 @@ fn format(a: Args<'_>) -> SqlResult<Value> {
         let number = or_null!(convert::to_f64(&value, a.ctx));
         digits = fixed_double(number, places);
     }
-    a.string(with_thousands(&digits))
+    let style = if a.count() > 2 { style_of(&a)? } else { NumberStyle::ENGLISH };
+    a.string(style.write(&digits))
 }
 
 /// A double rounded to places, halves to even on its decimal digits as MariaDB's rint does.
 fn fixed_double(number: f64, places: i32) -> Vec<u8> {
-    let (exact, _) = Decimal::from_f64(number);
+    let unit = 10f64.powi(places);
+    let scaled = (number * unit).round_ties_even() / unit;
+    let (exact, _) = Decimal::from_f64(if scaled.is_finite() { scaled } else { number });
     let mut out = Vec::new();
     exact.round(places).unwrap_or(exact).write_text(&mut out);
     out
 }
 
-fn with_thousands(digits: &[u8]) -> Vec<u8> {
-    let (sign, rest) = if digits.first() == Some(&b'-') { digits.split_at(1) } else { digits.split_at(0) };
-    let point = rest.iter().position(|b| *b == b'.').unwrap_or(rest.len());
-    let mut out = sign.to_vec();
-    for (n, digit) in rest[..point].iter().enumerate() {
-        if n > 0 && (point - n) % 3 == 0 {
-            out.push(b',');
+/// The style of the locale in argument 2; an unknown one warns and is en_US.
+fn style_of(a: &Args<'_>) -> SqlResult<NumberStyle> {
+    let name = a.text(2)?.unwrap_or(Cow::Borrowed(b"NULL"));
+    let name = String::from_utf8_lossy(&name);
+    match NumberStyle::of_locale(&name) {
+        Some(style) => Ok(style),
+        None => {
+            a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{name}'"))?;
+            Ok(NumberStyle::ENGLISH)
         }
-        out.push(*digit);
     }
-    out.extend_from_slice(&rest[point..]);
-    out
 }
 
 /// SOUNDEX, the original algorithm without the limit of four.
@@ -234,7 +241,7 @@ fn soundex(a: Args<'_>) -> SqlResult<Value> {
     let text = String::from_utf8_lossy(&text);
     let mut letters = text.chars().filter(|c| c.is_alphabetic());
     let Some(first) = letters.next() else { return a.string(Vec::new()) };
-    let mut out: String = first.to_uppercase().collect();
+    let mut out = String::from(first.to_ascii_uppercase());
     let mut last = sound(first);
     for letter in letters {
         let code = sound(letter);

@@ -126,15 +126,12 @@ pub(crate) fn find(
     if collation.is_bin() {
         return find_bytes(text, needle, from, interrupt);
     }
+    // As in MariaDB, what is found has as many bytes as the needle: an accented letter is not its plain one.
     let wanted = folded(collation, needle);
-    let chars = collation.char_len(needle);
     let mut at = from;
-    while at < text.len() {
-        let end = at + collation.prefix_len(&text[at..], chars);
-        if collation.char_len(&text[at..end]) < chars {
-            return Ok(None);
-        }
-        if folded(collation, &text[at..end]) == wanted {
+    while at + needle.len() <= text.len() {
+        let candidate = &text[at..at + needle.len()];
+        if std::str::from_utf8(candidate).is_ok() && folded(collation, candidate) == wanted {
             return Ok(Some(at));
         }
         interrupt.steps(needle.len() as u32 / 16 + 1)?;
@@ -180,29 +177,33 @@ fn shared_collation(a: &Args<'_>, x: usize, y: usize) -> SqlResult<Collation> {
     Ok(aggregate_collations(a.call.name(), [left.as_ref(), right.as_ref()])?.collation)
 }
 
-fn position(a: &Args<'_>, text: usize, needle: usize, start: i64) -> SqlResult<Value> {
+fn position(a: &Args<'_>, text: usize, needle: usize, start: Option<i64>) -> SqlResult<Value> {
+    let (explicit, start) = (start.is_some(), start.unwrap_or(1));
     let collation = shared_collation(a, text, needle)?;
     let text = or_null!(a.text(text));
     let needle = or_null!(a.text(needle));
-    if start < 1 {
+    // The start counts characters, its limit bytes; so does the place of an empty needle.
+    if start < 1 || (start > 1 || explicit) && start as u64 > text.len() as u64 {
         return Ok(Value::Int(0));
     }
     let from = collation.prefix_len(&text, (start - 1) as usize);
-    let beyond = start > 1 && from >= text.len();
-    if beyond || collation.char_len(&text[..from]) < (start - 1) as usize {
+    if from + needle.len() > text.len() {
         return Ok(Value::Int(0));
+    }
+    if needle.is_empty() {
+        return Ok(Value::Int(from as i64 + 1));
     }
     let found = find(collation, &text, &needle, from, a.ctx)?;
     Ok(Value::Int(found.map_or(0, |at| collation.char_len(&text[..at]) as i64 + 1)))
 }
 
 fn instr(a: Args<'_>) -> SqlResult<Value> {
-    position(&a, 0, 1, 1)
+    position(&a, 0, 1, None)
 }
 
 /// LOCATE(needle, text [, start]).
 fn locate(a: Args<'_>) -> SqlResult<Value> {
-    let start = if a.count() > 2 { or_null!(a.int(2)) } else { 1 };
+    let start = if a.count() > 2 { Some(or_null!(a.int(2))) } else { None };
     position(&a, 1, 0, start)
 }
 

@@ -6,7 +6,7 @@ use crate::arith::{int_type, precision_of, scale_of};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{
-    Coercibility, Derived, ExprType, NOT_FIXED_DECIMALS, TypeClass, aggregate_collations,
+    Coercibility, Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, aggregate_collations,
 };
 
 /// Whether any argument may be NULL.
@@ -124,6 +124,9 @@ fn joined_int(branches: &[&Expr], types: &[ExprType]) -> ExprType {
     let digits = branches.iter().map(|b| precision_of(b)).max().unwrap_or(1);
     let length = digits + u32::from(!unsigned);
     let mut ty = int_type(length, unsigned);
+    if types.iter().all(|t| t.flavor == Flavor::Boolean) {
+        ty.flavor = Flavor::Boolean;
+    }
     if same_kind {
         ty.kind = types[0].kind;
         ty.length = types.iter().map(|t| t.length).max().unwrap_or(length).max(length);

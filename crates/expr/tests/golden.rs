@@ -4,62 +4,13 @@ mod support;
 
 use std::path::Path;
 
-use cohort_expr::{EvalContext, Expr, NOT_FIXED_DECIMALS, TypeClass};
-use cohort_types::{Level, SqlResult, Value};
-use support::{TestSession, bind, row_of_g, session_env};
-
-/// Escapes as the client does in batch mode.
-fn batch(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t").replace('\0', "\\0")
-}
-
-fn printed(expr: &Expr, value: &Value) -> String {
-    let ty = expr.ty();
-    let mut out = Vec::new();
-    let decimals = match ty.class() {
-        TypeClass::Real if ty.decimals >= NOT_FIXED_DECIMALS => NOT_FIXED_DECIMALS,
-        _ => ty.decimals,
-    };
-    if value.is_null() {
-        return "NULL".to_string();
-    }
-    value.write_text(decimals, &mut out);
-    batch(&out)
-}
-
-/// Answer and warnings as the golden files write them.
-fn answer(text: &str) -> String {
-    let env = session_env();
-    let row = row_of_g(1, 10, 150, 0.5, "b", "2020-01-01 10:00:00.5", (1, "z"));
-    let hooks = TestSession::default();
-    let ctx = EvalContext::new(&env, &hooks, &[]);
-    let evaluated = (|| -> SqlResult<String> {
-        let expr = bind(text, &env)?;
-        let value = expr.eval_output(&row, &ctx)?;
-        Ok(printed(&expr, &value))
-    })();
-    let mut line = match evaluated {
-        Ok(value) => value,
-        Err(error) => return error.to_string(),
-    };
-    let warnings: Vec<String> = ctx
-        .take_warnings()
-        .list()
-        .iter()
-        .map(|w| {
-            let letter = if w.level == Level::Note { 'N' } else { 'W' };
-            format!("{letter}{} {}", w.error.code.number(), w.error.message)
-        })
-        .collect();
-    if !warnings.is_empty() {
-        line.push('\t');
-        line.push_str(&warnings.join(" | "));
-    }
-    line
-}
+use support::{answer, row_of_g, world};
 
 fn check(file: &str) {
+    check_on(file, &row_of_g(1, 10, 150, 0.5, "b", "2020-01-01 10:00:00.5", (1, "z")));
+}
+
+fn check_on(file: &str, row: &[cohort_types::Value]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
     let text = std::fs::read_to_string(&path).expect("the golden file is there");
     let mut wrong = Vec::new();
@@ -67,7 +18,7 @@ fn check(file: &str) {
     for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let (expression, wanted) = line.split_once('\t').expect("expression TAB answer");
         count += 1;
-        let got = answer(expression);
+        let got = answer(expression, row);
         if got != wanted {
             wrong.push(format!("{expression}\n   MariaDB: {wanted}\n    Cohort: {got}"));
         }
@@ -108,6 +59,21 @@ fn json() {
 #[test]
 fn information() {
     check("information.txt");
+}
+
+#[test]
+fn addresses_compression_searches() {
+    check("more_functions.txt");
+}
+
+#[test]
+fn regular_expressions() {
+    check("regex.txt");
+}
+
+#[test]
+fn rows_of_every_type() {
+    check_on("every_type.txt", &world::row());
 }
 
 #[test]

@@ -205,3 +205,18 @@ fn sum_of_a_thousand() -> cohort_types::SqlResult<Value> {
     let folded = sum.fold(&ctx);
     folded.eval(&[Value::Int(1)], &ctx).map(std::borrow::Cow::into_owned)
 }
+
+#[test]
+fn named_zones_judge_the_range_after_the_offset() {
+    use cohort_types::{DateTime, LocalToUtc, SqlMode, TimeZone as _};
+    let zone = |name| TimeZone::Named(jiff::tz::TimeZone::posix(name).expect("a zone's rule"));
+    let new_york = zone("EST5");
+    let local = |text: &str| DateTime::parse(text.as_bytes(), SqlMode::NONE).value.expect("a datetime");
+    // Five hours west: its last moment is the afternoon of 18 January, its first is in 1969.
+    assert_eq!(new_york.to_utc(&local("2038-01-18 22:14:07")), LocalToUtc::Exact(0x7fff_ffff * 1_000_000));
+    assert_eq!(new_york.to_utc(&local("2038-01-18 22:14:08")), LocalToUtc::OutOfRange);
+    assert_eq!(new_york.to_utc(&local("1969-12-31 19:00:01")), LocalToUtc::Exact(1_000_000));
+    let tokyo = zone("JST-9");
+    assert_eq!(tokyo.to_utc(&local("2038-01-19 12:14:07")), LocalToUtc::Exact(0x7fff_ffff * 1_000_000));
+    assert_eq!(tokyo.to_utc(&local("1970-01-01 08:59:59")), LocalToUtc::OutOfRange);
+}

@@ -401,10 +401,6 @@ impl ServerFacts for Facts {
         }
     }
 
-    fn reopen_error_log(&self) -> std::io::Result<()> {
-        self.log.reopen()
-    }
-
     fn request_stop(&self) {
         if let Some(stop) = self.stop.get() {
             stop();

@@ -47,7 +47,7 @@ impl Digest {
                 kind if kind.is_literal() => {
                     let value = store(sql, token, options, literals, count)?;
                     hash.bytes(&sql[hashed..token.start]);
-                    hash.word(type_tag(kind, value));
+                    hash.word(type_tag(kind, value, sql[token.start]));
                     hashed = token.end;
                     count += 1;
                 }
@@ -90,7 +90,7 @@ fn is_digestible(word: &[u8]) -> bool {
 }
 
 /// What of a literal belongs to the statement.
-fn type_tag(kind: Kind, value: &Value) -> u64 {
+fn type_tag(kind: Kind, value: &Value, first: u8) -> u64 {
     match (kind, value) {
         (Kind::Integer, Value::Int(_)) => 1,
         (Kind::Integer, Value::UInt(_)) => 2,
@@ -98,7 +98,8 @@ fn type_tag(kind: Kind, value: &Value) -> u64 {
         (Kind::Float, _) => 4,
         (Kind::Text, _) => 5,
         (Kind::NationalText, _) => 6,
-        (Kind::Hex, _) => 7,
+        // 0x41 counts as a number, x'41' does not.
+        (Kind::Hex, _) if first == b'0' => 7,
         _ => 8,
     }
 }

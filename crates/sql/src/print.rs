@@ -303,6 +303,11 @@ fn write_literal(literal: &Literal, out: &mut String) {
             out.push_str("0x");
             text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
         }
+        (Value::Str(text), LiteralKind::HexText) => {
+            out.push_str("X'");
+            text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
+            out.push('\'');
+        }
         (Value::Str(text), kind) => {
             out.push_str(match kind {
                 LiteralKind::Date => "DATE",

@@ -191,6 +191,12 @@ errors! {
     CollationCharsetMismatch = 1253, "42000";
     DatetimeFunctionOverflow = 1441, "22008";
     DataOverflow = 1916, "HY000";
+    UnknownLocale = 1649, "HY000";
+    TooBigForUncompress = 1256, "HY000";
+    ZlibZData = 1259, "HY000";
+    JsonPathNoWildcard = 4044, "HY000";
+    JsonPathNotAllowed = 4051, "HY000";
+    IllegalParameterDataTypeForOperation = 4079, "HY000";
     BadData = 1918, "22007";
     IllegalParameterDataTypes2ForOperation = 4078, "HY000";
     JsonBadChar = 4035, "HY000";

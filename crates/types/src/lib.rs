@@ -50,7 +50,7 @@ pub use privilege::{Privilege, Privileges};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{
-    Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, TIMESTAMP_MICROS_MAX,
-    Time, TimeZone,
+    Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,
+    TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
 pub use value::{Class, DECIMALS_NOT_FIXED, IntValue, Str, Value};

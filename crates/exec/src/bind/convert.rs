@@ -142,7 +142,7 @@ pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastT
                 CastType::Signed
             }
         }
-        TypeKind::Double => CastType::Double,
+        TypeKind::Double => CastType::Double { size: double_size(to)? },
         TypeKind::Float => CastType::Float,
         TypeKind::Decimal => decimal_type(to)?,
         TypeKind::Char | TypeKind::VarChar => {
@@ -187,15 +187,18 @@ fn decimal_type(to: &ast::DataType) -> SqlResult<CastType> {
     Ok(CastType::Decimal { precision: precision as u8, decimals: decimals as u8 })
 }
 
-/// The number a hexadecimal or bit literal stands for.
-pub(super) fn hex_number(value: &Value) -> SqlResult<Expr> {
-    let bytes = value.as_bytes().unwrap_or_default();
-    let significant = &bytes[bytes.iter().position(|b| *b != 0).unwrap_or(bytes.len())..];
-    if significant.len() > 8 {
-        return Err(not_supported("hexadecimal numbers of more than 8 bytes"));
+/// (m,d) of DOUBLE; errors 1425 and 1427.
+fn double_size(to: &ast::DataType) -> SqlResult<Option<(u8, u8)>> {
+    let (Some(length), Some(decimals)) = (to.length, to.decimals) else { return Ok(None) };
+    if decimals > 30 {
+        let text = format!("Too big scale specified for column '' = {decimals}. Maximum is 30");
+        return Err(SqlError::new(ErrorCode::TooBigScale, text));
     }
-    let number = significant.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
-    Ok(Expr::constant(Value::UInt(number)))
+    if decimals > length {
+        let text = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
+        return Err(SqlError::new(ErrorCode::MBiggerThanD, text));
+    }
+    Ok(Some((length.min(255) as u8, decimals as u8)))
 }
 
 /// A literal as a constant.
@@ -217,6 +220,9 @@ pub(super) fn literal(literal: &ast::Literal, env: &SessionEnv) -> SqlResult<Exp
             let value = parsed.value.filter(|_| parsed.issues.is_good()).map(Value::DateTime);
             temporal(value, "DATETIME", literal)?
         }
+        ast::LiteralKind::Hex | ast::LiteralKind::Bit => Expr::hex_literal(text().to_vec()),
+        ast::LiteralKind::HexText => Expr::hex_text(text().to_vec()),
+        ast::LiteralKind::Boolean => Expr::boolean(literal.value == Value::Int(1)),
         _ => Expr::constant(literal.value.clone()),
     })
 }

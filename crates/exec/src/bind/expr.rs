@@ -4,13 +4,13 @@ use std::cell::RefCell;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    Aggregate, AggregateOptions, BinaryOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier, TypeClass,
-    UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, collate, date_arith, extract,
-    in_list, is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_diff, trim,
-    user_variable, user_variable_assign,
+    Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier,
+    UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using, collate,
+    compare_exprs, date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp, row,
+    system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
-use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
 
 use crate::access::Needs;
 use crate::bind::convert;
@@ -116,7 +116,12 @@ impl<'b> Binder<'b> {
     /// A condition: literals compared with something become parameters.
     pub fn condition(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
-        self.predicate(expr, literals)
+        let condition = self.predicate(expr, literals)?;
+        if matches!(self.clause, Clause::Where | Clause::On) {
+            self.with_zero_dates(condition)
+        } else {
+            Ok(condition)
+        }
     }
 
     /// A value to be stored: a literal becomes a parameter.
@@ -214,6 +219,36 @@ impl<'b> Binder<'b> {
         }
     }
 
+    /// The condition, in whose IS NULL a DATE or DATETIME column that is NOT NULL passes with its zero date.
+    fn with_zero_dates(&self, condition: Expr) -> SqlResult<Expr> {
+        let each = |items: Vec<Expr>| {
+            items.into_iter().map(|item| self.with_zero_dates(item)).collect::<SqlResult<Vec<_>>>()
+        };
+        match condition {
+            Expr::And(items) => Ok(and(each(items)?)),
+            Expr::Or(items) => Ok(or(each(items)?)),
+            Expr::IsNull(node) if !node.negated => Ok(match self.zero_date_test(&node.operand)? {
+                Some(is_zero) => or(vec![is_zero, Expr::IsNull(node)]),
+                None => Expr::IsNull(node),
+            }),
+            other => Ok(other),
+        }
+    }
+
+    fn zero_date_test(&self, operand: &Expr) -> SqlResult<Option<Expr>> {
+        let Expr::Column(column) = operand else { return Ok(None) };
+        if !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
+            return Ok(None);
+        }
+        let table = &self.scope.tables[self.scope.table_of(column.ordinal)];
+        let Relation::Base(base) = &table.relation else { return Ok(None) };
+        if base.columns[column.ordinal - table.first_slot].nullable {
+            return Ok(None);
+        }
+        let zero = Expr::constant(Value::Date(cohort_types::Date::ZERO));
+        compare_exprs(CompareOp::Eq, operand.clone(), zero).map(Some)
+    }
+
     fn operand(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, literals),
@@ -228,23 +263,9 @@ impl<'b> Binder<'b> {
         right: &ast::Expr,
         how: Literals,
     ) -> SqlResult<Expr> {
-        let mut l = self.operand(left, how)?;
-        let mut r = self.operand(right, how)?;
-        self.hex_as_number(left, &mut l, &r)?;
-        self.hex_as_number(right, &mut r, &l)?;
+        let l = self.operand(left, how)?;
+        let r = self.operand(right, how)?;
         build_binary(convert::binary_op(op), l, r, &self.ctx.session.env)
-    }
-
-    /// A hexadecimal literal is a string that counts as a number beside one.
-    fn hex_as_number(&self, source: &ast::Expr, bound: &mut Expr, other: &Expr) -> SqlResult<()> {
-        if let ast::Expr::Literal(literal) = source
-            && matches!(literal.kind, ast::LiteralKind::Hex | ast::LiteralKind::Bit)
-            && matches!(other.ty().class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real)
-            && !other.ty().null_literal
-        {
-            *bound = convert::hex_number(&literal.value)?;
-        }
-        Ok(())
     }
 
     fn literal(&self, literal: &ast::Literal, how: Literals) -> SqlResult<Expr> {
@@ -351,10 +372,8 @@ impl<'b> Binder<'b> {
                 trim(convert::trim_side(*side), what, self.bind(expr)?, env)
             }
             ast::Expr::CharFunction { args, charset } => {
-                let made = build_call("char", self.list(args)?, env)?;
-                let Some(charset) = charset else { return Ok(made) };
-                let collation = convert::charset(charset)?.default_collation();
-                cast(made, cohort_expr::CastType::Char { length: None, collation }, env)
+                let charset = charset.as_deref().map(convert::charset).transpose()?;
+                char_using(self.list(args)?, charset.map(|c| c.default_collation()), env)
             }
             ast::Expr::Function { name, args } => self.call(name, args),
             _ => Err(not_supported("this expression")),
@@ -394,18 +413,7 @@ impl<'b> Binder<'b> {
             ast::UnaryOp::Not => return Ok(not(self.bind(operand)?)),
             ast::UnaryOp::BitNot => UnaryOp::BitNot,
         };
-        build_unary(op, self.numeric_operand(operand)?, env)
-    }
-
-    /// Operands of arithmetic: hexadecimal literals are numbers here.
-    fn numeric_operand(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        if let ast::Expr::Literal(literal) = expr
-            && matches!(literal.kind, ast::LiteralKind::Hex | ast::LiteralKind::Bit)
-        {
-            self.literal(literal, Literals::Pin)?;
-            return convert::hex_number(&literal.value);
-        }
-        self.bind(expr)
+        build_unary(op, self.bind(operand)?, env)
     }
 
     fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
@@ -416,7 +424,7 @@ impl<'b> Binder<'b> {
             ast::BinaryOp::Xor => build_binary(BinaryOp::Xor, self.bind(left)?, self.bind(right)?, env),
             op if convert::is_comparison(op) => self.comparison(op, left, right, Literals::Pin),
             op => {
-                let (left, right) = (self.numeric_operand(left)?, self.numeric_operand(right)?);
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
                 build_binary(convert::binary_op(op), left, right, env)
             }
         }

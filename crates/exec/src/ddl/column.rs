@@ -221,7 +221,8 @@ pub(super) fn default_of(
             Ok(DefaultValue::Expression(now))
         }
         ColumnDefault::Literal(expr) => {
-            let value = constant(ctx, expr)?;
+            let bound = constant_expr(ctx, expr)?.for_column(ty.kind);
+            let value = bound.eval(&[], &ctx.eval)?.into_owned();
             if value.is_null() {
                 return if nullable { Ok(DefaultValue::Value(Value::Null)) } else { Err(invalid()) };
             }

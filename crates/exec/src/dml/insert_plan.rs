@@ -177,16 +177,20 @@ fn bind_rows(
         if !fits || !alike {
             return Err(wrong_count(n + 1));
         }
-        bound.push(row.iter().map(|value| bind_cell(binder, value)).collect::<SqlResult<Vec<_>>>()?);
+        let cells = row.iter().zip(columns).map(|(value, column)| bind_cell(binder, *column, value));
+        bound.push(cells.collect::<SqlResult<Vec<_>>>()?);
     }
     Ok(bound)
 }
 
-/// A value, or DEFAULT.
-pub(crate) fn bind_cell(binder: &Binder<'_>, value: &ast::Expr) -> SqlResult<Cell> {
+/// A value for a column of the binder's table, or DEFAULT.
+pub(crate) fn bind_cell(binder: &Binder<'_>, column: usize, value: &ast::Expr) -> SqlResult<Cell> {
     match value {
         ast::Expr::Default(None) => Ok(Cell::Default),
-        other => binder.value(other).map(Cell::Expr),
+        other => {
+            let kind = binder.scope.slot(column).ty.kind;
+            Ok(Cell::Expr(binder.value(other)?.for_column(kind)))
+        }
     }
 }
 
@@ -203,7 +207,7 @@ fn bind_update(
         // As in MariaDB, what is assigned counts as read.
         ctx.use_column(scope, column, Privilege::Update)?;
         ctx.use_column(scope, column, Privilege::Select)?;
-        bound.push((column, bind_cell(&binder, &assignment.value)?));
+        bound.push((column, bind_cell(&binder, column, &assignment.value)?));
     }
     Ok(bound)
 }

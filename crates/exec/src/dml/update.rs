@@ -44,7 +44,7 @@ impl UpdatePlan {
         for assignment in &update.assignments {
             let column = target.scope.column(&assignment.column, Clause::Set)?;
             ctx.use_column(&target.scope, column, Privilege::Update)?;
-            assignments.push((column, bind_cell(&binder, &assignment.value)?));
+            assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
         Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore })

@@ -105,14 +105,24 @@ fn run_one_table(
     sink: &mut dyn JoinSink,
 ) -> SqlResult<()> {
     let mut row = Vec::with_capacity(width);
+    let mut seen = 0;
     loop {
         let found = match filter {
             Some(filter) => {
                 let eval = &ctx.eval;
-                let mut passes = |row: &[Value]| row_done(eval).and_then(|()| filter.passes(row, eval));
+                let mut passes = |row: &[Value]| {
+                    seen += 1;
+                    eval.set_row_number(seen);
+                    row_done(eval)?;
+                    filter.passes(row, eval)
+                };
                 cursor.next(ctx.trx, &mut passes, &mut row)?
             }
-            None => cursor.next(ctx.trx, &mut every_row, &mut row)?,
+            None => {
+                seen += 1;
+                ctx.eval.set_row_number(seen);
+                cursor.next(ctx.trx, &mut every_row, &mut row)?
+            }
         };
         if !found || sink.joined(ctx, &mut row)? == Flow::Stop {
             return Ok(());

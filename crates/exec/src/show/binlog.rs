@@ -147,9 +147,6 @@ fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize
 /// FLUSH.
 pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
     for target in &flush.targets {
-        if matches!(target, FlushTarget::Logs | FlushTarget::ErrorLogs) {
-            reopen_error_log(ctx)?;
-        }
         match target {
             FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
             FlushTarget::Logs | FlushTarget::BinaryLogs { .. } => {
@@ -208,12 +205,6 @@ fn delete_domains(ctx: &mut StatementContext<'_>, domains: &[u32]) -> SqlResult<
             Err(SqlError::new(ErrorCode::BinlogCantDeleteGtidDomain, text))
         }
     }
-}
-
-fn reopen_error_log(ctx: &StatementContext<'_>) -> SqlResult<()> {
-    let Some(facts) = ctx.db.facts.read().clone() else { return Ok(()) };
-    let failed = |error| SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log: {error}"));
-    facts.reopen_error_log().map_err(failed)
 }
 
 /// Whether replicas are to do the same. Not what would end their binary logs in an endless circle, or lock

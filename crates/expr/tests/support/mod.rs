@@ -1,6 +1,10 @@
 //! A binder for expressions without tables, and a session whose clock stands still.
 #![allow(dead_code)] // Each test file uses its part.
 
+pub mod generate;
+pub mod mariadb;
+pub mod world;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +13,8 @@ use cohort_expr::*;
 use cohort_sql::ast::{self, DeclaredKind, LiteralKind};
 use cohort_sql::{ParseOptions, parse};
 use cohort_types::{
-    Collation, ColumnType, DateTime, Decimal, ErrorCode, SqlError, SqlMode, SqlResult, Str, TypeKind, Value,
+    Collation, ColumnType, DateTime, Decimal, ErrorCode, Level, SqlError, SqlMode, SqlResult, Str, TypeKind,
+    Value,
 };
 
 /// What `record.sh` sets as the time.
@@ -201,7 +206,7 @@ fn lower_special(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
     }
 }
 
-/// The columns of the table g that aggregates are recorded on.
+/// The columns of the table g that aggregates are recorded on, and those of h.
 fn column(name: &str) -> SqlResult<Expr> {
     let text = Collation::UTF8MB4_GENERAL_CI;
     let members = ["z", "a", "m"].map(str::to_string).to_vec();
@@ -213,7 +218,10 @@ fn column(name: &str) -> SqlResult<Expr> {
         "s" => (4, ColumnType::string(TypeKind::VarChar, 10, text)),
         "t" => (5, ColumnType::temporal(TypeKind::DateTime, 3)),
         "e" => (6, ColumnType::members(TypeKind::Enum, members, text)),
-        other => return Err(SqlError::new(ErrorCode::BadField, format!("Unknown column '{other}'"))),
+        other => {
+            let unknown = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{other}'"));
+            return world::column(other).ok_or_else(unknown);
+        }
     };
     Ok(Expr::column(ordinal, ExprType::of_column(&ty, true), format!("`t`.`g`.`{name}`")))
 }
@@ -235,6 +243,7 @@ fn lower_literal(literal: ast::Literal, env: &SessionEnv) -> SqlResult<Expr> {
     match (literal.kind, literal.value) {
         (LiteralKind::Boolean, value) => Ok(Expr::boolean(value == Value::Int(1))),
         (LiteralKind::Hex | LiteralKind::Bit, Value::Str(s)) => Ok(Expr::hex_literal(s.bytes)),
+        (LiteralKind::HexText, Value::Str(s)) => Ok(Expr::hex_text(s.bytes)),
         (LiteralKind::Date, value) => temporal(CastType::Date, value),
         (LiteralKind::Time, value) => temporal(CastType::Time { decimals: 6 }, value),
         (LiteralKind::Timestamp, value) => temporal(CastType::DateTime { decimals: 6 }, value),
@@ -280,7 +289,10 @@ fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
             | TypeKind::MediumInt
             | TypeKind::Int
             | TypeKind::BigInt => CastType::Signed,
-            TypeKind::Double => CastType::Double,
+            TypeKind::Double => {
+                let size = to.length.zip(to.decimals).map(|(m, d)| (m as u8, d as u8));
+                CastType::Double { size }
+            }
             TypeKind::Float => CastType::Float,
             TypeKind::Decimal => CastType::Decimal {
                 precision: to.length.unwrap_or(10) as u8,
@@ -317,4 +329,54 @@ pub fn row_of_g(i: i64, u: u64, cents: i128, f: f64, s: &str, t: &str, e: (u16, 
         Value::DateTime(moment),
         Value::Enum { index: e.0, label },
     ]
+}
+
+/// Escapes as the client does in batch mode.
+fn batch(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t").replace('\0', "\\0")
+}
+
+fn printed(expr: &Expr, value: &Value) -> String {
+    let ty = expr.ty();
+    let mut out = Vec::new();
+    let decimals = match ty.class() {
+        TypeClass::Real if ty.decimals >= NOT_FIXED_DECIMALS => NOT_FIXED_DECIMALS,
+        _ => ty.decimals,
+    };
+    if value.is_null() {
+        return "NULL".to_string();
+    }
+    value.write_text(decimals, &mut out);
+    batch(&out)
+}
+
+/// Answer and warnings as the golden files write them; `row` is of the table g or h.
+pub fn answer(text: &str, row: &[Value]) -> String {
+    let env = session_env();
+    let hooks = TestSession::default();
+    let ctx = EvalContext::new(&env, &hooks, &[]);
+    let evaluated = (|| -> SqlResult<String> {
+        let expr = bind(text, &env)?;
+        let value = expr.eval_output(row, &ctx)?;
+        Ok(printed(&expr, &value))
+    })();
+    let mut line = match evaluated {
+        Ok(value) => value,
+        Err(error) => return error.to_string(),
+    };
+    let warnings: Vec<String> = ctx
+        .take_warnings()
+        .list()
+        .iter()
+        .map(|w| {
+            let letter = if w.level == Level::Note { 'N' } else { 'W' };
+            format!("{letter}{} {}", w.error.code.number(), w.error.message)
+        })
+        .collect();
+    if !warnings.is_empty() {
+        line.push('\t');
+        line.push_str(&warnings.join(" | "));
+    }
+    line
 }

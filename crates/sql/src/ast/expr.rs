@@ -25,8 +25,10 @@ pub enum LiteralKind {
     Plain,
     /// TRUE or FALSE (value Int 1 or 0).
     Boolean,
-    /// 0x.. or x'..': a binary string, which counts as a big-endian unsigned integer in numeric context.
+    /// 0x..: a binary string, which counts as a big-endian unsigned integer in numeric context.
     Hex,
+    /// x'..': a binary string in every context.
+    HexText,
     /// b'..' or 0b..: the same in base two.
     Bit,
     /// DATE '..'.

@@ -515,7 +515,8 @@ impl Parser<'_> {
             return Err(SqlError::new(ErrorCode::IllegalValueForType, message));
         };
         let kind = match token.kind {
-            Kind::Hex => LiteralKind::Hex,
+            Kind::Hex if self.bytes(token).first() == Some(&b'0') => LiteralKind::Hex,
+            Kind::Hex => LiteralKind::HexText,
             Kind::Bits => LiteralKind::Bit,
             _ => LiteralKind::Plain,
         };

@@ -48,7 +48,10 @@ fn add_time(date: Date, time: Time) -> Option<DateTime> {
 }
 
 fn number_of(value: &Value) -> Decimal {
-    value.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO)
+    match value {
+        Value::Double(v) => Decimal::of_moment(*v),
+        other => other.to_decimal(&mut NoWarnings).unwrap_or(Decimal::ZERO),
+    }
 }
 
 /// A value as an error text shows it.

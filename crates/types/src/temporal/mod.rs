@@ -26,6 +26,7 @@ pub(crate) use packed::{
     write_datetime, write_time, write_timestamp,
 };
 pub(crate) use parse::check_date;
+pub use parse::Span;
 pub use zone::{FixedOffset, LocalToUtc, TIMESTAMP_MICROS_MAX, TimeZone};
 
 /// A calendar date; `0000-00-00` and days of month 0 are representable.

@@ -25,7 +25,7 @@ fn widen(v: i64) -> Option<(i64, bool)> {
 }
 
 /// Whole part, saturated, and microseconds of the fraction.
-fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
+pub(super) fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
     let kept = match v.round(6) {
         Ok(rounded) if mode.has(SqlMode::TIME_ROUND_FRACTIONAL) => rounded,
         _ => v.truncate(6),
@@ -33,6 +33,17 @@ fn split(v: &Decimal, mode: SqlMode) -> (i64, u32) {
     let whole = kept.truncate(0);
     let micros = kept.sub(&whole).and_then(|f| f.mul(&Decimal::from_i64(SECOND)));
     (whole.to_i64().0, micros.map_or(0, |m| m.abs().to_u64().0 as u32))
+}
+
+impl Decimal {
+    /// A double that stands for a date or time: nine digits of its fraction as they are, the rest cut.
+    pub fn of_moment(v: f64) -> Decimal {
+        const LONGEST: f64 = 1e18;
+        let magnitude = v.abs().min(LONGEST);
+        let nanos = ((magnitude - magnitude.floor()) * 1e9) as i128;
+        let exact = Decimal::from_i128(magnitude.floor() as i128 * 1_000_000_000 + nanos, 9);
+        if v < 0.0 { exact.neg() } else { exact }
+    }
 }
 
 impl DateTime {

@@ -3,7 +3,7 @@
 //! A datetime is either all digits (`20260102030405`, the year four digits long when there are 4, 8 or at
 //! least 14) or numbers with any single punctuation between them. Less than year, month and day is nothing.
 
-use super::{Date, DateTime, Issues, Parsed, Time};
+use super::{Date, DateTime, Issues, Parsed, SECOND, Time};
 use crate::SqlMode;
 
 /// Bytes being read.
@@ -305,12 +305,89 @@ impl Time {
             }
         }
         let mut s = Scanner { rest: body };
-        time_body(&mut s, negative, mode)
+        time_body(&mut s, negative, mode, TIME_HOURS_MAX)
+    }
+}
+
+/// Hours of a TIME, and of a text or number read as an interval.
+const TIME_HOURS_MAX: u64 = 838;
+const INTERVAL_HOURS_MAX: u64 = 87_649_415;
+
+/// What EXTRACT takes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// A date, with or without a time of day.
+    Moment(DateTime),
+    /// An interval from days to microseconds, which may be longer than a TIME.
+    Interval(Time),
+}
+
+impl Span {
+    /// Lenient text: a datetime, a date with dashes, or `D hh:mm:ss.f`.
+    pub fn parse(text: &[u8], mode: SqlMode) -> Parsed<Span> {
+        let body = trim_start(text);
+        let negative = body.first() == Some(&b'-');
+        let body = if negative { &body[1..] } else { body };
+        let digits = body.iter().take_while(|b| b.is_ascii_digit()).count();
+        let dashed = digits > 0 && body.get(digits) == Some(&b'-');
+        if !negative {
+            let mut s = Scanner { rest: body };
+            let separator = if dashed { Separator::Any } else { Separator::NoPunctuation };
+            if let Some(f) = fields(&mut s, separator, mode)
+                && (f.is_datetime || dashed)
+                && f.count >= 3
+            {
+                return datetime_of(f, s.rest, mode).map(Span::Moment);
+            }
+        }
+        let mut s = Scanner { rest: body };
+        time_body(&mut s, negative, mode, INTERVAL_HOURS_MAX).map(Span::Interval)
+    }
+
+    /// Lenient text as ADDTIME and TIMEDIFF take it: a datetime with a time of day, else a TIME.
+    pub fn parse_time(text: &[u8], mode: SqlMode) -> Parsed<Span> {
+        let mut s = Scanner { rest: trim_start(text) };
+        if let Some(f) = fields(&mut s, Separator::NoPunctuation, mode)
+            && f.is_datetime
+            && f.count >= 3
+        {
+            return datetime_of(f, s.rest, mode).map(Span::Moment);
+        }
+        Time::parse(text, mode).map(Span::Interval)
+    }
+
+    /// A number as ADDTIME and TIMEDIFF take it: a date or datetime from eight digits on, else a TIME.
+    pub fn time_from_decimal(v: &crate::Decimal, mode: SqlMode) -> Parsed<Span> {
+        let (whole, micros) = super::numeric::split(v, mode);
+        if whole > 9_999_999 {
+            return DateTime::from_number(whole, micros, mode).map(Span::Moment);
+        }
+        Time::from_decimal(v, mode).map(Span::Interval)
+    }
+
+    /// A number: hhmmss with any number of hours, or from some length on a datetime.
+    pub fn from_decimal(v: &crate::Decimal, mode: SqlMode) -> Parsed<Span> {
+        const LONGEST: i64 = 999_999_995_959;
+        let (whole, micros) = super::numeric::split(v, mode);
+        if whole > LONGEST {
+            return DateTime::from_number(whole, micros, mode).map(Span::Moment);
+        }
+        let magnitude = whole.unsigned_abs();
+        let (minute, second) = (magnitude / 100 % 100, magnitude % 100);
+        if minute > 59 || second > 59 {
+            return Parsed::bad(Issues::TRUNCATED);
+        }
+        let seconds = (magnitude / 10_000).min(INTERVAL_HOURS_MAX) * 3600 + minute * 60 + second;
+        let micros = (seconds * 1_000_000 + u64::from(micros)) as i64;
+        let value = Time { micros: if v.is_negative() { -micros } else { micros } };
+        let issues = Issues::default();
+        Parsed { value: Some(value), issues, has_date: false, has_time: true, decimals: 6 }
+            .map(Span::Interval)
     }
 }
 
 /// `D hh:mm:ss.f`, `hh:mm:ss.f` or `hhmmss.f`.
-fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode) -> Parsed<Time> {
+fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode, hours_max: u64) -> Parsed<Time> {
     let Some(first) = s.number(usize::MAX) else { return Parsed::bad(Issues::TRUNCATED) };
     let spaces = s.skip_spaces();
     let digit_at = |s: &Scanner<'_>, n: usize| s.rest.get(n).is_some_and(u8::is_ascii_digit);
@@ -350,12 +427,16 @@ fn time_body(s: &mut Scanner<'_>, negative: bool, mode: SqlMode) -> Parsed<Time>
     let mut issues = Issues::default();
     let hours = parts[0].saturating_mul(24).saturating_add(parts[1]);
     let mut time = Time::MAX;
-    if hours > 838 {
+    if hours > hours_max {
         issues |= Issues::OUT_OF_RANGE;
     } else {
-        time = Time::from_hms(false, hours as u32, parts[2] as u8, parts[3] as u8, fraction.micros);
+        let seconds = (hours * 60 + parts[2]) * 60 + parts[3];
+        time.micros = seconds as i64 * SECOND + i64::from(fraction.micros);
         if fraction.round_up {
-            time.micros = (time.micros + 1).min(Time::MAX.micros);
+            time.micros += 1;
+        }
+        if hours_max == TIME_HOURS_MAX {
+            time.micros = time.micros.min(Time::MAX.micros);
         }
     }
     if negative {

@@ -44,15 +44,30 @@ impl FixedOffset {
 /// 1970-01-01 as a day number.
 const EPOCH_DAY: i64 = 719_528;
 
+impl LocalToUtc {
+    /// The instant when a TIMESTAMP can hold it.
+    pub fn in_range(self) -> LocalToUtc {
+        match self {
+            LocalToUtc::Exact(micros) | LocalToUtc::Gap(micros)
+                if !(1_000_000..=TIMESTAMP_MICROS_MAX).contains(&micros) =>
+            {
+                LocalToUtc::OutOfRange
+            }
+            inside => inside,
+        }
+    }
+}
+
+impl DateTime {
+    /// Microseconds since 1970-01-01 00:00 as the clock shows them, whatever the zone.
+    pub fn clock_micros(&self) -> i64 {
+        (i64::from(self.date.day_number()) - EPOCH_DAY) * 86_400_000_000 + self.micros_of_day()
+    }
+}
+
 impl TimeZone for FixedOffset {
     fn to_utc(&self, local: &DateTime) -> LocalToUtc {
-        let days = i64::from(local.date.day_number()) - EPOCH_DAY;
-        let micros = days * 86_400_000_000 + local.micros_of_day() - i64::from(self.seconds) * 1_000_000;
-        if (1_000_000..=TIMESTAMP_MICROS_MAX).contains(&micros) {
-            LocalToUtc::Exact(micros)
-        } else {
-            LocalToUtc::OutOfRange
-        }
+        LocalToUtc::Exact(local.clock_micros() - i64::from(self.seconds) * 1_000_000).in_range()
     }
 
     fn to_local(&self, utc_micros: i64) -> DateTime {

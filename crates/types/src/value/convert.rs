@@ -80,6 +80,8 @@ impl Value {
                 let (v, lost) = Decimal::parse(&s.bytes);
                 if lost != Lost::Nothing {
                     sink.warn(Warning::new(SqlError::truncated_incorrect("DECIMAL", &s.shown())));
+                } else if s.bytes.last() == Some(&b' ') {
+                    sink.warn(Warning::note(SqlError::truncated_incorrect("DECIMAL", &s.shown())));
                 }
                 v
             }
@@ -106,7 +108,7 @@ impl Value {
             Value::UInt(v) | Value::Bit { bits: v, .. } | Value::Set { bits: v, .. } => {
                 IntValue::Unsigned(*v)
             }
-            Value::Enum { index, .. } => IntValue::Signed((*index).into()),
+            Value::Enum { index, .. } => IntValue::Unsigned((*index).into()),
             Value::Float(_) | Value::Double(_) => IntValue::from_f64(self.to_f64(sink)?),
             Value::Decimal(v) => match v.to_i64() {
                 (_, Lost::Range) if !v.is_negative() => IntValue::Unsigned(v.to_u64().0),
@@ -162,7 +164,11 @@ fn with_fraction(micros: i128, fraction: u32) -> Decimal {
 }
 
 fn warn_unless_whole(numeric: Numeric, kind: &str, text: &Str, sink: &mut dyn WarningSink) {
+    let error = || SqlError::truncated_incorrect(kind, &text.shown());
     if numeric != Numeric::Whole {
-        sink.warn(Warning::new(SqlError::truncated_incorrect(kind, &text.shown())));
+        sink.warn(Warning::new(error()));
+    } else if text.bytes.last() == Some(&b' ') {
+        // Spaces after a number are told, those before it are not.
+        sink.warn(Warning::note(error()));
     }
 }

@@ -101,7 +101,8 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
             out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
             out.extend_from_slice(digits);
         }
-        1..=15 => {
+        // Sixteen digits before the point stay there when some follow it.
+        _ if (1..=15).contains(&point) || (point == 16 && len > 16) => {
             let point = point as usize;
             out.extend_from_slice(&digits[..point.min(len)]);
             if point < len {
@@ -127,6 +128,15 @@ fn write_scientific(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
 pub(crate) fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     use std::io::Write;
     let start = out.len();
+    // Beyond the digits a double carries, MariaDB writes zeros.
+    if v.abs() >= 1e17 && v.is_finite() {
+        write!(out, "{v}").expect("a vector takes all bytes");
+        if decimals > 0 {
+            out.push(b'.');
+            out.extend(std::iter::repeat_n(b'0', usize::from(decimals)));
+        }
+        return;
+    }
     write!(out, "{:.*}", usize::from(decimals), v).expect("a vector takes all bytes");
     if out[start] == b'-' && out[start + 1..].iter().all(|b| matches!(b, b'0' | b'.')) && v == 0.0 {
         out.remove(start);

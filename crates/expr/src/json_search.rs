@@ -1,0 +1,145 @@
+//! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the same.
+
+use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::json::{Json, document, unescape};
+use crate::json_path::{Path, path};
+use crate::json_read::type_json;
+use crate::json_write::append_string;
+use crate::table::{ANY, Function};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("json_search", 3, ANY, type_json, search),
+    Function::pure("json_normalize", 1, 1, type_json, normalize),
+];
+
+/// What a search looks for and has found.
+struct Search<'s, 'a> {
+    a: &'s Args<'a>,
+    pattern: &'s [u8],
+    escape: Option<char>,
+    /// Stop at the first.
+    only_one: bool,
+    /// Roots of the parts that are searched; all of the document without any.
+    roots: Option<Vec<*const Json>>,
+    found: Vec<Vec<u8>>,
+}
+
+/// JSON_SEARCH(document, 'one' | 'all', pattern [, escape [, path ..]]).
+fn search(a: Args<'_>) -> SqlResult<Value> {
+    let mode = or_null!(a.text(1)).to_ascii_lowercase();
+    let only_one = match &mode[..] {
+        b"one" => true,
+        b"all" => false,
+        _ => {
+            let text = "Argument 2 to function 'json_search' must be \"one\" or \"all\".";
+            a.ctx.warn(ErrorCode::JsonOneOrAll, text)?;
+            return Ok(Value::Null);
+        }
+    };
+    let pattern = or_null!(a.text(2));
+    let escape = if a.count() > 3 { a.text(3)? } else { None };
+    let escape = escape.map_or(Some('\\'), |e| String::from_utf8_lossy(&e).chars().next().or(Some('\\')));
+    let paths = or_null!((4..a.count()).map(|n| path(&a, n)).collect::<SqlResult<Option<Vec<Path>>>>());
+    let json = or_null!(document(&a, 0));
+    let roots = (!paths.is_empty())
+        .then(|| paths.iter().flat_map(|path| path.find(&json)).map(std::ptr::from_ref).collect::<Vec<_>>());
+    let mut search = Search { a: &a, pattern: &pattern, escape, only_one, roots, found: Vec::new() };
+    let everywhere = search.roots.is_none();
+    search.walk(&json, &mut b"$".to_vec(), everywhere)?;
+    let quoted: Vec<Vec<u8>> = search
+        .found
+        .iter()
+        .map(|place| {
+            let mut out = Vec::new();
+            append_string(place, &mut out);
+            out
+        })
+        .collect();
+    match &quoted[..] {
+        [] => Ok(Value::Null),
+        [one] => a.string(one.clone()),
+        several => a.string([&b"["[..], &several.join(&b", "[..]), b"]"].concat()),
+    }
+}
+
+impl Search<'_, '_> {
+    /// Searches a value that stands at a place; whether the search goes on.
+    fn walk(&mut self, json: &Json, place: &mut Vec<u8>, inside: bool) -> SqlResult<bool> {
+        self.a.ctx.steps(1)?;
+        let inside = inside || self.roots.as_ref().is_some_and(|r| r.contains(&std::ptr::from_ref(json)));
+        let length = place.len();
+        match json {
+            Json::String(raw) if inside => {
+                let collation = self.a.expr(0).ty_cow().collation;
+                if collation.like_within(&unescape(raw), self.pattern, self.escape, self.a.ctx)? {
+                    self.found.push(place.clone());
+                    return Ok(!self.only_one);
+                }
+            }
+            Json::Array(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    place.extend_from_slice(format!("[{n}]").as_bytes());
+                    let goes_on = self.walk(item, place, inside)?;
+                    place.truncate(length);
+                    if !goes_on {
+                        return Ok(false);
+                    }
+                }
+            }
+            Json::Object(members) => {
+                for (key, value) in members {
+                    place.push(b'.');
+                    place.extend_from_slice(key);
+                    let goes_on = self.walk(value, place, inside)?;
+                    place.truncate(length);
+                    if !goes_on {
+                        return Ok(false);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+/// JSON_NORMALIZE: members in the order of their keys, numbers as `d.dEn`, no spaces.
+fn normalize(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = Vec::new();
+    normal(or_null!(document(&a, 0))).write_compact(&mut out);
+    a.string(out)
+}
+
+fn normal(json: Json) -> Json {
+    match json {
+        Json::Number(raw) => Json::Number(normal_number(&raw)),
+        Json::Array(items) => Json::Array(items.into_iter().map(normal).collect()),
+        Json::Object(members) => {
+            let mut members: Vec<_> = members.into_iter().map(|(key, value)| (key, normal(value))).collect();
+            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            Json::Object(members)
+        }
+        other => other,
+    }
+}
+
+/// `-120.50e3` is `-1.205E5`.
+fn normal_number(raw: &[u8]) -> Vec<u8> {
+    let (sign, rest) = raw.split_at(usize::from(raw.first() == Some(&b'-')));
+    let at_exponent = rest.iter().position(|b| b.eq_ignore_ascii_case(&b'e')).unwrap_or(rest.len());
+    let (mantissa, exponent) = rest.split_at(at_exponent);
+    let exponent =
+        exponent.get(1..).and_then(|e| std::str::from_utf8(e).ok()?.parse::<i64>().ok()).unwrap_or(0);
+    let whole = mantissa.iter().position(|b| *b == b'.').unwrap_or(mantissa.len());
+    let digits: Vec<u8> = mantissa.iter().copied().filter(u8::is_ascii_digit).collect();
+    let Some(first) = digits.iter().position(|b| *b != b'0') else { return b"0.0E0".to_vec() };
+    let last = digits.iter().rposition(|b| *b != b'0').unwrap_or(first);
+    let exponent = exponent.saturating_add(whole as i64 - first as i64 - 1);
+    let mut out = sign.to_vec();
+    out.extend_from_slice(&[digits[first], b'.']);
+    out.extend_from_slice(if last > first { &digits[first + 1..=last] } else { b"0" });
+    out.extend_from_slice(format!("E{exponent}").as_bytes());
+    out
+}

@@ -1,0 +1,83 @@
+//! An operand where a number is wanted: hexadecimal literals, JSON values and computed dates count otherwise
+//! than their text does.
+
+use std::borrow::Cow;
+
+use cohort_types::{DateTime, SqlMode, SqlResult, Time, TypeKind, Value};
+
+use crate::context::EvalContext;
+use crate::expr::Expr;
+use crate::expr_type::{Flavor, TypeClass};
+use crate::json::{Json, unescape};
+use crate::table::NumberOf;
+
+impl Expr {
+    /// How this counts as a number; `None` where its value tells.
+    pub(crate) fn number_view(&self) -> Option<NumberOf> {
+        match self {
+            Expr::Call(call) if call.ty.class() == TypeClass::String => {
+                (call.function.number != NumberOf::Text).then_some(call.function.number)
+            }
+            // What folding made of a JSON function.
+            Expr::Const(node) if node.ty.kind == TypeKind::Json => Some(NumberOf::Json),
+            _ => None,
+        }
+    }
+
+    /// The value where a number is wanted.
+    pub(crate) fn eval_number<'a>(
+        &'a self,
+        row: &'a [Value],
+        ctx: &'a EvalContext<'_>,
+    ) -> SqlResult<Cow<'a, Value>> {
+        let value = self.eval(row, ctx)?;
+        self.as_number(value)
+    }
+
+    /// The number that a value of this expression counts as.
+    pub(crate) fn as_number<'v>(&self, value: Cow<'v, Value>) -> SqlResult<Cow<'v, Value>> {
+        if let Expr::Const(node) = self
+            && node.ty.flavor == Flavor::Hex
+        {
+            return Ok(Cow::Owned(hex_number(&node.value)));
+        }
+        let Some(view) = self.number_view() else { return Ok(value) };
+        let Value::Str(text) = value.as_ref() else { return Ok(value) };
+        Ok(match view {
+            NumberOf::Text => value,
+            NumberOf::Json => json_number(&text.bytes).map_or(value, Cow::Owned),
+            NumberOf::Moment => moment_number(&text.bytes).map_or(value, Cow::Owned),
+        })
+    }
+}
+
+/// The number of a hexadecimal or bit literal: its last eight bytes.
+pub(crate) fn hex_number(value: &Value) -> Value {
+    let bytes = value.as_bytes().unwrap_or_default();
+    let last = &bytes[bytes.len().saturating_sub(8)..];
+    Value::UInt(last.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
+}
+
+fn json_number(text: &[u8]) -> Option<Value> {
+    match Json::parse(text).ok()? {
+        Json::Number(_) => None,
+        Json::String(raw) => Some(Value::Str(cohort_types::Str {
+            bytes: unescape(&raw),
+            collation: cohort_types::Collation::UTF8MB4_BIN,
+        })),
+        Json::Bool(true) => Some(Value::Double(1.0)),
+        _ => Some(Value::Double(0.0)),
+    }
+}
+
+/// `2020-01-31` is 20200131. The text is one that a date function printed.
+fn moment_number(text: &[u8]) -> Option<Value> {
+    if !text.contains(&b'-') || text.first() == Some(&b'-') {
+        let time = Time::parse(text, SqlMode::NONE).value?;
+        return Value::Time(time).to_f64(&mut cohort_types::NoWarnings).map(Value::Double);
+    }
+    let parsed = DateTime::parse(text, SqlMode::ALLOW_INVALID_DATES);
+    let moment = parsed.value?;
+    let value = if parsed.has_time { Value::DateTime(moment) } else { Value::Date(moment.date) };
+    value.to_f64(&mut cohort_types::NoWarnings).map(Value::Double)
+}

@@ -1,0 +1,134 @@
+//! What a comparison makes of its operands before it compares them: a literal beside a YEAR column becomes
+//! a year, a year beside a date becomes a date, the text of a JSON string beside text loses its quotes.
+
+use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreContext, TypeKind, Value};
+
+use crate::args::Args;
+use crate::context::SessionEnv;
+use crate::expr::{Call, Expr};
+use crate::expr_type::{ExprType, Flavor, TypeClass};
+use crate::json::{Json, unescape};
+use crate::number_of::hex_number;
+use crate::table::{Extra, Function};
+
+static YEAR_OF: Function = Function::pure("year of", 1, 1, type_kept, year_of);
+static DATE_OF_YEAR: Function = Function::pure("date of year", 1, 1, type_date, date_of_year);
+static JSON_TEXT: Function = Function::pure("json text", 1, 1, type_kept, json_text);
+
+fn type_kept(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(args[0].ty())
+}
+
+fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::date())
+}
+
+fn wrapped(function: &'static Function, ty: ExprType, operand: Expr) -> Expr {
+    Expr::Call(Box::new(Call { function, args: vec![operand], extra: Extra::None, ty }))
+}
+
+impl Expr {
+    /// The value as it is stored into a column: a hexadecimal literal is a number where the column holds
+    /// numbers.
+    pub fn for_column(self, kind: TypeKind) -> Expr {
+        use TypeKind::{BigInt, Bit, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt, Year};
+        let holds_numbers =
+            matches!(kind, TinyInt | SmallInt | MediumInt | Int | BigInt | Decimal | Float | Double | Year);
+        match &self {
+            Expr::Const(node) if node.ty.flavor == Flavor::Hex && (holds_numbers || kind == Bit) => {
+                Expr::constant(hex_number(&node.value))
+            }
+            _ => self,
+        }
+    }
+}
+
+/// Prepares two scalars for each other.
+pub(crate) fn prepare_pair(left: Expr, right: Expr) -> (Expr, Expr) {
+    let left_ready = prepare(left, &right);
+    let right = prepare(right, &left_ready);
+    json_pair(left_ready, right)
+}
+
+/// Prepares one scalar for the one it is compared with.
+pub(crate) fn prepare(operand: Expr, other: &Expr) -> Expr {
+    let (own, its) = (operand.ty_cow().into_owned(), other.ty_cow());
+    let is_number = matches!(its.class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real);
+    match &operand {
+        Expr::Const(node) if own.flavor == Flavor::Hex && is_number && !its.null_literal => {
+            return Expr::constant(hex_number(&node.value));
+        }
+        Expr::Const(_) | Expr::Param(_) if is_year_column(other) && own.kind != TypeKind::Year => {
+            return wrapped(&YEAR_OF, its.clone().into_owned(), operand);
+        }
+        _ => {}
+    }
+    let other_is_known = matches!(other, Expr::Const(_) | Expr::Param(_));
+    if own.kind == TypeKind::Year && its.is_temporal() && !(is_year_column(&operand) && other_is_known) {
+        return wrapped(&DATE_OF_YEAR, ExprType::date(), operand);
+    }
+    operand
+}
+
+fn is_year_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.ty.kind == TypeKind::Year)
+}
+
+/// JSON_EXTRACT beside another text: a JSON string is its text.
+fn json_pair(left: Expr, right: Expr) -> (Expr, Expr) {
+    let is_text = |e: &Expr| e.ty_cow().class() == TypeClass::String && !e.ty_cow().null_literal;
+    if is_extract(&left) && is_text(&right) {
+        let ty = left.ty();
+        return (wrapped(&JSON_TEXT, ty, left), right);
+    }
+    if is_extract(&right) && is_text(&left) {
+        let ty = right.ty();
+        return (left, wrapped(&JSON_TEXT, ty, right));
+    }
+    (left, right)
+}
+
+fn is_extract(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(call) if call.name() == "json_extract")
+}
+
+/// The value as a YEAR column would store it; as it is when the column would refuse it.
+fn year_of(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.value(0)?.into_owned();
+    match &value {
+        Value::Null => return Ok(value),
+        Value::Date(date) => return Ok(Value::UInt(date.year.into())),
+        Value::DateTime(moment) => return Ok(Value::UInt(moment.date.year.into())),
+        _ => {}
+    }
+    let context = StoreContext {
+        sql_mode: SqlMode::NONE,
+        strict: true,
+        database: "",
+        table: "",
+        column: "",
+        row: 1,
+        zone: &FixedOffset::UTC,
+    };
+    let year = ColumnType::temporal(TypeKind::Year, 0);
+    Ok(year.store(value.clone(), &context, &mut cohort_types::NoWarnings).unwrap_or(value))
+}
+
+/// The year without month and day.
+fn date_of_year(a: Args<'_>) -> SqlResult<Value> {
+    Ok(match a.value(0)?.as_ref() {
+        Value::Null => Value::Null,
+        Value::UInt(year) => Value::Date(Date::new(*year as u16, 0, 0)),
+        Value::Int(year) => Value::Date(Date::new(*year as u16, 0, 0)),
+        other => other.clone(),
+    })
+}
+
+fn json_text(a: Args<'_>) -> SqlResult<Value> {
+    let value = a.value(0)?.into_owned();
+    let Value::Str(text) = &value else { return Ok(value) };
+    match Json::parse(&text.bytes) {
+        Ok(Json::String(raw)) => a.string(unescape(&raw)),
+        _ => Ok(value),
+    }
+}
