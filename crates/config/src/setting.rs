@@ -1,6 +1,7 @@
 //! What is known about one system variable.
 
-use crate::table::{SETTINGS, VarId};
+use crate::table::{SETTINGS, TUNING, VarId};
+use crate::value::VarValue;
 
 /// Where a setting has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,6 +212,17 @@ impl Setting {
     pub(crate) const fn hidden(mut self) -> Setting {
         self.hidden = true;
         self
+    }
+
+    /// Why a value other than the default is accepted and changes nothing that a client could notice; `None`
+    /// when it has its effect, or only tunes how an answer is found.
+    pub fn missing_effect(&self) -> Option<&'static str> {
+        self.no_effect.filter(|why| !TUNING.contains(why))
+    }
+
+    /// The value unless set.
+    pub fn default_value(&self) -> VarValue {
+        self.kind.value(self.kind.default_raw())
     }
 
     /// Whether `SET SESSION` and `@@session.x` name it.

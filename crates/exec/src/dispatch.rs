@@ -170,6 +170,7 @@ impl Session {
 
     /// The statement's clock and what it may look back at.
     pub(crate) fn begin_command(&mut self) {
+        self.state.reads_whole_table.set(false);
         self.state.env.now_micros = self.state.now_micros();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();

@@ -38,6 +38,9 @@ impl Capabilities {
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
     pub const REMEMBER_OPTIONS: Capabilities = Capabilities(1 << 31);
 
+    /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
+    pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
+
     /// What this server offers. No TLS, no LOAD DATA LOCAL, no session tracking.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
@@ -61,7 +64,8 @@ impl Capabilities {
             | Self::PLUGIN_AUTH_LENENC.0
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
             | Self::DEPRECATE_EOF.0
-            | Self::REMEMBER_OPTIONS.0,
+            | Self::REMEMBER_OPTIONS.0
+            | Self::EXTENDED_METADATA.0,
     );
 
     /// Whether all bits of `other` are set.

@@ -13,7 +13,7 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, TableCursor, TableWriter};
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, Spans, TableCursor, TableWriter};
 use crate::trx::WaitPolicy;
 
 /// Whether rows may be changed while the scan that finds them runs.
@@ -42,6 +42,9 @@ impl TargetPlan {
         written: &[usize],
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
+        if matches!(self.access.spans, Spans::Full) {
+            ctx.session.reads_whole_table.set(true);
+        }
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());
         let limit = self.limit_rows(&ctx.eval)?;
