@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `setting` | [`Setting`]: name, meaning, type, bounds, scope of one system variable |
 //! | `table` | [`VarId`] and the one table of all settings |
+//! | `inert` | those settings of MariaDB that change nothing here |
 //! | `value` | [`VarValue`]; texts to values and back |
 //! | `runtime` | [`Globals`] and [`SessionVars`]: the values in force; SET and SHOW VARIABLES |
 //! | `option_file` | my.cnf reader |
@@ -14,6 +15,7 @@
 //! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file
 //! and the manual page are all made from it.
 
+mod inert;
 mod manual;
 mod option_file;
 mod options;

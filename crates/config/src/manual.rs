@@ -11,7 +11,7 @@ use crate::table::VarId;
 pub fn manual_page() -> String {
     let mut out = String::from(
         "# Configuration\n\n\
-         Made by `cohortd --print-configuration-docs` from the table of settings; edit `crates/config/src/table.rs`.\n\n\
+         Made by `cohortd --print-configuration-docs` from the table of settings; edit `crates/config/src/table.rs` and `inert.rs`.\n\n\
          Every setting is a system variable with MariaDB's name (`SHOW VARIABLES`, `SET GLOBAL`), an option of the \
          command line (`--name=value`, dashes and underscores are the same) and of option files, in the groups \
          `[mysqld]`, `[server]`, `[mariadb]`, `[mariadbd]`, `[mariadb-10.11]`, `[client-server]`, `[cohort]`, \

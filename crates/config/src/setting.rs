@@ -2,7 +2,8 @@
 
 use cohort_types::{Privilege, Privileges};
 
-use crate::table::{SETTINGS, VarId};
+use crate::table::{SETTINGS, TUNING, VarId};
+use crate::value::VarValue;
 
 /// Where a setting has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,6 +254,17 @@ impl Setting {
             Scope::Global => self.global_admins,
             Scope::Session => self.session_admins,
         }
+    }
+
+    /// Why a value other than the default is accepted and changes nothing that a client could notice; `None`
+    /// when it has its effect, or only tunes how an answer is found.
+    pub fn missing_effect(&self) -> Option<&'static str> {
+        self.no_effect.filter(|why| !TUNING.contains(why))
+    }
+
+    /// The value unless set.
+    pub fn default_value(&self) -> VarValue {
+        self.kind.value(self.kind.default_raw())
     }
 
     /// Whether `SET SESSION` and `@@session.x` name it.

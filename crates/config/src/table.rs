@@ -3,6 +3,7 @@
 
 use cohort_types::Privilege;
 
+use crate::inert::with_inert_settings;
 use crate::setting::{Kind, Setting};
 
 macro_rules! settings {
@@ -133,8 +134,24 @@ const BUFFERS: &str = "memory is taken as a statement needs it";
 const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
 const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
 const REPLICA: &str = "this server is not a replica yet";
+const NO_COMPRESSION: &str = "there are no compressed columns";
+const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
+const NO_ENCRYPTION: &str = "files are not encrypted";
+const NO_EXPIRY: &str = "passwords do not expire, and accounts are not blocked";
+const NO_FULLTEXT: &str = "there are no full-text indexes";
+const NO_GALERA: &str = "there are no Galera clusters here";
+const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
+const NO_PLUGINS: &str = "there are no plugins";
+const NO_ROUTINES: &str = "there are no stored routines";
+const NO_TRACE: &str = "there is no trace";
+const NO_VERSIONING: &str = "there are no system-versioned tables";
+const DEADLOCKS: &str = "a deadlock is found when it arises";
 
-settings! {
+/// Reasons of settings that only tune how an answer is found: nobody is told that they have no effect, since
+/// the answer is the same.
+pub(crate) const TUNING: &[&str] = &[INNODB, MYISAM, QUERY_CACHE, BUFFERS, OPTIMIZER, POOL, DEADLOCKS];
+
+with_inert_settings! { settings! {
     // --- The durable commit path
     // ------------------------------------------------------------------------------
     SyncBinlog = Setting::global("sync_binlog", num(1, 0, U32)).admin(Privilege::BinlogAdmin)
@@ -251,9 +268,6 @@ settings! {
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
     InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).read_only().doc("Size of the page cache of InnoDB tables.").unit("bytes");
     InnodbBufferPoolInstances = Setting::inert("innodb_buffer_pool_instances", num(1, 0, 64), INNODB).read_only().hidden().doc("Parts of InnoDB's page cache.");
-    InnodbBufferPoolChunkSize = Setting::inert("innodb_buffer_pool_chunk_size", num(0, 0, u64::MAX), INNODB).read_only().hidden().doc("Unit of resizing InnoDB's page cache.");
-    InnodbBufferPoolDumpAtShutdown = Setting::inert("innodb_buffer_pool_dump_at_shutdown", flag(true), INNODB).hidden().doc("Remember InnoDB's cached pages.");
-    InnodbBufferPoolLoadAtStartup = Setting::inert("innodb_buffer_pool_load_at_startup", flag(true), INNODB).read_only().hidden().doc("Load InnoDB's cached pages.");
     InnodbLogFileSize = Setting::inert("innodb_log_file_size", blocks(96 << 20, 1 << 20, u64::MAX, 4096), INNODB).doc("Size of InnoDB's redo log.").unit("bytes");
     InnodbLogFilesInGroup = Setting::inert("innodb_log_files_in_group", num(1, 1, 100), INNODB).read_only().hidden().doc("Files of InnoDB's redo log.");
     InnodbLogBufferSize = Setting::inert("innodb_log_buffer_size", blocks(16 << 20, 1 << 18, 1 << 31, 4096), INNODB).read_only().doc("InnoDB's log buffer.").unit("bytes");
@@ -497,4 +511,4 @@ settings! {
     HaveRtreeKeys = Setting::fact("have_rtree_keys", text(WORDS_NO)).doc("Spatial indexes.");
     HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("Encrypted connections.");
     HaveSymlink = Setting::fact("have_symlink", text(WORDS_YES)).doc("Symbolic links.");
-}
+} }

@@ -173,8 +173,8 @@ impl Session {
 
     /// The statement's clock and what it may look back at.
     pub(crate) fn begin_command(&mut self) {
+        self.state.reads_whole_table.set(false);
         self.state.env.now_micros = self.state.now_micros();
-        self.state.no_index.set(false);
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();
@@ -441,10 +441,7 @@ impl Session {
 
     /// Status flags for a result.
     pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
-        let mut flags = self.status();
-        if self.state.no_index.get() {
-            flags = flags.with(StatusFlags::NO_INDEX_USED);
-        }
+        let flags = self.status();
         if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
     }
 
@@ -560,14 +557,6 @@ fn execute(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
-    let changes_all = match &cached.plan {
-        Planned::Query(_) | Planned::Insert(_) => false,
-        Planned::Update(plan) => plan.reads_whole_table(),
-        Planned::Delete(plan) => plan.reads_whole_table(),
-    };
-    if changes_all {
-        ctx.session.no_index.set(true);
-    }
     match &cached.plan {
         Planned::Query(plan) => {
             if lock_tables(plan, ctx)? == Freshness::Stale {

@@ -7,7 +7,7 @@ use cohort_base::ConnectionId;
 use cohort_config::VarId;
 use cohort_expr::Expr;
 use cohort_locks::KillLevel;
-use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
+use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value};
@@ -286,7 +286,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let columns = listing.meta(self.state.results);
+        let columns = listing.meta();
         self.send_rows(job.more, &columns, &listing.rows, sink);
         Ok(())
     }
@@ -320,6 +320,9 @@ impl Session {
             .collect();
         let code = ColumnMeta::expression("Code", TypeCode::Long, 4, Collation::BINARY);
         let columns = [ColumnMeta::text("Level", 7), code, ColumnMeta::text("Message", 512)];
+        let not_null =
+            |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
+        let columns = columns.map(not_null);
         // They are shown, not made: the statement itself has none.
         self.send_rows_and(0, job.more, &columns, &rows, sink);
         Ok(())
@@ -348,7 +351,7 @@ impl Session {
         let binder = Binder::new(&ctx, &scope, Clause::Select);
         let meta = |slot: usize| {
             let expr: Expr = binder.scope.column_expr(slot);
-            crate::plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope, self.state.results)
+            crate::plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope)
         };
         Ok((0..scope.width()).map(meta).collect())
     }

@@ -104,6 +104,11 @@ impl Session {
         &self.state.vars
     }
 
+    /// The collation of character_set_results; `None` is NULL.
+    pub fn results_collation(&self) -> Option<Collation> {
+        self.state.results_collation()
+    }
+
     /// A variable that the server sets on the session's behalf.
     pub fn put_variable(&mut self, id: cohort_config::VarId, value: &cohort_config::VarValue) {
         self.state.vars.put(id, value);
@@ -134,9 +139,15 @@ impl Session {
         let mut flags = StatusFlags::default();
         if self.trx.in_transaction() {
             flags = flags.with(StatusFlags::IN_TRANS);
+            if self.trx.is_read_only() {
+                flags = flags.with(StatusFlags::IN_TRANS_READONLY);
+            }
         }
         if self.trx.autocommit() {
             flags = flags.with(StatusFlags::AUTOCOMMIT);
+        }
+        if self.state.reads_whole_table.get() {
+            flags = flags.with(StatusFlags::NO_INDEX_USED);
         }
         if self.state.parse.mode.no_backslash_escapes {
             flags = flags.with(StatusFlags::NO_BACKSLASH_ESCAPES);

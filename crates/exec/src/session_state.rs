@@ -41,14 +41,12 @@ pub struct SessionState {
     pub current_schema: Option<Arc<str>>,
     /// By name in lower case.
     pub user_variables: RefCell<HashMap<String, Value>>,
-    /// Collation of the character set in which strings are sent.
-    pub results: Collation,
     /// The collation that the client's character set was last named with; query events carry it.
     pub(crate) client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
     pub(crate) next_insert_id: Cell<Option<u64>>,
-    /// The running statement has read all of a table.
-    pub(crate) no_index: Cell<bool>,
+    /// A table of the running statement is read as a whole: the client is told.
+    pub(crate) reads_whole_table: Cell<bool>,
     /// Warnings that planning found.
     pub(crate) planning_warnings: RefCell<Vec<Warning>>,
     /// Hash of all that plans depend on besides the catalog.
@@ -84,10 +82,9 @@ impl SessionState {
             parse: ParseOptions::default(),
             current_schema,
             user_variables: RefCell::default(),
-            results: Collation::UTF8MB4_GENERAL_CI,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             next_insert_id: Cell::new(None),
-            no_index: Cell::new(false),
+            reads_whole_table: Cell::new(false),
             planning_warnings: RefCell::default(),
             plan_key: 0,
             clock_override: None,
@@ -113,6 +110,15 @@ impl SessionState {
         self.client_collation = collation;
     }
 
+    /// The collation that strings are announced with: the one the client named its character set with.
+    /// `None`: character_set_results is NULL, strings are sent as they are.
+    pub(crate) fn results_collation(&self) -> Option<Collation> {
+        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetResults) else { return None };
+        let charset = Charset::by_name(&name)?;
+        let named = self.client_collation;
+        Some(if named.charset() == charset { named } else { charset.default_collation() })
+    }
+
     /// After variables or the current database changed: what is derived from them.
     pub(crate) fn refresh(&mut self) {
         let vars = &self.vars;
@@ -136,9 +142,6 @@ impl SessionState {
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
-        // NULL sends strings as they are, which is UTF-8.
-        let results = vars.text(VarId::CharacterSetResults).and_then(|name| Charset::by_name(&name));
-        self.results = results.unwrap_or(Charset::Utf8mb4).default_collation();
         self.parse = ParseOptions {
             mode: ParseMode {
                 ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
@@ -156,7 +159,7 @@ impl SessionState {
         // One process, one seed: the hash never leaves memory.
         let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
         let env = &self.env;
-        (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection, self.results)
+        (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection)
             .hash(&mut hasher);
         (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
             .hash(&mut hasher);

@@ -193,7 +193,7 @@ impl Session {
             return self.variable_changed(id, scope, None);
         };
         match self.state.vars.set(name, scope, &value).map_err(set_error)? {
-            SetNote::Exact => {}
+            SetNote::Exact => self.note_missing_effect(id, name, scope),
             SetNote::Adjusted(text) => {
                 let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
                 self.diagnostics.push(Warning { level: Level::Warning, error });
@@ -210,6 +210,18 @@ impl Session {
             check_global(&self.state, admins)?;
         }
         Ok(id)
+    }
+
+    /// A value that changes nothing is taken, as MariaDB takes it, but not in silence.
+    fn note_missing_effect(&mut self, id: VarId, name: &str, scope: Scope) {
+        let setting = id.setting();
+        let Some(why) = setting.missing_effect() else { return };
+        if self.state.vars.get(name, Some(scope)) == Ok(setting.default_value()) {
+            return;
+        }
+        let text = format!("'{}' has no effect: {why}", setting.name);
+        let error = SqlError::new(ErrorCode::NotSupportedYet, text);
+        self.diagnostics.push(Warning { level: Level::Note, error });
     }
 
     /// What follows at once from a changed variable; the rest is done by `apply_settings`.

@@ -105,6 +105,7 @@ golden! {
     select_subquery
     names_and_errors
     variables
+    own_settings
     dml_insert
     dml_update
     dml_returning

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use cohort_types::{Class, Decimal, ErrorCode, IntValue, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Class, Collation, Decimal, ErrorCode, IntValue, SqlError, SqlResult, TypeKind, Value};
 
 use crate::arith::{precision_of, scale_of};
 use crate::compare::{append_group_key, compare_same};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass};
+use crate::expr_type::{Derived, ExprType, NOT_FIXED_DECIMALS, TypeClass};
 use crate::group_text::{self, TextState};
 use crate::typing::{joined_collation, string_of};
 
@@ -420,12 +420,20 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
             }
         }
         AggregateKind::GroupConcat => {
-            string_of(joined_collation(args, env, "group_concat")?, env.group_concat_max_len)
+            text_of_bytes(joined_collation(args, env, "group_concat")?, env.group_concat_max_len)
         }
         AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
             string_of(joined_collation(args, env, "json_arrayagg")?, env.group_concat_max_len)
         }
     })
+}
+
+/// TEXT of so many bytes.
+fn text_of_bytes(derived: Derived, bytes: u64) -> ExprType {
+    let mut ty = string_of(derived, bytes / u64::from(derived.collation.charset().mbmaxlen()));
+    ty.kind = if derived.collation == Collation::BINARY { TypeKind::Blob } else { TypeKind::Text };
+    ty.decimals = 0;
+    ty
 }
 
 /// Precision and scale of an argument that is summed exactly.

@@ -14,8 +14,8 @@ use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
 use crate::expr_type::{Coercibility, ExprType, TypeClass, aggregate_collations};
 use crate::operand::{prepare, prepare_pair};
+use crate::joined::joined_type;
 use crate::table::{Extra, Function, lookup};
-use crate::typing::joined_type;
 use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
 
 /// An operator with two operands.
@@ -74,6 +74,7 @@ pub enum IntervalOp {
 pub(crate) fn literal_type(value: &Value) -> ExprType {
     let ty = match value {
         Value::Null => return ExprType::null(),
+        Value::Int(v) if i32::try_from(*v).is_err() => ExprType::bigint(printed_width(*v)),
         Value::Int(v) => arith::int_type(printed_width(*v), false),
         Value::UInt(v) => arith::int_type(v.to_string().len() as u32, true),
         Value::Float(_) | Value::Double(_) => ExprType::double(),
@@ -553,6 +554,7 @@ pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEn
 
 /// `@name`; `ty` is what the variable holds now (long text when unknown).
 pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr {
+    let ty = ty.map(|ty| if ty.class() == TypeClass::Int { ExprType::bigint(20) } else { ty });
     let ty =
         ty.unwrap_or_else(|| ExprType::string(16 << 20, env.collation_connection, Coercibility::Implicit));
     variable(&info::USER_VARIABLE, Extra::Name(name.to_lowercase().into()), ty.with_nullable(true))

@@ -11,8 +11,9 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::joined::joined_type;
 use crate::table::{ANY, Function};
-use crate::typing::{any_nullable, joined_collation, joined_type, string_of, width};
+use crate::typing::{any_nullable, joined_collation, string_of, width};
 
 pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true);
 pub(crate) static IS_FALSE: Function = Function::pure("isfalse", 1, 1, type_flag, is_false);

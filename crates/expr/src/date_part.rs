@@ -255,7 +255,17 @@ pub(crate) fn extract_type(unit: IntervalUnit) -> ExprType {
         IntervalUnit::Quarter | IntervalUnit::Month | IntervalUnit::Week | IntervalUnit::Day => {
             ExprType::number(TypeKind::Int, 2, 0)
         }
-        _ => ExprType::bigint(21),
+        IntervalUnit::Hour | IntervalUnit::Minute | IntervalUnit::Second => {
+            ExprType::number(TypeKind::Int, 3, 0)
+        }
+        IntervalUnit::HourMinute | IntervalUnit::MinuteSecond => ExprType::number(TypeKind::Int, 5, 0),
+        IntervalUnit::DayHour => ExprType::number(TypeKind::Int, 5, 0),
+        IntervalUnit::DayMinute | IntervalUnit::HourSecond => ExprType::number(TypeKind::Int, 7, 0),
+        IntervalUnit::Microsecond => ExprType::number(TypeKind::Int, 7, 0),
+        IntervalUnit::DaySecond | IntervalUnit::SecondMicrosecond => ExprType::number(TypeKind::Int, 9, 0),
+        IntervalUnit::MinuteMicrosecond => ExprType::bigint(11),
+        IntervalUnit::HourMicrosecond => ExprType::bigint(13),
+        IntervalUnit::DayMicrosecond => ExprType::bigint(15),
     }
 }
 

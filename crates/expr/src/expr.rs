@@ -227,6 +227,9 @@ impl Call {
     }
 }
 
+/// Conditions deeper than this count as nullable.
+const CONDITION_DEPTH: u32 = 8;
+
 impl Expr {
     /// A literal with the type MariaDB gives literals of its value.
     pub fn constant(value: Value) -> Expr {
@@ -287,13 +290,36 @@ impl Expr {
             Expr::Call(node) => node.ty.clone(),
             Expr::Row(items) => items.first().map_or_else(ExprType::null, Expr::ty),
             Expr::IsNull(_) => ExprType::boolean().with_nullable(false),
-            Expr::Compare(_)
-            | Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Not(_)
-            | Expr::Between(_)
-            | Expr::In(_)
-            | Expr::Like(_) => ExprType::boolean(),
+            condition => ExprType::boolean().with_nullable(condition.may_be_unknown(CONDITION_DEPTH)),
+        }
+    }
+
+    /// Whether a condition may be neither true nor false; yes where it is deeper than `depth`.
+    fn may_be_unknown(&self, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        let nullable = |e: &Expr| match e {
+            Expr::Row(items) => items.iter().any(|item| item.may_be_null(depth)),
+            other => other.may_be_null(depth),
+        };
+        match self {
+            Expr::Compare(node) => {
+                node.op != CompareOp::NullSafeEq && (nullable(&node.left) || nullable(&node.right))
+            }
+            Expr::And(items) | Expr::Or(items) => items.iter().any(nullable),
+            Expr::Not(operand) => nullable(operand),
+            Expr::Between(node) => nullable(&node.operand) || nullable(&node.low) || nullable(&node.high),
+            Expr::In(node) => nullable(&node.operand) || node.list.iter().any(nullable),
+            Expr::Like(node) => nullable(&node.operand) || nullable(&node.pattern),
+            _ => true,
+        }
+    }
+
+    fn may_be_null(&self, depth: u32) -> bool {
+        match self.type_ref() {
+            Some(ty) => ty.nullable,
+            None if matches!(self, Expr::IsNull(_)) => false,
+            None if matches!(self, Expr::Row(_)) => true,
+            None => self.may_be_unknown(depth),
         }
     }
 

@@ -11,6 +11,9 @@ pub const NOT_FIXED_DECIMALS: u8 = 31;
 /// `decimals` of strings in result metadata.
 const STRING_DECIMALS: u8 = 39;
 
+/// Bytes that a function's result is announced with at most.
+const RESULT_BYTES_MAX: u32 = 1 << 24;
+
 /// How strongly an expression insists on its collation; the lower one wins. The numbers are what
 /// `COERCIBILITY()` answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -158,6 +161,12 @@ impl ExprType {
 
     /// A string of at most `length` characters; long ones become TEXT kinds as in result sets.
     pub fn string(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
+        let length = length.min(RESULT_BYTES_MAX / collation.charset().mbmaxlen());
+        ExprType::text(length, collation, coercibility)
+    }
+
+    /// The same, of any length.
+    pub(crate) fn text(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
         let mut ty = ExprType::number(TypeKind::VarChar, length, STRING_DECIMALS);
         ty.collation = collation;
         ty.coercibility = coercibility;
@@ -181,6 +190,8 @@ impl ExprType {
             TypeKind::Float | TypeKind::Double if column.decimals == 0 && column.length == 0 => {
                 NOT_FIXED_DECIMALS
             }
+            TypeKind::Enum | TypeKind::Set => 0,
+            _ if is_text => STRING_DECIMALS,
             _ => column.decimals,
         };
         ExprType {
@@ -297,7 +308,8 @@ fn string_kind(length: u32, collation: Collation) -> TypeKind {
     let pick = |text, blob| if binary { blob } else { text };
     // A string that no longer fits VARCHAR is sent as the smallest TEXT that holds it.
     match u64::from(length) * u64::from(collation.charset().mbmaxlen()) {
-        0..=65_535 => pick(TypeKind::VarChar, TypeKind::VarBinary),
+        0..=65_531 => pick(TypeKind::VarChar, TypeKind::VarBinary),
+        65_532..=65_535 => pick(TypeKind::Text, TypeKind::Blob),
         65_536..=16_777_215 => pick(TypeKind::MediumText, TypeKind::MediumBlob),
         _ => pick(TypeKind::LongText, TypeKind::LongBlob),
     }
@@ -326,7 +338,14 @@ pub(crate) fn is_string_kind(kind: TypeKind) -> bool {
 
 fn column_width(column: &ColumnType) -> u32 {
     let fraction = |base: u32| if column.decimals > 0 { base + 1 + u32::from(column.decimals) } else { base };
+    // The declared width of an integer is for its display; an expression counts on all digits.
+    let integer = |digits: u32| column.length.max(digits + u32::from(!column.unsigned));
     match column.kind {
+        TypeKind::TinyInt => integer(3),
+        TypeKind::SmallInt => integer(5),
+        TypeKind::MediumInt => integer(8),
+        TypeKind::Int => integer(10),
+        TypeKind::BigInt => integer(if column.unsigned { 20 } else { 19 }),
         TypeKind::Decimal => decimal_width(column.length, column.decimals, column.unsigned),
         TypeKind::Float if column.length == 0 => 12,
         TypeKind::Double if column.length == 0 => 22,

@@ -70,7 +70,7 @@ fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_connection_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true))
+    Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true).with_nullable(false))
 }
 
 fn type_last_insert_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

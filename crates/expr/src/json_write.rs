@@ -15,8 +15,8 @@ use crate::typing::{joined_collation, string_of, width};
 use cohort_types::TypeKind;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_array", 0, ANY, type_json, array),
-    Function::pure("json_object", 0, ANY, type_json, object),
+    Function::pure("json_array", 0, ANY, type_list, array),
+    Function::pure("json_object", 0, ANY, type_list, object),
     Function::pure("json_quote", 1, 1, type_quote, quote),
     Function::pure("json_set", 3, ANY, type_json, set),
     Function::pure("json_insert", 3, ANY, type_json, insert),
@@ -32,6 +32,14 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 fn type_quote(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).saturating_mul(6).saturating_add(2);
     Ok(string_of(joined_collation(args, env, "json_quote")?, length))
+}
+
+/// A document of the arguments, each with what stands around it.
+fn type_list(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    let length = args.iter().map(|a| width(a).saturating_add(4)).fold(2, u64::saturating_add);
+    let mut ty = string_of(joined_collation(args, env, "json")?, length);
+    ty.kind = TypeKind::Json;
+    Ok(ty)
 }
 
 /// Appends text as a JSON string.

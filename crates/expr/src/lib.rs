@@ -18,6 +18,7 @@
 //! | `convert` | a value as number, text, date; warnings for what is lost |
 //! | `operand` | what comparisons make of their operands first |
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
+//! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
 
@@ -43,6 +44,7 @@ mod expr_type;
 mod group_text;
 mod hash;
 mod info;
+mod joined;
 mod json;
 mod json_path;
 mod json_read;
@@ -77,5 +79,6 @@ pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
 pub use expr::{CastType, CompareOp, Expr};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
+pub use joined::{to_joined, union_type};
 pub use sort::sort_rows;
 pub use table::functions;

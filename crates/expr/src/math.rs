@@ -80,6 +80,17 @@ fn real_like(ty: &ExprType) -> ExprType {
     }
 }
 
+/// The type of an integer that stays as it is.
+fn same_integer(ty: &ExprType) -> ExprType {
+    match ty.kind {
+        TypeKind::Bit | TypeKind::Year => int_type(ty.length, ty.unsigned),
+        kind if ty.class() == TypeClass::Int => {
+            ExprType::number(kind, ty.length, 0).with_unsigned(ty.unsigned)
+        }
+        _ => int_type(ty.length, ty.unsigned),
+    }
+}
+
 /// CEIL and FLOOR: an integer while the digits fit BIGINT.
 fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
@@ -97,7 +108,7 @@ fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
                 int_type(digits + u32::from(!ty.unsigned), ty.unsigned)
             }
         }
-        _ => int_type(ty.length, ty.unsigned),
+        _ => same_integer(&ty),
     }
     .with_nullable(ty.nullable))
 }
@@ -187,7 +198,7 @@ fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
             let precision = precision_of(&args[0]) + grows;
             // One more digit may be beyond BIGINT.
             if grows == 0 {
-                int_type(ty.length, ty.unsigned)
+                same_integer(&ty)
             } else if precision > 19 {
                 ExprType::decimal(precision, 0, ty.unsigned)
             } else {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{Class, Decimal, ErrorCode, SqlResult, Value};
+use cohort_types::{Class, Decimal, ErrorCode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
@@ -30,6 +30,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let bytes = args[0].ty_cow().collation.charset().mbmaxlen();
     let digits = match args[0].ty_cow().class() {
+        TypeClass::Int if args[0].ty_cow().kind == TypeKind::Year => 8,
         TypeClass::Int | TypeClass::Decimal | TypeClass::Real => 16,
         _ => width(&args[0]) * 2 * u64::from(bytes),
     };
@@ -50,7 +51,13 @@ fn type_quote(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_format(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, width(&args[0]) + 38 + 2 + width(&args[0]) / 3))
+    let places = match args.get(1) {
+        Some(Expr::Const(c)) => {
+            c.value.to_int(&mut cohort_types::NoWarnings).map_or(0, |n| n.wide().clamp(0, 38))
+        }
+        _ => 38,
+    };
+    Ok(ascii_string(env, width(&args[0]) + width(&args[0]) / 3 + places as u64))
 }
 
 fn type_soundex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -40,6 +40,8 @@ impl Capabilities {
 
     /// COM_STMT_BULK_EXECUTE: MARIADB_CLIENT_STMT_BULK_OPERATIONS.
     pub const BULK_OPERATIONS: Capabilities = Capabilities(1 << 34);
+    /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
+    pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
 
     /// What this server offers. No TLS, no LOAD DATA LOCAL, no session tracking.
     pub const SERVER: Capabilities = Capabilities(
@@ -65,7 +67,8 @@ impl Capabilities {
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
             | Self::DEPRECATE_EOF.0
             | Self::REMEMBER_OPTIONS.0
-            | Self::BULK_OPERATIONS.0,
+            | Self::BULK_OPERATIONS.0
+            | Self::EXTENDED_METADATA.0,
     );
 
     /// Whether all bits of `other` are set.

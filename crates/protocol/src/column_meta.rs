@@ -36,6 +36,11 @@ pub enum TypeCode {
 }
 
 impl TypeCode {
+    /// TINYBLOB to LONGBLOB and their texts.
+    pub fn is_blob(self) -> bool {
+        matches!(self, TypeCode::TinyBlob | TypeCode::MediumBlob | TypeCode::LongBlob | TypeCode::Blob)
+    }
+
     /// The type of a byte that a client sent.
     pub fn from_byte(byte: u8) -> Option<TypeCode> {
         use TypeCode::*;
@@ -95,7 +100,7 @@ pub struct ColumnMeta {
     pub name: String,
     /// Name of the column, empty for expressions.
     pub org_name: String,
-    /// Character set of the values; binary for numbers and dates.
+    /// Character set of the values before they are converted for the client; binary for numbers and dates.
     pub collation: Collation,
     /// Longest value, in bytes of that character set (display width of numbers).
     pub length: u32,
@@ -103,8 +108,10 @@ pub struct ColumnMeta {
     pub type_code: TypeCode,
     /// NOT NULL, UNSIGNED, keys.
     pub flags: ColumnFlags,
-    /// Digits after the point; 31 for floating point and expressions without a fixed number.
+    /// Digits after the point; 31 for floating point, 39 for strings that are no column's.
     pub decimals: u8,
+    /// What the text of the values is, by MariaDB's name: `json`.
+    pub format: Option<&'static str>,
 }
 
 impl ColumnMeta {
@@ -126,6 +133,7 @@ impl ColumnMeta {
             type_code,
             flags: ColumnFlags::default(),
             decimals: 0,
+            format: None,
         }
     }
 
@@ -143,15 +151,16 @@ impl ColumnMeta {
         }
     }
 
-    /// A text column of SHOW statements: `characters` of utf8mb4.
+    /// A text column of SHOW statements, in the character set of names.
     pub fn text(name: impl Into<String>, characters: u32) -> ColumnMeta {
+        let collation = Collation::UTF8MB3_GENERAL_CI;
         ColumnMeta {
-            decimals: 31,
+            decimals: 39,
             ..ColumnMeta::expression(
                 name,
                 TypeCode::VarString,
-                characters.saturating_mul(4),
-                Collation::UTF8MB4_GENERAL_CI,
+                characters.saturating_mul(collation.charset().mbmaxlen()),
+                collation,
             )
         }
     }

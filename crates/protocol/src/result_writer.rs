@@ -24,8 +24,8 @@ pub enum RowFormat {
 pub struct ResultEncoding {
     /// What client and server agreed on.
     pub capabilities: Capabilities,
-    /// character_set_results; `None` is NULL: text goes out as it is in memory, in UTF-8.
-    pub charset: Option<Charset>,
+    /// character_set_results with its collation; `None` is NULL: text goes out as it is in memory, in UTF-8.
+    pub results: Option<Collation>,
 }
 
 /// Takes a full output buffer to the client while a statement runs.
@@ -144,25 +144,21 @@ impl<'a> ResultWriter<'a> {
 
     /// The character set that text is converted into.
     fn convert(&self) -> Option<Charset> {
-        self.encoding.charset.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
+        let charset = self.encoding.results.map(Collation::charset);
+        charset.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
     }
 
     fn definition(&mut self, column: &ColumnMeta, default: Option<&[u8]>) {
         let convert = self.convert();
-        let (collation, length) = match self.encoding.charset {
-            // Text is announced in the client's character set, with the length that it has there.
-            Some(charset) if column.collation != Collation::BINARY && charset != Charset::Binary => {
-                let own = column.collation.charset();
-                let characters = column.length / own.mbmaxlen().max(1);
-                let length = if own == charset { column.length } else { characters * charset.mbmaxlen() };
-                (charset.default_collation(), length)
-            }
-            _ => (column.collation, column.length),
-        };
+        let (collation, length) = announced(column, self.encoding.results);
+        let extended = self.encoding.capabilities.has(Capabilities::EXTENDED_METADATA);
         self.packet(|out| {
             out.put_lenenc_bytes(b"def");
             for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
                 put_name(name, convert, out);
+            }
+            if extended {
+                put_extended(column.format, out);
             }
             out.put_u8(0x0c);
             out.put_u16(collation.0);
@@ -278,6 +274,28 @@ fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
     let fits = |end: &usize| error.message.is_char_boundary(*end);
     let end = (0..=error.message.len().min(511)).rev().find(fits).unwrap_or(0);
     out.extend_from_slice(&error.message.as_bytes()[..end]);
+}
+
+/// Collation and length as the client is told them: text in its character set, with the length that it has
+/// there. TEXT may hold characters of one byte up to its length.
+fn announced(column: &ColumnMeta, results: Option<Collation>) -> (Collation, u32) {
+    match results {
+        Some(results) if column.collation != Collation::BINARY && results != Collation::BINARY => {
+            let bytes = if column.type_code.is_blob() { 1 } else { column.collation.charset().mbmaxlen() };
+            (results, (column.length / bytes).saturating_mul(results.charset().mbmaxlen()))
+        }
+        _ => (column.collation, column.length),
+    }
+}
+
+/// MariaDB's names of what a column holds: pairs of a kind (0 type, 1 format) and a name.
+fn put_extended(format: Option<&str>, out: &mut Vec<u8>) {
+    let mut pairs = Vec::new();
+    if let Some(format) = format {
+        pairs.put_u8(1);
+        pairs.put_lenenc_bytes(format.as_bytes());
+    }
+    out.put_lenenc_bytes(&pairs);
 }
 
 fn put_name(name: &str, convert: Option<Charset>, out: &mut Vec<u8>) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
 use cohort_replication::Source;
-use cohort_types::{Charset, ErrorCode, SqlError, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, Value};
 
 /// Told once when an awaited position may be acknowledged. Quick; never calls back into the commit path.
 pub trait Wake: Send + Sync {
@@ -75,8 +75,8 @@ pub struct PreparedStatement {
 /// What the connection needs to know of a session's variables.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
-    /// character_set_results; `None` is NULL.
-    pub results: Option<Charset>,
+    /// character_set_results with its collation; `None` is NULL.
+    pub results: Option<Collation>,
     /// How strings in parameters are understood.
     pub params: ParamText,
     /// max_allowed_packet.

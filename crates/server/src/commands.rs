@@ -48,7 +48,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     let session = &mut **session.as_mut().expect("a connection that is ready has a session");
     let settings = session.settings();
     let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max) };
-    let encoding = ResultEncoding { capabilities: *capabilities, charset: settings.results };
+    let encoding = ResultEncoding { capabilities: *capabilities, results: settings.results };
     // A long command took several packets.
     let sequence = packet.sequence.wrapping_add(1);
     let mut writer = ResultWriter::new(out, sequence, encoding, RowFormat::Text, &mut drain);

@@ -100,7 +100,7 @@ fn tell(
     match end {
         DumpEnd::Finished(sequence) => {
             // A replica takes the old form only.
-            let encoding = ResultEncoding { capabilities: Capabilities::default(), charset: None };
+            let encoding = ResultEncoding { capabilities: Capabilities::default(), results: None };
             ResultWriter::new(out, sequence, encoding, RowFormat::Text, &mut drain).eof(status, 0);
         }
         DumpEnd::Failed(error, mut sequence) => {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use cohort_base::{CommitSeq, ServerId};
 use cohort_commit::Coordinator;
-use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
+use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::EngineError;
 use cohort_exec::{
     BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaRow, ServerFacts,
@@ -131,7 +131,7 @@ impl Backend for SqlBackend {
             }
         })));
         process.end_statement(now_us, CommitSeq(0));
-        let settings = Cached::of(session.vars());
+        let settings = Cached::of(&session);
         let mut session = SqlSession { settings, session, process, is_interactive };
         session.adopt_timeout();
         Ok(Box::new(session))
@@ -192,14 +192,14 @@ struct Cached {
 }
 
 impl Cached {
-    fn of(vars: &SessionVars) -> Cached {
-        let charset = |id| vars.text(id).and_then(|name| Charset::by_name(&name));
+    fn of(session: &cohort_exec::Session) -> Cached {
+        let vars = session.vars();
         let word = |id| match vars.value(id) {
             VarValue::Text(name) => name,
             _ => "".into(),
         };
         let settings = SessionSettings {
-            results: charset(VarId::CharacterSetResults),
+            results: session.results_collation(),
             params: ParamText {
                 charset: Charset::by_name(&word(VarId::CharacterSetClient)).unwrap_or(Charset::Utf8mb4),
                 collation: Collation::by_name(&word(VarId::CollationConnection))
@@ -239,7 +239,7 @@ impl SqlSession {
 
     fn refresh(&mut self) {
         if self.settings.version != self.session.vars().version() {
-            self.settings = Cached::of(self.session.vars());
+            self.settings = Cached::of(&self.session);
         }
     }
 }

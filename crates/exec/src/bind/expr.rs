@@ -99,6 +99,31 @@ pub fn not_supported(what: &str) -> SqlError {
     SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
 }
 
+/// The item that a number in ORDER BY or GROUP BY means; None when the literal is no number.
+pub fn item_position(
+    ctx: &PlanContext<'_>,
+    literal: &ast::Literal,
+    count: usize,
+    clause: Clause,
+) -> SqlResult<Option<usize>> {
+    let Value::Int(n) = literal.value else { return Ok(None) };
+    if literal.kind != ast::LiteralKind::Plain {
+        return Ok(None);
+    }
+    ctx.pins.borrow_mut().extend(literal.ordinal);
+    let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
+    let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
+    found.map(|n| Some(n - 1)).ok_or_else(error)
+}
+
+/// Error 1241 for a row where a value is wanted.
+pub fn one_column(expr: Expr) -> SqlResult<Expr> {
+    match expr {
+        Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
+        other => Ok(other),
+    }
+}
+
 impl<'b> Binder<'b> {
     /// A binder for one clause.
     pub fn new(ctx: &'b PlanContext<'b>, scope: &'b Scope, clause: Clause) -> Binder<'b> {
@@ -306,7 +331,7 @@ impl<'b> Binder<'b> {
             ast::Expr::Unary { op, expr } => self.unary(*op, expr),
             ast::Expr::Binary { op, left, right } => self.binary(*op, left, right),
             ast::Expr::Is { expr, negated, test } => {
-                let operand = self.bind(expr)?;
+                let operand = one_column(self.bind(expr)?)?;
                 Ok(match convert::truth(*test) {
                     None => is_null(operand, *negated),
                     Some(truth) => is_truth(operand, truth, *negated),
@@ -320,7 +345,7 @@ impl<'b> Binder<'b> {
                 regexp(self.bind(expr)?, self.bind(pattern)?, *negated, env)
             }
             ast::Expr::Case { operand, branches, otherwise } => {
-                let operand = operand.as_ref().map(|e| self.bind(e)).transpose()?;
+                let operand = operand.as_ref().map(|e| one_column(self.bind(e)?)).transpose()?;
                 let branches = branches
                     .iter()
                     .map(|(w, t)| Ok((self.bind(w)?, self.bind(t)?)))
@@ -476,7 +501,11 @@ impl<'b> Binder<'b> {
         let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
         let mut order = Vec::new();
         for item in &aggregate.order_by {
-            order.push(OrderKey { expr: inner.bind(&item.expr)?, descending: item.descending });
+            let expr = match self.position(&item.expr, args.len())? {
+                Some(n) => args[n].clone(),
+                None => inner.bind(&item.expr)?,
+            };
+            order.push(OrderKey { expr, descending: item.descending });
         }
         let kind = convert::aggregate_kind(aggregate.kind, args.is_empty());
         let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
@@ -489,6 +518,14 @@ impl<'b> Binder<'b> {
             list.len() - 1
         });
         Ok(Expr::column(AGGREGATE_SLOT + n, list[n].ty.clone(), "aggregate"))
+    }
+
+    /// The argument whose number stands in the ORDER BY of an aggregate; None when it is no number.
+    fn position(&self, expr: &ast::Expr, count: usize) -> SqlResult<Option<usize>> {
+        match expr {
+            ast::Expr::Literal(literal) => item_position(self.ctx, literal, count, Clause::OrderBy),
+            _ => Ok(None),
+        }
     }
 
     fn default_value(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {

@@ -13,7 +13,9 @@ mod expr;
 mod scope;
 mod subquery;
 
-pub use expr::{AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, not_supported};
+pub use expr::{
+    AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column,
+};
 pub use scope::{
     ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, SubqueryRunner, same_name,
     unknown_column,

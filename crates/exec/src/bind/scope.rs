@@ -85,8 +85,9 @@ pub struct ScopeTable {
 #[derive(Clone, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
-    /// Slots of `*` when a join with USING changed the order.
-    pub star: Option<Vec<usize>>,
+    /// Slots of `*`: of each table in turn, but for a join with USING, where the columns in common come first
+    /// and once.
+    pub star: Vec<usize>,
 }
 
 impl<'p> PlanContext<'p> {
@@ -177,7 +178,15 @@ impl ScopeTable {
 impl Scope {
     /// A scope of one base table.
     pub fn of_table(table: Arc<Table>, alias: Option<&str>) -> Scope {
-        Scope { tables: vec![ScopeTable::base(table, alias, 0)], star: None }
+        let mut scope = Scope::default();
+        scope.push(ScopeTable::base(table, alias, 0));
+        scope
+    }
+
+    /// Adds a table, whose first slot is the scope's width.
+    pub fn push(&mut self, table: ScopeTable) {
+        self.star.extend(table.visible_slots());
+        self.tables.push(table);
     }
 
     /// Number of slots of all tables.
@@ -203,6 +212,13 @@ impl Scope {
         Expr::column(slot, column.ty.clone(), column.full_name.clone())
     }
 
+    /// Whether a name may mean the column of a slot.
+    pub fn is_named(&self, slot: usize, name: &ast::ColumnRef) -> bool {
+        let table = &self.tables[self.table_of(slot)];
+        table.matches(name.db.as_deref(), name.table.as_deref())
+            && same_name(&self.slot(slot).name, &name.name)
+    }
+
     /// The slot of a column if exactly one table has it; error 1052 when several have.
     pub fn find(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
         let mut found = None;
@@ -224,22 +240,9 @@ impl Scope {
         self.find(name, clause)?.ok_or_else(|| unknown_column(name, clause))
     }
 
-    /// Slots of `*`.
-    pub fn star_slots(&self) -> Vec<usize> {
-        let all: Vec<usize> = (0..self.tables.len()).collect();
-        self.ordered_slots(&all)
-    }
-
-    /// Slots of `*` that belong to some of the tables, given by number: those that USING ordered first.
-    pub fn ordered_slots(&self, tables: &[usize]) -> Vec<usize> {
-        let star: &[usize] = self.star.as_deref().unwrap_or_default();
-        let mut slots: Vec<usize> =
-            star.iter().copied().filter(|s| tables.contains(&self.table_of(*s))).collect();
-        let covered: Vec<usize> = slots.iter().map(|s| self.table_of(*s)).collect();
-        for &n in tables.iter().filter(|n| !covered.contains(n)) {
-            slots.extend(self.tables[n].visible_slots());
-        }
-        slots
+    /// Slots of `*` that belong to some of the tables, given by number.
+    pub fn star_of(&self, tables: &[usize]) -> Vec<usize> {
+        self.star.iter().copied().filter(|s| tables.contains(&self.table_of(*s))).collect()
     }
 
     /// Slots of `t.*`; error 1051 when there is no such table.

@@ -35,7 +35,7 @@ impl Returning {
         let mut bound: Vec<(String, Expr)> = Vec::new();
         for item in items {
             let slots = match item {
-                ast::SelectItem::Wildcard => scope.star_slots(),
+                ast::SelectItem::Wildcard => scope.star.clone(),
                 ast::SelectItem::TableWildcard(name) => {
                     scope.table_star_slots(name, ctx.session.current_schema.as_deref())?
                 }
@@ -53,8 +53,7 @@ impl Returning {
                 bound.push((scope.slot(slot).name.to_string(), ctx.read_column(&scope, slot)?));
             }
         }
-        let results = ctx.session.results;
-        let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &scope, results)).collect();
+        let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &scope)).collect();
         Ok(Some(Returning { items: bound.into_iter().map(|(_, expr)| expr).collect(), columns }))
     }
 

@@ -42,6 +42,9 @@ impl TargetPlan {
         written: &[usize],
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
+        if matches!(self.access.spans, Spans::Full) {
+            ctx.session.reads_whole_table.set(true);
+        }
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());
         let limit = self.limit_rows(&ctx.eval)?;
@@ -142,11 +145,6 @@ impl TargetPlan {
         let moves = |index| parts(index).any(|part| columns.contains(&part.column));
         // A moved row has a new clustered key, which every index ends with.
         if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
-    }
-
-    /// Whether all rows are looked at.
-    pub(crate) fn reads_whole_table(&self) -> bool {
-        matches!(self.access.spans, Spans::Full)
     }
 
     /// The table that is written; the statement locks its name.

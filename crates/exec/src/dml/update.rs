@@ -55,11 +55,6 @@ impl UpdatePlan {
         self.target.written()
     }
 
-    /// Whether all rows are looked at.
-    pub(crate) fn reads_whole_table(&self) -> bool {
-        self.target.reads_whole_table()
-    }
-
     /// What the statement calls it.
     pub(crate) fn alias(&self) -> &str {
         self.target.alias()

@@ -95,10 +95,11 @@ impl From {
         }
         let schema = ctx.schema_of(&factor.name)?;
         let first_slot = self.scope.width();
+        let shown = factor.alias.as_deref().unwrap_or(&factor.name.name);
         let (table, allowed, forced) = match ctx.session.db.virtual_tables.find(schema, &factor.name.name) {
             Some(found) => {
                 check_table(ctx.session, Privilege::Select, found.schema(), found.name())?;
-                (virtual_scope(found, factor.alias.as_deref(), first_slot), Vec::new(), false)
+                (virtual_scope(found, shown, first_slot), Vec::new(), false)
             }
             None => {
                 let table = ctx.base_table(&factor.name, Privilege::Select.into())?;
@@ -143,7 +144,7 @@ impl From {
             return Err(SqlError::new(ErrorCode::NonUniqTable, text));
         }
         let number = self.scope.tables.len();
-        self.scope.tables.push(table);
+        self.scope.push(table);
         self.tables.push(FromTable { number, outer_on: None, allowed, forced, keep_order: false });
         Ok(number)
     }
@@ -217,7 +218,8 @@ impl From {
     fn scope_of<'n>(&self, numbers: impl Iterator<Item = &'n usize>) -> Scope {
         let mut numbers: Vec<usize> = numbers.copied().collect();
         numbers.sort_unstable();
-        Scope { tables: numbers.iter().map(|n| self.scope.tables[*n].clone()).collect(), star: None }
+        let tables = numbers.iter().map(|n| self.scope.tables[*n].clone()).collect();
+        Scope { tables, star: self.scope.star_of(&numbers) }
     }
 
     fn common_columns(&self, left: &[usize], right: &[usize]) -> Vec<String> {
@@ -227,7 +229,8 @@ impl From {
         names.map(|c| c.name.to_string()).collect()
     }
 
-    /// USING: equalities, one column of each pair hidden, and the order of `*`.
+    /// USING: equalities, one column of each pair hidden, and the order of `*`: the columns in common as the
+    /// side that keeps its rows has them, then the rest of that side, then the rest of the other.
     fn merge_columns(
         &mut self,
         ctx: &PlanContext<'_>,
@@ -237,9 +240,7 @@ impl From {
         names: &[String],
     ) -> SqlResult<Vec<Expr>> {
         let (left_scope, right_scope) = (self.scope_of(left.iter()), self.scope_of(right.iter()));
-        let mut left_star = self.scope.ordered_slots(left);
-        let mut right_star = self.scope.ordered_slots(right);
-        let (mut merged, mut conditions) = (Vec::new(), Vec::new());
+        let (mut kept, mut hidden, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let column = ast::ColumnRef { db: None, table: None, name: name.clone() };
             let (l, r) = (left_scope.column(&column, Clause::On)?, right_scope.column(&column, Clause::On)?);
@@ -248,22 +249,20 @@ impl From {
                 ctx.read_column(&left_scope, l)?,
                 ctx.read_column(&right_scope, r)?,
             )?);
-            let (kept, hidden) = if kind == ast::JoinKind::Right { (r, l) } else { (l, r) };
-            self.hide(hidden);
-            merged.push(kept);
-            left_star.retain(|s| *s != l);
-            right_star.retain(|s| *s != r);
+            let (first, second) = if kind == ast::JoinKind::Right { (r, l) } else { (l, r) };
+            kept.push(first);
+            hidden.push(second);
         }
-        if kind == ast::JoinKind::Right {
-            std::mem::swap(&mut left_star, &mut right_star);
-        }
-        merged.extend(left_star);
-        merged.extend(right_star);
-        let elsewhere =
-            |s: &usize| !left.contains(&self.scope.table_of(*s)) && !right.contains(&self.scope.table_of(*s));
-        let mut star: Vec<usize> = self.scope.star.iter().flatten().copied().filter(elsewhere).collect();
-        star.extend(merged);
-        self.scope.star = Some(star);
+        let (first, second) = if kind == ast::JoinKind::Right { (right, left) } else { (left, right) };
+        let (common, rest): (Vec<usize>, Vec<usize>) =
+            self.scope.star_of(first).into_iter().partition(|s| kept.contains(s));
+        let others = self.scope.star_of(second).into_iter().filter(|s| !hidden.contains(s));
+        let joined: Vec<usize> = common.into_iter().chain(rest).chain(others).collect();
+        let is_joined = |s: &usize| left.iter().chain(right).any(|n| *n == self.scope.table_of(*s));
+        let mut star: Vec<usize> = self.scope.star.iter().copied().filter(|s| !is_joined(s)).collect();
+        star.extend(joined);
+        self.scope.star = star;
+        hidden.into_iter().for_each(|slot| self.hide(slot));
         Ok(conditions)
     }
 
@@ -275,12 +274,13 @@ impl From {
     }
 }
 
+/// A computed table under its alias, or its name as written.
 fn virtual_scope(
     found: &Arc<dyn crate::virtual_table::VirtualTable>,
-    alias: Option<&str>,
+    shown: &str,
     first_slot: usize,
 ) -> ScopeTable {
-    let name: Arc<str> = alias.unwrap_or(found.name()).into();
+    let name: Arc<str> = shown.into();
     let columns = found
         .columns()
         .iter()

@@ -1,21 +1,24 @@
 //! What clients are told about result columns.
 
 use cohort_catalog::{IndexKind, OnUpdate, Table};
-use cohort_expr::{Expr, ExprType};
+use cohort_expr::{Expr, ExprType, TypeClass};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
-use cohort_types::Collation;
+use cohort_types::{Collation, ColumnType, TypeKind};
 
 use crate::bind::{Relation, Scope};
 
 /// A select item's metadata; columns of base tables say where they are from.
-pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope, results: Collation) -> ColumnMeta {
-    let mut meta = expression_meta(name.to_owned(), &expr.ty(), results);
-    let Expr::Column(column) = expr else { return meta };
-    if column.ordinal >= scope.width() {
-        return meta;
-    }
-    let table = &scope.tables[scope.table_of(column.ordinal)];
-    let n = column.ordinal - table.first_slot;
+pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
+    let Some((slot, ty)) = column_of(expr).filter(|(slot, _)| *slot < scope.width()) else {
+        return expression_meta(name.to_owned(), &expr.ty());
+    };
+    let table = &scope.tables[scope.table_of(slot)];
+    let n = slot - table.first_slot;
+    let mut meta = match &table.relation {
+        Relation::Base(base) => column_type_meta(name.to_owned(), &base.columns[n].ty, ty),
+        Relation::Virtual(found) => column_type_meta(name.to_owned(), &found.columns()[n].ty, ty),
+        Relation::Derived(_) => field_meta(name.to_owned(), ty),
+    };
     meta.table = table.name.to_string();
     meta.org_name = table.columns[n].name.to_string();
     match &table.relation {
@@ -27,10 +30,18 @@ pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope, results: Colla
         Relation::Virtual(found) => {
             meta.schema = found.schema().to_owned();
             meta.org_table = found.name().to_owned();
+            virtual_column(&mut meta);
         }
         Relation::Derived(_) => {}
     }
     meta
+}
+
+fn column_of(expr: &Expr) -> Option<(usize, &ExprType)> {
+    match expr {
+        Expr::Column(column) => Some((column.ordinal, &column.ty)),
+        _ => None,
+    }
 }
 
 /// Metadata of a column of a base table, as COM_FIELD_LIST and SELECT * tell it.
@@ -52,8 +63,13 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     if column.auto_increment {
         flags = flags.with(ColumnFlags::AUTO_INCREMENT);
     }
-    if column.on_update == OnUpdate::CurrentTimestamp {
+    let by_itself = column.on_update == OnUpdate::CurrentTimestamp;
+    if by_itself {
         flags = flags.with(ColumnFlags::ON_UPDATE_NOW);
+    }
+    let is_now = column.default == cohort_catalog::DefaultValue::CurrentTimestamp;
+    if column.ty.kind == TypeKind::Timestamp && (by_itself || is_now) {
+        flags = flags.with(ColumnFlags::TIMESTAMP);
     }
     if column.ty.zerofill {
         flags = flags.with(ColumnFlags::ZEROFILL);
@@ -65,25 +81,89 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
     flags
 }
 
-/// The metadata of an expression of a type; `results`: collation of the character set in which strings are
-/// sent.
-pub(crate) fn expression_meta(name: String, ty: &ExprType, results: Collation) -> ColumnMeta {
+/// What columns of computed tables have besides: no default, and texts of a buffer's length.
+pub(crate) fn virtual_column(meta: &mut ColumnMeta) {
+    meta.flags = meta.flags.with(ColumnFlags::NO_DEFAULT_VALUE);
+    if meta.type_code.is_blob() {
+        meta.length = meta.length.min(u32::from(u16::MAX) * meta.collation.charset().mbmaxlen());
+    }
+}
+
+/// The metadata of an expression, which is stored nowhere.
+pub(crate) fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
         return ColumnMeta {
             flags: ColumnFlags::BINARY,
             ..ColumnMeta::expression(name, TypeCode::Null, 0, Collation::BINARY)
         };
     }
-    let meta = ty.to_column_type().meta(results);
-    let type_code = TypeCode::from_byte(meta.type_code).unwrap_or(TypeCode::VarString);
-    let mut flags = ColumnFlags(meta.flags);
+    let is_text = ty.class() == TypeClass::String;
+    let collation = if is_text { ty.collation } else { Collation::BINARY };
+    let mut flags = ColumnFlags::default();
     if !ty.nullable {
         flags = flags.with(ColumnFlags::NOT_NULL);
     }
-    let collation = Collation(meta.charset_id);
+    if collation.is_bin() {
+        flags = flags.with(ColumnFlags::BINARY);
+    }
+    if ty.unsigned {
+        flags = flags.with(ColumnFlags::UNSIGNED);
+    }
+    let bytes = if is_text { collation.charset().mbmaxlen() } else { 1 };
     ColumnMeta {
         flags,
-        decimals: meta.decimals,
-        ..ColumnMeta::expression(name, type_code, meta.length, collation)
+        decimals: ty.decimals,
+        format: format_of(ty.kind),
+        ..ColumnMeta::expression(name, type_code(ty), ty.length.saturating_mul(bytes), collation)
     }
+}
+
+/// The type of an expression on the wire.
+fn type_code(ty: &ExprType) -> TypeCode {
+    match ty.kind {
+        TypeKind::TinyText | TypeKind::TinyBlob => TypeCode::TinyBlob,
+        TypeKind::Text | TypeKind::Blob => TypeCode::Blob,
+        TypeKind::MediumText | TypeKind::MediumBlob => TypeCode::MediumBlob,
+        // A document is as long as a text of its length.
+        TypeKind::Json => match ExprType::string(ty.length, ty.collation, ty.coercibility).kind {
+            TypeKind::Json => TypeCode::LongBlob,
+            kind => type_code(&ExprType { kind, ..ty.clone() }),
+        },
+        TypeKind::LongText | TypeKind::LongBlob => TypeCode::LongBlob,
+        TypeKind::TinyInt => TypeCode::Tiny,
+        TypeKind::SmallInt => TypeCode::Short,
+        TypeKind::MediumInt => TypeCode::Int24,
+        TypeKind::Int => TypeCode::Long,
+        TypeKind::BigInt => TypeCode::LongLong,
+        TypeKind::Decimal => TypeCode::NewDecimal,
+        TypeKind::Float => TypeCode::Float,
+        TypeKind::Double => TypeCode::Double,
+        TypeKind::Bit => TypeCode::Bit,
+        TypeKind::Year => TypeCode::Year,
+        TypeKind::Date => TypeCode::Date,
+        TypeKind::Time => TypeCode::Time,
+        TypeKind::DateTime => TypeCode::DateTime,
+        TypeKind::Timestamp => TypeCode::Timestamp,
+        TypeKind::VarChar | TypeKind::VarBinary => TypeCode::VarString,
+        TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => TypeCode::String,
+    }
+}
+
+/// MariaDB's name of the format of a type's text.
+fn format_of(kind: TypeKind) -> Option<&'static str> {
+    (kind == TypeKind::Json).then_some("json")
+}
+
+/// The metadata of a column of a table: a base table's, or one that holds a result in between.
+pub(crate) fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
+    if ty.null_literal {
+        return expression_meta(name, ty);
+    }
+    column_type_meta(name, &ty.to_column_type(), ty)
+}
+
+fn column_type_meta(name: String, column: &ColumnType, ty: &ExprType) -> ColumnMeta {
+    let meta = ColumnMeta::typed(name, &column.meta());
+    let flags = if ty.nullable { meta.flags } else { meta.flags.with(ColumnFlags::NOT_NULL) };
+    ColumnMeta { flags, format: format_of(ty.kind), ..meta }
 }

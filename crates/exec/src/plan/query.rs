@@ -12,7 +12,7 @@ use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_protocol::ColumnMeta;
 use cohort_types::Collation;
 
-use crate::table::{Access, Columns, ReadMode};
+use crate::table::{Access, Columns, ReadMode, Spans};
 use crate::virtual_table::VirtualTable;
 
 /// A query.
@@ -88,6 +88,18 @@ pub struct SelectPlan {
     pub read: ReadMode,
     /// SQL_CALC_FOUND_ROWS.
     pub count_all: bool,
+}
+
+impl SelectPlan {
+    /// Whether any of its tables is read as a whole.
+    pub(crate) fn reads_whole_table(&self) -> bool {
+        self.steps.iter().any(|step| match &step.method {
+            Method::Scan(access) | Method::Buffer { access: Some(access), .. } => {
+                matches!(access.spans, Spans::Full)
+            }
+            Method::Buffer { access: None, .. } => true,
+        })
+    }
 }
 
 /// One table of a join.

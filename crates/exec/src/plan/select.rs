@@ -2,19 +2,20 @@
 
 use std::cell::RefCell;
 
-use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass, case};
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass, union_type};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use crate::bind::{
-    AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, not_supported, same_name,
+    AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, item_position, not_supported,
+    one_column, same_name,
 };
 use crate::plan::access::WantedOrder;
 use crate::plan::conjuncts;
 use crate::plan::from::{From, bind_from};
 use crate::plan::join::{JoinInput, plan_join};
-use crate::plan::meta::{column_meta, expression_meta};
+use crate::plan::meta::{column_meta, expression_meta, field_meta};
 use crate::plan::query::{
     GroupPlan, LimitPlan, PlanBody, QueryPlan, SelectPlan, SetPlan, SortItem, SortValue,
 };
@@ -38,6 +39,9 @@ pub(super) fn plan_query(
             }
             let mut plan = plan_body(ctx, &with, body)?;
             plan.sort = sort_over_result(ctx, &plan, &query.order_by)?;
+            if !plan.sort.is_empty() {
+                plan = plan.kept_in_table();
+            }
             plan.limit = plan_limit(ctx, query.limit.as_ref())?;
             plan
         }
@@ -86,34 +90,28 @@ fn plan_set_operation(
         return Err(not_supported("EXCEPT ALL, INTERSECT ALL"));
     }
     let mut operands = vec![plan_body(ctx, with, first)?];
-    let mut types = operands[0].types.clone();
     for operand in rest {
         let plan = plan_body(ctx, with, &operand.body)?;
-        if plan.types.len() != types.len() {
+        if plan.types.len() != operands[0].types.len() {
             let text = "The used SELECT statements have a different number of columns";
             return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
         }
-        for (ty, other) in types.iter_mut().zip(&plan.types) {
-            *ty = common_type(ty, other)?;
-        }
         operands.push(plan);
     }
+    let of_all = |n| {
+        union_type(&operands.iter().map(|operand| operand.item(n)).collect::<Vec<Expr>>(), &ctx.session.env)
+    };
+    let types = (0..operands[0].types.len()).map(of_all).collect::<SqlResult<Vec<ExprType>>>()?;
     let names = operands[0].columns.iter().map(|c| c.name.clone());
-    let results = ctx.session.results;
-    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty, results)).collect();
+    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty)).collect();
     let collations = types.iter().map(|t| t.collation).collect();
     let distinct = match op {
         ast::SetOperator::Union => rest.iter().rposition(|operand| !operand.all).map_or(0, |n| n + 2),
         _ => operands.len(),
     };
     let plan = SetPlan { op, operands, distinct, collations };
-    Ok(QueryPlan::unsorted(PlanBody::Set(Box::new(plan)), columns, types))
-}
-
-/// The type that holds values of both: what a CASE with both as results has.
-fn common_type(left: &ExprType, right: &ExprType) -> SqlResult<ExprType> {
-    let (l, r) = (Expr::column(0, left.clone(), "a"), Expr::column(1, right.clone(), "b"));
-    Ok(case(None, vec![(Expr::constant(Value::Int(1)), l)], Some(r))?.ty())
+    let plan = QueryPlan::unsorted(PlanBody::Set(Box::new(plan)), columns, types);
+    Ok(if distinct > 0 { plan.kept_in_table() } else { plan })
 }
 
 fn plan_values(ctx: &PlanContext<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
@@ -128,18 +126,14 @@ fn plan_values(ctx: &PlanContext<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<Quer
         let text = "The used table value constructor has a different number of values";
         return Err(SqlError::new(ErrorCode::WrongNumberOfValuesInTvc, text));
     }
-    let mut types: Vec<ExprType> = bound.first().into_iter().flatten().map(Expr::ty).collect();
-    for row in bound.iter().skip(1) {
-        for (ty, value) in types.iter_mut().zip(row) {
-            *ty = common_type(ty, &value.ty())?;
-        }
-    }
+    let column = |n: usize| bound.iter().map(|row| row[n].clone()).collect::<Vec<Expr>>();
+    let types = (0..first).map(|n| union_type(&column(n), &ctx.session.env));
+    let types = types.collect::<SqlResult<Vec<ExprType>>>()?;
     let names = rows.first().into_iter().flatten().map(|e| match e {
         ast::Expr::Literal(literal) => literal.value.to_text(),
         _ => "expr".to_owned(),
     });
-    let results = ctx.session.results;
-    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty, results)).collect();
+    let columns = names.zip(&types).map(|(name, ty)| field_meta(name, ty)).collect();
     Ok(QueryPlan::unsorted(PlanBody::Values(bound), columns, types))
 }
 
@@ -156,7 +150,7 @@ fn sort_over_result(
                 let found = plan.columns.iter().position(|c| same_name(&c.name, &name.name));
                 found.ok_or_else(|| crate::bind::unknown_column(name, Clause::OrderBy))?
             }
-            ast::Expr::Literal(literal) => position(ctx, literal, plan.columns.len(), Clause::OrderBy)?
+            ast::Expr::Literal(literal) => item_position(ctx, literal, plan.columns.len(), Clause::OrderBy)?
                 .ok_or_else(|| not_supported("ORDER BY a constant of a set operation"))?,
             _ => return Err(not_supported("ORDER BY an expression of a set operation")),
         };
@@ -164,23 +158,6 @@ fn sort_over_result(
         sort.push(SortItem { value: SortValue::Item(n), key });
     }
     Ok(sort)
-}
-
-/// A column number of ORDER BY or GROUP BY; None when the literal is none.
-fn position(
-    ctx: &PlanContext<'_>,
-    literal: &ast::Literal,
-    count: usize,
-    clause: Clause,
-) -> SqlResult<Option<usize>> {
-    let Value::Int(n) = literal.value else { return Ok(None) };
-    if literal.kind != ast::LiteralKind::Plain {
-        return Ok(None);
-    }
-    ctx.pins.borrow_mut().extend(literal.ordinal);
-    let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
-    let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
-    found.map(|n| Some(n - 1)).ok_or_else(error)
 }
 
 /// LIMIT and OFFSET.
@@ -193,6 +170,23 @@ pub(super) fn plan_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> S
 }
 
 impl QueryPlan {
+    /// The same, with the metadata of columns of a table that holds the rows before they are sent.
+    fn kept_in_table(mut self) -> QueryPlan {
+        for (column, ty) in self.columns.iter_mut().zip(&self.types) {
+            let name = column.name.clone();
+            *column = ColumnMeta { org_name: name.clone(), ..field_meta(name, ty) };
+        }
+        self
+    }
+
+    /// Column n of the result: a constant as such, since its digits count; of anything else only the type.
+    fn item(&self, n: usize) -> Expr {
+        match &self.body {
+            PlanBody::Select(select) if matches!(select.items[n], Expr::Const(_)) => select.items[n].clone(),
+            _ => Expr::column(n, self.types[n].clone(), ""),
+        }
+    }
+
     fn unsorted(body: PlanBody, columns: Vec<ColumnMeta>, types: Vec<ExprType>) -> QueryPlan {
         QueryPlan { body, sort: Vec::new(), limit: LimitPlan::default(), columns, types, into: Vec::new() }
     }
@@ -255,7 +249,7 @@ impl SelectBinder<'_> {
                 ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
                     return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
                 }
-                ast::SelectItem::Wildcard => self.push_slots(self.scope.star_slots())?,
+                ast::SelectItem::Wildcard => self.push_slots(self.scope.star.clone())?,
                 ast::SelectItem::TableWildcard(name) => {
                     let current = self.ctx.session.current_schema.as_deref();
                     self.push_slots(self.scope.table_star_slots(name, current)?)?;
@@ -313,7 +307,7 @@ impl SelectBinder<'_> {
         for item in group_by {
             let expr = match &item.expr {
                 ast::Expr::Literal(literal) => {
-                    match position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
+                    match item_position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
                         Some(n) => self.items[n].expr.clone(),
                         None => continue,
                     }
@@ -352,6 +346,14 @@ impl SelectBinder<'_> {
         }
     }
 
+    /// The column that GROUP BY names so.
+    fn group_column_named(&self, name: &ast::ColumnRef) -> Option<&Expr> {
+        self.group.iter().find(|key| match key {
+            Expr::Column(column) => self.scope.is_named(column.ordinal, name),
+            _ => false,
+        })
+    }
+
     fn bind_having(&self, having: &ast::Expr) -> SqlResult<Expr> {
         let aliases = HavingNames { binder: self };
         let inner = self.binder(Clause::Having);
@@ -375,7 +377,7 @@ impl SelectBinder<'_> {
     fn order_value(&self, expr: &ast::Expr) -> SqlResult<Option<SortValue>> {
         match expr {
             ast::Expr::Literal(literal) => {
-                let found = position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
+                let found = item_position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
                 return Ok(found.map(SortValue::Item));
             }
             ast::Expr::Column(name) => {
@@ -413,11 +415,8 @@ impl SelectBinder<'_> {
             e.map_columns(&mut |s| if s >= AGGREGATE_SLOT { width + s - AGGREGATE_SLOT } else { s })
         };
         let types: Vec<ExprType> = self.items.iter().map(|i| i.expr.ty()).collect();
-        let columns = self
-            .items
-            .iter()
-            .map(|i| column_meta(&i.name, &i.expr, self.scope, self.ctx.session.results))
-            .collect::<Vec<ColumnMeta>>();
+        let columns =
+            self.items.iter().map(|i| column_meta(&i.name, &i.expr, self.scope)).collect::<Vec<ColumnMeta>>();
         let items: Vec<Expr> = self.items.into_iter().map(|i| place(i.expr)).collect();
         let having = having.map(place);
         for item in &mut sort {
@@ -471,14 +470,6 @@ impl SelectBinder<'_> {
         let mut plan = QueryPlan::unsorted(PlanBody::Select(Box::new(body)), columns, types);
         plan.limit = limit;
         Ok(plan)
-    }
-}
-
-/// Error 1241 for a row where a value is wanted.
-fn one_column(expr: Expr) -> SqlResult<Expr> {
-    match expr {
-        Expr::Row(_) => Err(SqlError::new(ErrorCode::OperandColumns, "Operand should contain 1 column(s)")),
-        other => Ok(other),
     }
 }
 
@@ -597,7 +588,7 @@ impl Aliases for ItemAliases<'_> {
     }
 }
 
-/// What HAVING may name: select items and the columns of GROUP BY.
+/// What HAVING may name: the columns of GROUP BY, then select items.
 struct HavingNames<'a> {
     binder: &'a SelectBinder<'a>,
 }
@@ -607,8 +598,16 @@ impl Aliases for HavingNames<'_> {
         if order == AliasOrder::AfterTables {
             return Ok(None);
         }
-        if let Some(n) = self.binder.item_named(name, Clause::Having)? {
-            return Ok(Some(self.binder.items[n].expr.clone()));
+        let item = self.binder.item_named(name, Clause::Having)?.map(|n| &self.binder.items[n].expr);
+        if let Some(column) = self.binder.group_column_named(name) {
+            if item.is_some_and(|item| item != column) {
+                let text = format!("Column '{}' in HAVING is ambiguous", name.name);
+                self.binder.ctx.session.warn_planning(ErrorCode::NonUniq, text);
+            }
+            return Ok(Some(column.clone()));
+        }
+        if let Some(item) = item {
+            return Ok(Some(item.clone()));
         }
         let Some(slot) = self.binder.scope.find(name, Clause::Having)? else { return Ok(None) };
         let column = self.binder.scope.column_expr(slot);

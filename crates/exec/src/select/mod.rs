@@ -128,6 +128,9 @@ fn run_select(
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
     let mut output = output::Output::new(select, limits, sink);
+    if select.reads_whole_table() && !output.is_full() {
+        ctx.session.reads_whole_table.set(true);
+    }
     let possible = match &select.constant_filter {
         Some(filter) => filter.passes(&[], &ctx.eval)?,
         None => true,

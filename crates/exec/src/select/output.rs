@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::slice::from_ref;
 
-use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows};
+use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_joined};
 use cohort_types::{Collation, SqlResult, Value};
 use hashbrown::HashSet;
 
@@ -303,7 +303,8 @@ fn run_body(plan: &QueryPlan, ctx: &mut StatementContext<'_>, sink: &mut dyn Row
                 ctx.check_interrupt()?;
                 let mut values = Vec::with_capacity(row.len());
                 for (expr, ty) in row.iter().zip(&plan.types) {
-                    values.push(to_common_class(expr.eval(&[], &ctx.eval)?.into_owned(), ty));
+                    let value = expr.eval(&[], &ctx.eval)?.into_owned();
+                    values.push(to_joined(value, &expr.ty(), ty, &ctx.eval)?);
                 }
                 if sink.row(ctx, &mut values)? == Flow::Stop {
                     break;

@@ -24,9 +24,6 @@ pub(crate) enum Freshness {
 
 /// Locks the tables of a query for reading, until the transaction ends.
 pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
-    if plan.reads_whole_tables() {
-        ctx.session.no_index.set(true);
-    }
     let mut tables = Vec::new();
     tables_of(plan, &mut tables);
     if tables.is_empty() {
@@ -50,24 +47,6 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
 }
 
 impl QueryPlan {
-    /// Whether it reads all of a table, which clients are told by the status flag NO_INDEX_USED.
-    fn reads_whole_tables(&self) -> bool {
-        let whole = |step: &Step| match (&step.source, &step.method) {
-            (Source::Base { .. }, Method::Scan(access) | Method::Buffer { access: Some(access), .. }) => {
-                matches!(access.spans, Spans::Full)
-            }
-            (Source::Derived(inner), _) => inner.reads_whole_tables(),
-            (Source::Base { .. } | Source::Virtual(_), _) => true,
-        };
-        match &self.body {
-            PlanBody::Select(select) => select.steps.iter().any(whole),
-            // Its rows come by way of a table without indexes.
-            PlanBody::Set(_) => true,
-            PlanBody::Nested(inner) => inner.reads_whole_tables(),
-            PlanBody::Values(_) => false,
-        }
-    }
-
     /// Whether it reads FOR UPDATE.
     fn locks_rows(&self) -> bool {
         match &self.body {

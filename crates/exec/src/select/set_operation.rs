@@ -1,10 +1,10 @@
 //! UNION, EXCEPT, INTERSECT.
 
-use cohort_expr::ExprType;
+use cohort_expr::{ExprType, to_joined};
 use cohort_sql::ast::SetOperator;
 use cohort_types::{SqlResult, Value};
 
-use crate::plan::{SetPlan, to_common_class};
+use crate::plan::SetPlan;
 use crate::select::output::Distinct;
 use crate::select::{Flow, RowSink, run_query};
 use crate::statement::StatementContext;
@@ -20,12 +20,14 @@ pub(super) fn run(
     let distinct = || Distinct::new(set.collations.clone());
     if set.op == SetOperator::Union {
         let seen = (set.distinct > 0).then(distinct);
-        let mut out = UnionSink { types, seen, sink, stopped: false };
+        let convert = Convert { from: &set.operands[0].types, to: types };
+        let mut out = UnionSink { convert, seen, sink, stopped: false };
         for (n, operand) in set.operands.iter().enumerate() {
             ctx.check_interrupt()?;
             if n == set.distinct {
                 out.seen = None;
             }
+            out.convert.from = &operand.types;
             run_query(operand, ctx, u64::MAX, &mut out)?;
             if out.stopped {
                 break;
@@ -39,23 +41,35 @@ pub(super) fn run(
         ctx.check_interrupt()?;
         // What any operand of EXCEPT holds is held back: one set is enough.
         let seen = if wanted { None } else { others.pop() };
-        let mut members = Members { types, seen: seen.unwrap_or_else(distinct) };
+        let convert = Convert { from: &operand.types, to: types };
+        let mut members = Members { convert, seen: seen.unwrap_or_else(distinct) };
         run_query(operand, ctx, u64::MAX, &mut members)?;
         others.push(members.seen);
     }
-    let mut out = FilterSink { types, others, wanted, seen: distinct(), sink };
+    let convert = Convert { from: &set.operands[0].types, to: types };
+    let mut out = FilterSink { convert, others, wanted, seen: distinct(), sink };
     run_query(&set.operands[0], ctx, u64::MAX, &mut out)?;
     Ok(())
 }
 
-fn convert(values: &mut [Value], types: &[ExprType]) {
-    for (value, ty) in values.iter_mut().zip(types) {
-        *value = to_common_class(std::mem::replace(value, Value::Null), ty);
+/// The values of one side as those of the result.
+#[derive(Clone, Copy)]
+struct Convert<'u> {
+    from: &'u [ExprType],
+    to: &'u [ExprType],
+}
+
+impl Convert<'_> {
+    fn row(self, ctx: &StatementContext<'_>, values: &mut [Value]) -> SqlResult<()> {
+        for (value, (from, to)) in values.iter_mut().zip(self.from.iter().zip(self.to)) {
+            *value = to_joined(std::mem::replace(value, Value::Null), from, to, &ctx.eval)?;
+        }
+        Ok(())
     }
 }
 
 struct UnionSink<'u> {
-    types: &'u [ExprType],
+    convert: Convert<'u>,
     /// None for ALL.
     seen: Option<Distinct>,
     sink: &'u mut dyn RowSink,
@@ -64,7 +78,7 @@ struct UnionSink<'u> {
 
 impl RowSink for UnionSink<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        convert(values, self.types);
+        self.convert.row(ctx, values)?;
         if self.seen.as_mut().is_some_and(|seen| !seen.is_new(values)) {
             return Ok(Flow::Continue);
         }
@@ -76,20 +90,20 @@ impl RowSink for UnionSink<'_> {
 
 /// The rows of an operand behind the first.
 struct Members<'u> {
-    types: &'u [ExprType],
+    convert: Convert<'u>,
     seen: Distinct,
 }
 
 impl RowSink for Members<'_> {
-    fn row(&mut self, _: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        convert(values, self.types);
+    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.convert.row(ctx, values)?;
         self.seen.is_new(values);
         Ok(Flow::Continue)
     }
 }
 
 struct FilterSink<'u> {
-    types: &'u [ExprType],
+    convert: Convert<'u>,
     others: Vec<Distinct>,
     /// Rows that are in all of them, or in none.
     wanted: bool,
@@ -99,7 +113,7 @@ struct FilterSink<'u> {
 
 impl RowSink for FilterSink<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        convert(values, self.types);
+        self.convert.row(ctx, values)?;
         if self.others.iter_mut().any(|other| other.has(values) != self.wanted) || !self.seen.is_new(values) {
             return Ok(Flow::Continue);
         }

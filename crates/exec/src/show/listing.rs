@@ -15,6 +15,8 @@ struct Column {
     name: String,
     ty: ColumnType,
     nullable: bool,
+    /// The table of information_schema that shows the same, and its column.
+    from: Option<(&'static str, &'static str)>,
 }
 
 /// A result set that is computed already.
@@ -36,7 +38,14 @@ impl Listing {
 
     /// Adds a column.
     pub(super) fn column(&mut self, name: impl Into<String>, ty: ColumnType, nullable: bool) -> &mut Listing {
-        self.columns.push(Column { name: name.into(), ty, nullable });
+        self.columns.push(Column { name: name.into(), ty, nullable, from: None });
+        self
+    }
+
+    /// The column added last is one of a table of information_schema.
+    pub(super) fn of(&mut self, table: &'static str, column: &'static str) -> &mut Listing {
+        let last = self.columns.last_mut().expect("a column was added");
+        last.from = Some((table, column));
         self
     }
 
@@ -65,11 +74,24 @@ impl Listing {
     }
 
     /// Result metadata.
-    pub(crate) fn meta(&self, results: Collation) -> Vec<ColumnMeta> {
+    pub(crate) fn meta(&self) -> Vec<ColumnMeta> {
         let meta = |column: &Column| {
-            let mut meta = ColumnMeta::typed(&column.name, &column.ty.meta(results));
+            let mut meta = ColumnMeta::typed(&column.name, &column.ty.meta());
             if !column.nullable {
                 meta.flags = meta.flags.with(ColumnFlags::NOT_NULL);
+            }
+            match column.from {
+                Some((table, name)) => {
+                    meta.schema = "information_schema".to_owned();
+                    (meta.table, meta.org_table) = (table.to_owned(), table.to_owned());
+                    meta.org_name = name.to_owned();
+                    crate::plan::meta::virtual_column(&mut meta);
+                }
+                // Made for the statement: an expression, not a column.
+                None if meta.collation == Collation::BINARY => {
+                    meta.flags = meta.flags.with(ColumnFlags::BINARY);
+                }
+                None => meta.decimals = 39,
             }
             meta
         };
@@ -113,7 +135,8 @@ impl Listing {
             columns: self.columns.iter().map(column).collect(),
             first_slot: 0,
         };
-        let scope = Scope { tables: vec![table], star: None };
+        let mut scope = Scope::default();
+        scope.push(table);
         let catalog = ctx.db.catalog();
         let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
         let filter = Binder::new(&plan, &scope, Clause::Where).expression(expr)?;

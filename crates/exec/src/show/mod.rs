@@ -89,7 +89,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::Status { scope, filter } => {
             let of = if *scope == VariableScope::Global { Of::Server } else { Of::Session };
             let pairs = status::server_status(ctx, of);
-            name_value(ctx, pairs, filter.as_ref())
+            name_value(ctx, "SESSION_STATUS", pairs, filter.as_ref())
         }
         Show::ProcessList { full } => processlist(ctx, *full),
         Show::Engine { name, what } => engine(ctx, name, what),
@@ -152,10 +152,13 @@ fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) 
 
 fn name_value(
     ctx: &StatementContext<'_>,
+    table: &'static str,
     pairs: impl IntoIterator<Item = (String, String)>,
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
-    let mut listing = Listing::new(&[("Variable_name", 64), ("Value", 2048)]);
+    let mut listing = Listing::default();
+    listing.text("Variable_name", 64).of(table, "VARIABLE_NAME");
+    listing.text("Value", 4096).of(table, "VARIABLE_VALUE");
     for (name, value) in pairs {
         listing.add([Value::text(name), Value::text(value)]);
     }
@@ -169,7 +172,7 @@ fn variables(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let scope = if scope == VariableScope::Global { Scope::Global } else { Scope::Session };
-    name_value(ctx, rows_server::variables(ctx, scope), filter)
+    name_value(ctx, "SESSION_VARIABLES", rows_server::variables(ctx, scope), filter)
 }
 
 fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {

@@ -85,6 +85,11 @@ impl SchemaTable {
         row
     }
 
+    /// The table that a SHOW of its columns names.
+    pub(super) fn shown_as(&self) -> &'static str {
+        self.name
+    }
+
     /// Where a column stands.
     pub(super) fn place(&self, name: &str) -> usize {
         *self.places.get(name).unwrap_or_else(|| panic!("{}.{name} was recorded", self.name))

@@ -143,6 +143,11 @@ impl SessionTrx {
         self.told_early = told_early;
     }
 
+    /// Whether the transaction that runs was begun READ ONLY.
+    pub fn is_read_only(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.access_mode == AccessMode::ReadOnly)
+    }
+
     /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.
     pub fn in_transaction(&self) -> bool {
         self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly)

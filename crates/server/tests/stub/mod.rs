@@ -216,7 +216,7 @@ impl Session for StubSession {
 
     fn settings(&self) -> SessionSettings {
         SessionSettings {
-            results: Some(Charset::Utf8mb4),
+            results: Some(Collation::UTF8MB4_GENERAL_CI),
             params: ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI },
             packet_bytes_max: self.vars.uint(VarId::MaxAllowedPacket) as usize,
             idle_s_max: self.vars.uint(VarId::WaitTimeout),

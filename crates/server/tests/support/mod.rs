@@ -6,6 +6,7 @@ mod answers;
 mod cohort;
 mod mariadb;
 mod small_disk;
+mod wire;
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ pub use answers::{error_code, rows, shown};
 pub use cohort::{Cohort, Refusal, free_port, refused};
 pub use mariadb::Maria;
 pub use small_disk::{DISK_FULL, SmallDisk, is_refused};
+pub use wire::{Bound, Definition, Prepared, Reply, Wire, Wishes};
 
 /// How long anything may take that ought to be quick: machines are slow, and do other things too.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,9 +1,9 @@
 //! The same statements on Cohort and on MariaDB, by text and as prepared statements: the answers are the
 //! same.
 //!
-//! What is compared: names, rows, counts, errors, warnings. Not the types that metadata tell, which still
-//! differ for some expressions. A line `-- differs: why` before a statement of a script says that its answer
-//! is known to be another one.
+//! What is compared: names, rows, counts, errors, warnings; types and the rest of the metadata are compared
+//! by `crates/server/tests/metadata`. A line `-- differs: why` before a statement of a script says that its
+//! answer is known to be another one.
 
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, QueryResult, Row};
@@ -134,4 +134,9 @@ fn changes_and_ddl() {
 #[test]
 fn what_tools_ask() {
     compare(include_str!("scripts/asked.sql"));
+}
+
+#[test]
+fn joins_sets_and_names() {
+    compare(include_str!("scripts/joins_and_sets.sql"));
 }

@@ -158,8 +158,8 @@ impl ColumnType {
         }
     }
 
-    /// For result metadata; `results` is the collation of `character_set_results`, binary for no conversion.
-    pub fn meta(&self, results: Collation) -> ColumnMeta {
+    /// For result metadata, in the column's own character set.
+    pub fn meta(&self) -> ColumnMeta {
         let mut meta = ColumnMeta {
             type_code: self.result_type_code(),
             flags: 0,
@@ -169,9 +169,11 @@ impl ColumnType {
         };
         let is_text = self.kind.is_text() || matches!(self.kind, TypeKind::Enum | TypeKind::Set);
         if is_text {
-            let shown = if results == Collation::BINARY { self.collation } else { results };
-            meta.charset_id = shown.0;
-            meta.length = meta.length.saturating_mul(shown.charset().mbmaxlen());
+            meta.charset_id = self.collation.0;
+            // The length of TEXT is one of bytes.
+            if !self.kind.is_blob() {
+                meta.length = meta.length.saturating_mul(self.collation.charset().mbmaxlen());
+            }
         }
         if self.unsigned || matches!(self.kind, TypeKind::Bit | TypeKind::Timestamp) {
             meta.flags |= UNSIGNED;
@@ -333,8 +335,8 @@ mod tests {
             )
         };
         use TypeKind as K;
-        // SHOW CREATE TABLE, then type code, flags, length and decimals under SET NAMES utf8mb4, of a real
-        // server.
+        // SHOW CREATE TABLE, then type code, flags, length and decimals with character_set_results NULL, of a
+        // real server.
         for (ty, sql, code, flags, length, decimals) in [
             (ColumnType::int(K::TinyInt, None, false), "tinyint(4)", 1, 0, 4, 0),
             (ColumnType::int(K::SmallInt, None, true), "smallint(5) unsigned", 2, UNSIGNED, 5, 0),
@@ -347,9 +349,9 @@ mod tests {
             (ColumnType::real(K::Double, Some((10, 3))), "double(10,3)", 5, 0, 10, 3),
             (ColumnType::bit(12), "bit(12)", 16, UNSIGNED, 12, 0),
             (string(K::Char, 10), "char(10)", 254, 0, 40, 0),
-            (ColumnType::string(K::Char, 10, Collation::LATIN1_BIN), "char(10)", 254, BINARY, 40, 0),
+            (ColumnType::string(K::Char, 10, Collation::LATIN1_BIN), "char(10)", 254, BINARY, 10, 0),
             (string(K::VarBinary, 10), "varbinary(10)", 253, BINARY, 10, 0),
-            (string(K::TinyText, 0), "tinytext", 252, BLOB, 1020, 0),
+            (string(K::TinyText, 0), "tinytext", 252, BLOB, 255, 0),
             (string(K::LongText, 0), "longtext", 252, BLOB, u32::MAX, 0),
             (string(K::Blob, 0), "blob", 252, BLOB | BINARY, 65_535, 0),
             (string(K::Json, 0), "longtext", 252, BLOB | BINARY, u32::MAX, 0),
@@ -358,10 +360,10 @@ mod tests {
             (ColumnType::temporal(K::DateTime, 6), "datetime(6)", 12, BINARY, 26, 6),
             (ColumnType::temporal(K::Timestamp, 0), "timestamp", 7, UNSIGNED | BINARY, 19, 0),
             (ColumnType::temporal(K::Year, 0), "year(4)", 13, UNSIGNED | ZEROFILL, 4, 0),
-            (members(K::Enum, &["a", "it's", "x\\y\n"]), r"enum('a','it''s','x\\y\n')", 254, ENUM, 16, 0),
-            (members(K::Set, &["a", "bb"]), "set('a','bb')", 254, SET, 16, 0),
+            (members(K::Enum, &["a", "it's", "x\\y\n"]), r"enum('a','it''s','x\\y\n')", 254, ENUM, 4, 0),
+            (members(K::Set, &["a", "bb"]), "set('a','bb')", 254, SET, 4, 0),
         ] {
-            let meta = ty.meta(text);
+            let meta = ty.meta();
             assert_eq!(ty.sql_text(), sql);
             assert_eq!(
                 (meta.type_code, meta.flags, meta.length, meta.decimals),

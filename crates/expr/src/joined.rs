@@ -1,0 +1,241 @@
+//! The type that holds the values of several expressions: the branches of CASE, IF and COALESCE, the sides of
+//! a UNION. First their kinds are joined pair by pair, as MariaDB's table of field types has it, then the
+//! attributes of all.
+//!
+//! | kinds | joined |
+//! |---|---|
+//! | two integers of one sign | the wider one; of two signs DECIMAL |
+//! | FLOAT with TINYINT to MEDIUMINT, YEAR | FLOAT; with wider integers, DECIMAL and DOUBLE it is DOUBLE |
+//! | YEAR with an integer | that integer |
+//! | two of DATE, TIME, DATETIME, TIMESTAMP | DATETIME |
+//! | BIT with another kind | bytes in a UNION, a number elsewhere |
+//! | a string with anything | a string: CHAR only with CHAR and what is no string |
+//! | ENUM or SET | VARCHAR |
+
+use cohort_types::{Collation, SqlResult, TypeKind, Value};
+
+use crate::arith::{precision_of, scale_of};
+use crate::context::{EvalContext, SessionEnv};
+use crate::convert;
+use crate::expr::Expr;
+use crate::expr_type::{
+    Coercibility, Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, aggregate_collations,
+};
+use crate::typing::{or_connection, width};
+
+/// What BIT is among other kinds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BitAs {
+    Number,
+    Bytes,
+}
+
+/// The type all branches of IF, CASE, COALESCE and the like are converted to.
+pub(crate) fn joined_type(
+    branches: &[&Expr],
+    operation: &str,
+    env: Option<&SessionEnv>,
+) -> SqlResult<ExprType> {
+    join(branches, operation, env, BitAs::Number)
+}
+
+/// The type of a column of UNION, EXCEPT and INTERSECT, and of VALUES.
+pub fn union_type(sides: &[Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    join(&sides.iter().collect::<Vec<&Expr>>(), "UNION", Some(env), BitAs::Bytes)
+}
+
+/// A value of type `from` as one of the joined type `to`.
+pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let as_is = from.kind == to.kind && from.decimals == to.decimals && from.collation == to.collation;
+    if value.is_null() || (as_is && to.class() != TypeClass::Decimal) {
+        return Ok(value);
+    }
+    // Among other kinds bits are the digits of their number.
+    let value = match value {
+        Value::Bit { bits, .. } if to.kind != TypeKind::Bit => Value::UInt(bits),
+        other => other,
+    };
+    let value = convert::to_class(std::borrow::Cow::Owned(value), from, to, ctx)?.into_owned();
+    Ok(match value {
+        Value::Decimal(d) if to.class() == TypeClass::Decimal && d.scale() != to.decimals => {
+            Value::Decimal(d.round(to.decimals.into()).unwrap_or(d))
+        }
+        other => other,
+    })
+}
+
+fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitAs) -> SqlResult<ExprType> {
+    let nullable = branches.iter().any(|b| b.ty_cow().nullable);
+    let present: Vec<&Expr> = branches.iter().copied().filter(|b| !b.ty_cow().null_literal).collect();
+    let types: Vec<ExprType> = present.iter().map(|b| b.ty()).collect();
+    let Some(first) = types.first() else { return Ok(ExprType::null()) };
+    let kind = types[1..].iter().fold(first.kind, |kind, next| join_kinds(kind, next.kind, bit));
+    let signs_differ = types.iter().any(|t| t.unsigned != first.unsigned);
+    let mut ty = match ExprType::number(kind, 0, 0).class() {
+        TypeClass::Int if kind == TypeKind::Bit || !signs_differ => joined_int(kind, &present, &types),
+        TypeClass::Int | TypeClass::Decimal => joined_decimal(&present, &types),
+        TypeClass::Real => joined_real(kind, &types),
+        TypeClass::Date => ExprType::date(),
+        TypeClass::Time => ExprType::time(max_decimals(&types)),
+        TypeClass::DateTime => ExprType::datetime(max_decimals(&types)),
+        TypeClass::String => joined_string(kind, &present, &types, operation, env)?,
+    };
+    if kind == TypeKind::Timestamp {
+        ty.kind = kind;
+    }
+    Ok(ty.with_nullable(nullable))
+}
+
+fn integer_rank(kind: TypeKind) -> Option<usize> {
+    use TypeKind::*;
+    [Year, TinyInt, SmallInt, MediumInt, Int, BigInt].iter().position(|known| *known == kind)
+}
+
+fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
+    use TypeKind::*;
+    if let (Some(x), Some(y)) = (integer_rank(a), integer_rank(b)) {
+        return if x > y { a } else { b };
+    }
+    if a == b && !matches!(a, Enum | Set) {
+        return a;
+    }
+    match (a, b) {
+        (Bit, other) | (other, Bit) => match bit {
+            BitAs::Number => join_kinds(BigInt, other, bit),
+            BitAs::Bytes if is_string(other) => join_strings(VarBinary, other),
+            BitAs::Bytes => VarBinary,
+        },
+        (Float, other) | (other, Float) if integer_rank(other).is_some_and(|rank| rank < 4) => Float,
+        (x, y) if is_string(x) && is_string(y) => join_strings(x, y),
+        // CHAR stays what it is beside what is no string.
+        (x, _) | (_, x) if matches!(x, Char | Binary) && (!is_string(a) || !is_string(b)) => x,
+        (x, _) | (_, x) if is_string(x) => {
+            if is_long(x) {
+                x
+            } else {
+                VarChar
+            }
+        }
+        (x, y) if is_temporal(x) && is_temporal(y) => DateTime,
+        (x, _) | (_, x) if is_temporal(x) => VarChar,
+        (Float | Double, _) | (_, Float | Double) => Double,
+        _ => Decimal,
+    }
+}
+
+fn join_strings(a: TypeKind, b: TypeKind) -> TypeKind {
+    use TypeKind::*;
+    match (a, b) {
+        (Json, Json) => Json,
+        (x, _) | (_, x) if is_long(x) => {
+            if x == Json {
+                LongText
+            } else {
+                x
+            }
+        }
+        (Char | Binary, Char | Binary | Enum | Set) | (Enum | Set, Char | Binary) => Char,
+        _ => VarChar,
+    }
+}
+
+fn is_string(kind: TypeKind) -> bool {
+    crate::expr_type::is_string_kind(kind)
+}
+
+fn is_temporal(kind: TypeKind) -> bool {
+    kind.is_temporal() && kind != TypeKind::Year
+}
+
+/// TEXT, BLOB and JSON.
+fn is_long(kind: TypeKind) -> bool {
+    use TypeKind::*;
+    is_string(kind) && !matches!(kind, Char | VarChar | Binary | VarBinary | Enum | Set)
+}
+
+/// The TEXT or BLOB that holds so many bytes.
+fn long_kind(bytes: u64, is_binary: bool) -> TypeKind {
+    let (text, blob) = match bytes {
+        0..=0xff => (TypeKind::TinyText, TypeKind::TinyBlob),
+        0x100..=0xffff => (TypeKind::Text, TypeKind::Blob),
+        0x1_0000..=0xff_ffff => (TypeKind::MediumText, TypeKind::MediumBlob),
+        _ => (TypeKind::LongText, TypeKind::LongBlob),
+    };
+    if is_binary { blob } else { text }
+}
+
+fn max_decimals(types: &[ExprType]) -> u8 {
+    types.iter().filter(|t| t.is_temporal()).map(|t| t.decimals).max().unwrap_or(0)
+}
+
+fn joined_int(kind: TypeKind, branches: &[&Expr], types: &[ExprType]) -> ExprType {
+    // A literal's length counts no sign.
+    let digits = branches.iter().map(|b| precision_of(b)).max().unwrap_or(1);
+    let length =
+        types.iter().map(|t| t.length).max().unwrap_or(1).max(digits + u32::from(!types[0].unsigned));
+    let mut ty = ExprType::number(kind, length, 0).with_unsigned(types[0].unsigned);
+    if types.iter().all(|t| t.flavor == Flavor::Boolean) {
+        ty.flavor = Flavor::Boolean;
+    }
+    ty
+}
+
+fn joined_decimal(branches: &[&Expr], types: &[ExprType]) -> ExprType {
+    let scale = branches.iter().map(|b| scale_of(b)).max().unwrap_or(0);
+    let whole =
+        branches.iter().map(|b| precision_of(b) - scale_of(b).min(precision_of(b))).max().unwrap_or(1);
+    let unsigned = types.iter().all(|t| t.unsigned);
+    ExprType::decimal((whole + scale).clamp(1, 65), scale as u8, unsigned)
+}
+
+fn joined_real(kind: TypeKind, types: &[ExprType]) -> ExprType {
+    let decimals = types.iter().map(|t| t.decimals).max().unwrap_or(NOT_FIXED_DECIMALS);
+    let length = if decimals >= NOT_FIXED_DECIMALS {
+        types.iter().map(|t| t.length).max().unwrap_or(23)
+    } else {
+        let whole = types.iter().map(|t| t.length.saturating_sub(t.decimals.into())).max().unwrap_or(0);
+        whole + u32::from(decimals)
+    };
+    ExprType::number(kind, length.min(255), decimals.min(NOT_FIXED_DECIMALS))
+}
+
+fn joined_string(
+    kind: TypeKind,
+    branches: &[&Expr],
+    types: &[ExprType],
+    operation: &str,
+    env: Option<&SessionEnv>,
+) -> SqlResult<ExprType> {
+    let bytes = Derived { collation: Collation::BINARY, coercibility: Coercibility::Implicit, ascii: false };
+    let joined = if types.iter().any(|t| t.kind == TypeKind::Bit) {
+        bytes
+    } else {
+        aggregate_collations(operation, types)?
+    };
+    let joined = match env {
+        Some(env) => or_connection(joined, env),
+        None if joined.coercibility < Coercibility::Numeric => joined,
+        None => Derived {
+            collation: Collation::UTF8MB4_GENERAL_CI,
+            coercibility: Coercibility::Coercible,
+            ascii: true,
+        },
+    };
+    let length = branches.iter().map(|b| width(b)).max().unwrap_or(0);
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let mut ty = ExprType::text(length, joined.collation, joined.coercibility);
+    ty.ascii = joined.ascii;
+    let is_binary = joined.collation == Collation::BINARY;
+    match kind {
+        TypeKind::Json => ty.kind = kind,
+        kind if is_long(kind) => {
+            let bytes = u64::from(length) * u64::from(joined.collation.charset().mbmaxlen());
+            ty.kind = long_kind(bytes, is_binary);
+        }
+        TypeKind::Char | TypeKind::Binary if matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary) => {
+            ty.kind = if is_binary { TypeKind::Binary } else { TypeKind::Char };
+        }
+        _ => {}
+    }
+    Ok(ty)
+}

@@ -1,0 +1,237 @@
+//! The suite's files and a server to run them against.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use tempfile::TempDir;
+
+use crate::support::Cohort;
+
+/// Where Debian's package mariadb-test puts the suite.
+const INSTALLED: &str = "/usr/share/mysql/mysql-test";
+
+/// Includes that ask for engines and builds: what the tests then use is there, or they fail by themselves.
+const ASKED: &[&str] = &[
+    "have_innodb.inc",
+    "have_sequence.inc",
+    "have_partition.inc",
+    "not_asan.inc",
+    "not_msan.inc",
+    "not_ubsan.inc",
+    "not_valgrind.inc",
+    "not_embedded.inc",
+    "have_log_bin.inc",
+    "default_charset.inc",
+];
+
+/// A test that takes longer has failed.
+const SECONDS_MAX: u64 = 120;
+
+/// How a test ended.
+pub enum Outcome {
+    Passed,
+    /// What the client said of it, or the first lines that differ.
+    Failed(String),
+}
+
+/// A server and the files of the suite, as the tests look for them.
+pub struct Suite {
+    server: Cohort,
+    folder: TempDir,
+}
+
+impl Suite {
+    pub fn new() -> Suite {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["var", "tmp", "include", "main"] {
+            std::fs::create_dir(at(name)).expect("made");
+        }
+        let installed = Path::new(INSTALLED);
+        assert!(installed.is_dir(), "{INSTALLED} is not there; ./x test installs mariadb-test");
+        for name in ["std_data", "suite", "lib"] {
+            std::os::unix::fs::symlink(installed.join(name), at(name)).expect("linked");
+        }
+        std::os::unix::fs::symlink(installed.join("std_data"), at("var/std_data")).expect("linked");
+        for entry in std::fs::read_dir(installed.join("include")).expect("the includes are there").flatten() {
+            let copy = at("include").join(entry.file_name());
+            std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
+        }
+        for name in ASKED {
+            let include = at("include").join(name);
+            // Some are of other versions of the suite.
+            let _ = std::fs::remove_file(&include);
+            std::fs::write(include, "# asked for nothing\n").expect("written");
+        }
+        for entry in std::fs::read_dir(installed.join("main")).expect("the tests are there").flatten() {
+            let copy = at("main").join(entry.file_name());
+            std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
+        }
+        Suite { server: Cohort::new(&["--log-bin-trust-function-creators=1"]), folder }
+    }
+
+    /// Runs a test in a fresh database.
+    pub fn run(&mut self, name: &str) -> Outcome {
+        let test = self.without_suppressions(&format!("{name}.test"));
+        let result = self.without_suppressions(&format!("{name}.result"));
+        let (Some(test), Some(result)) = (test, result) else {
+            return Outcome::Failed("there is no such test".to_owned());
+        };
+        if let Err(error) = self.fresh_database() {
+            self.server = Cohort::new(&[]);
+            return Outcome::Failed(format!("the server is out of order: {error}"));
+        }
+        let (answers, said) = (self.folder.path().join("answers"), self.folder.path().join("said"));
+        let mut command = self.command(&test);
+        command.stdout(std::fs::File::create(&answers).expect("a file"));
+        command.stderr(std::fs::File::create(&said).expect("a file"));
+        let mut child = command.spawn().expect("mariadb-test is installed; ./x test installs it");
+        let end = Instant::now() + Duration::from_secs(SECONDS_MAX);
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("asked") {
+                break Some(status);
+            }
+            if Instant::now() > end {
+                // It fails only if it has ended meanwhile.
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        match status {
+            Some(status) if status.success() => compared(&answers, &result),
+            Some(_) => Outcome::Failed(first_lines(&said)),
+            None => Outcome::Failed(format!("it took longer than {SECONDS_MAX} seconds")),
+        }
+    }
+
+    fn fresh_database(&self) -> mysql::Result<()> {
+        let mut client = mysql::Conn::new(self.server.options())?;
+        client.query_drop("DROP DATABASE IF EXISTS test")?;
+        client.query_drop("CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci")
+    }
+
+    /// A copy of a file of the suite without the calls that tell its own harness which warnings to expect.
+    fn without_suppressions(&self, name: &str) -> Option<PathBuf> {
+        let bytes = std::fs::read(Path::new(INSTALLED).join("main").join(name)).ok()?;
+        let mut kept = Vec::with_capacity(bytes.len());
+        let mut is_call = false;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let start = line.trim_ascii_start().to_ascii_lowercase();
+            is_call |= start.starts_with(b"call mtr.add_suppression");
+            match is_call {
+                true => is_call = !line.trim_ascii_end().ends_with(b";"),
+                false => kept.extend_from_slice(line),
+            }
+        }
+        let copy = self.folder.path().join("main").join(name);
+        // It is the link to the installed one.
+        let _ = std::fs::remove_file(&copy);
+        std::fs::write(&copy, kept).expect("written");
+        Some(copy)
+    }
+
+    fn command(&self, test: &Path) -> Command {
+        let folder = self.folder.path();
+        let place = |name: &str| folder.join(name).display().to_string();
+        let client = |program: &str| {
+            format!("{program} --no-defaults --user=root --socket={}", self.server.socket.display())
+        };
+        let mut command = Command::new("mariadb-test");
+        command
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .args(["--no-defaults", "--silent", "--user=root", "--database=test"])
+            .arg(format!("--socket={}", self.server.socket.display()))
+            .arg(format!("--port={}", self.server.port))
+            .arg(format!("--tmpdir={}", place("tmp")))
+            .arg(format!("--logdir={}", place("tmp")))
+            .arg(format!("--basedir={}", folder.display()))
+            .arg("--character-sets-dir=/usr/share/mysql/charsets")
+            .arg(format!("--test-file={}", test.display()));
+        let variables = [
+            ("MYSQL_TEST_DIR", folder.display().to_string()),
+            ("MTR_SUITE_DIR", place("main")),
+            ("MYSQLTEST_VARDIR", place("var")),
+            ("MYSQL_TMP_DIR", place("tmp")),
+            ("MASTER_MYSOCK", self.server.socket.display().to_string()),
+            ("MASTER_MYPORT", self.server.port.to_string()),
+            ("MYSQLD_DATADIR", self.server.datadir.display().to_string()),
+            ("MYSQL", client("mariadb")),
+            ("MYSQL_DUMP", client("mariadb-dump")),
+            ("MYSQL_CHECK", client("mariadb-check")),
+            ("MYSQL_SHOW", client("mariadb-show")),
+            ("MYSQLADMIN", client("mariadb-admin")),
+            ("MYSQL_BINLOG", "mariadb-binlog --no-defaults".to_owned()),
+            ("MYSQL_TEST", client("mariadb-test")),
+            ("DEFAULT_CHARSET_DIR", "/usr/share/mysql/charsets".to_owned()),
+            ("LC_ALL", "C".to_owned()),
+            ("TZ", "MET".to_owned()),
+        ];
+        command.envs(variables);
+        command
+    }
+}
+
+/// Whether the answers are those of the result file.
+fn compared(answers: &Path, result: &Path) -> Outcome {
+    let (ours, theirs) = (same_engine(answers), same_engine(result));
+    if ours == theirs {
+        return Outcome::Passed;
+    }
+    let differs = |(a, b): &(&String, &String)| a != b;
+    let first =
+        ours.iter().zip(&theirs).position(|pair| differs(&pair)).unwrap_or(ours.len().min(theirs.len()));
+    let from =
+        |lines: &[String]| lines.iter().skip(first).take(6).cloned().collect::<Vec<_>>().join("\n      ");
+    Outcome::Failed(format!(
+        "line {first}:\n    here\n      {}\n    MariaDB\n      {}",
+        from(&ours),
+        from(&theirs)
+    ))
+}
+
+/// The lines of a file, without what follows from there being one engine here whatever a table asks for: its
+/// name, and the note that tells of it; and without the notes of settings that have no effect.
+fn same_engine(file: &Path) -> Vec<String> {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let is_note = |line: &str| {
+        line.starts_with("Note\t1266\tUsing storage engine")
+            || (line.starts_with("Note\t1235\t") && line.contains("' has no effect: "))
+    };
+    let mut lines: Vec<String> = Vec::new();
+    let mut source = text.lines().peekable();
+    while let Some(line) = source.next() {
+        if is_note(line) {
+            // The heading goes with the last of them.
+            let goes_on = source.peek().is_some_and(|next| {
+                ["Note\t", "Warning\t", "Error\t"].iter().any(|level| next.starts_with(level))
+            });
+            if !goes_on && lines.last().is_some_and(|last| last == "Warnings:") {
+                lines.pop();
+            }
+            continue;
+        }
+        lines.push(engine_named(line));
+    }
+    lines
+}
+
+/// The line with one name for every engine.
+fn engine_named(line: &str) -> String {
+    const ENGINES: &[&str] = &["InnoDB", "MyISAM", "Aria", "MEMORY", "REFERENCE", "ROCKSDB"];
+    match ENGINES.iter().find(|engine| line.contains(&format!("ENGINE={engine} "))) {
+        Some(engine) => line.replace(&format!("ENGINE={engine} "), "ENGINE=any "),
+        None => line.to_owned(),
+    }
+}
+
+/// What the client says of a failure: its first lines.
+fn first_lines(said: &Path) -> String {
+    let bytes = std::fs::read(said).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).lines().take(25).collect::<Vec<_>>().join("\n    ")
+}
