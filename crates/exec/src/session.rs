@@ -53,12 +53,13 @@ impl Session {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
         trx.look_for_kills_at(Arc::clone(process.told_early()));
+        trx.charge_to(Arc::clone(process.memory()));
         if let Some(schema) = &info.schema {
             check_schema(&db, schema)?;
         }
         process.set_schema(info.schema.as_deref());
         let mut session = Session {
-            state: SessionState::new(db, info, kill, Arc::clone(trx.client())),
+            state: SessionState::new(db, info, kill, Arc::clone(trx.client()), Arc::clone(process.memory())),
             trx,
             process,
             diagnostics: Diagnostics::default(),
@@ -238,7 +239,9 @@ impl Session {
         self.trx.reset();
         let old = &self.state;
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
-        self.state = SessionState::new(db, info, old.kill.clone(), Arc::clone(&old.pace));
+        let (kill, pace, memory) =
+            (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
+        self.state = SessionState::new(db, info, kill, pace, memory);
         self.state.current_schema = schema;
         self.state.refresh();
         self.prepared = PreparedStatements::default();

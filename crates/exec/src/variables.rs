@@ -92,8 +92,7 @@ impl Session {
         match item {
             SetItem::UserVariable { name, value } => {
                 let value = self.eval_alone(value, job)?;
-                self.state.set_user_variable(name, value);
-                Ok(())
+                self.state.set_user_variable(name, value)
             }
             SetItem::Variable { scope, name, value } => self.set_variable(*scope, name, value, job),
             SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref()),

@@ -13,6 +13,7 @@
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
+//! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
 //! | `key` | memcomparable index keys |
@@ -27,6 +28,7 @@ mod error_text;
 mod interrupt;
 mod json;
 mod key;
+mod memory;
 mod nesting;
 mod row;
 mod scalar;
@@ -43,6 +45,7 @@ pub use error_text::{clip, printable};
 pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
+pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use row::{RowError, RowLayout};
 pub use sql_mode::SqlMode;

@@ -51,6 +51,9 @@ impl LockWait {
 /// MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
+/// Row locks after which their memory is charged.
+const LOCKS_UNCHARGED: usize = 256;
+
 impl SessionTrx {
     /// Locks the row that `key` names in `index`.
     pub(crate) fn lock_row(
@@ -69,7 +72,12 @@ impl SessionTrx {
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
         match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
-            Ok(_) if active.locks.row_locks() > before => Ok(RowLock::New),
+            Ok(_) if active.locks.row_locks() > before => {
+                if before.is_multiple_of(LOCKS_UNCHARGED) {
+                    active.charge()?;
+                }
+                Ok(RowLock::New)
+            }
             Ok(_) => Ok(RowLock::Held),
             Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
             Err(error) => Err(wait.refusal(error)),
