@@ -1,6 +1,8 @@
-//! Identifiers, byte codecs, histograms and the bounds of stacks, shared by every crate. No I/O, no threads.
+//! Identifiers, byte codecs, histograms and the bounds of stacks and memory, shared by every crate. No I/O,
+//! no threads.
 
 mod buckets;
+mod budget;
 mod codec;
 mod histogram;
 mod ids;
@@ -8,6 +10,7 @@ mod no_unwind;
 mod stack;
 
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
+pub use budget::{Budget, BudgetOf, OverBudget, Reservation};
 pub use codec::{Reader, Truncated, Write};
 pub use histogram::{Histogram, HistogramSnapshot, add_alone};
 pub use ids::{

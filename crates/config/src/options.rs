@@ -108,7 +108,6 @@ const IGNORED: &[&str] = &[
     "max_tmp_tables",
     "max_write_lock_count",
     "mrr_buffer_size",
-    "max_session_mem_used",
     "userstat",
     "sync_frm",
     "sync_relay_log_info",

@@ -162,6 +162,8 @@ with_inert_settings! { settings! {
         .doc("MariaDB's name for flush_log_at_trx_commit.").alias(VarId::FlushLogAtTrxCommit).no_effect("every commit is answered after it is on disk, as with 1");
     EarlyLockRelease = Setting::global("early_lock_release", flag(true))
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
+    SessionsMemoryMax = Setting::global("sessions_memory_max", num(0, 0, u64::MAX))
+        .doc("Memory that the statements, transactions and user variables of all sessions together may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
@@ -350,6 +352,7 @@ with_inert_settings! { settings! {
     DivPrecisionIncrement = Setting::both("div_precision_increment", num(4, 0, 38)).doc("Digits that `/` adds.");
     DefaultWeekFormat = Setting::both("default_week_format", num(0, 0, 7)).doc("Mode of WEEK().");
     MaxStatementTime = Setting::both("max_statement_time", real(0.0, 0.0, YEAR as f64)).doc("A statement that runs longer is ended; 0 is no limit.").unit("seconds");
+    MaxSessionMemUsed = Setting::both("max_session_mem_used", num(i64::MAX as u64, 8192, u64::MAX)).doc("Memory that a session's statements, transaction and user variables may keep; a statement that wants more fails with error 1290.").unit("bytes");
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");

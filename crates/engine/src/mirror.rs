@@ -245,6 +245,10 @@ impl EngineTrx for MirrorTrx {
         self.second.is_read_only()
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.first.memory_bytes() + self.second.memory_bytes()
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let (first, second) = (self.first.prepare()?, self.second.prepare()?);
         let mut bytes = Vec::with_capacity(4 + first.bytes.len() + second.bytes.len());

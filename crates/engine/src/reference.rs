@@ -484,6 +484,10 @@ impl EngineTrx for Trx {
         self.writes.is_empty()
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.writes.memory_bytes()
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = Vec::with_capacity(self.writes.size_bytes());
         for (key, value) in self.writes.iter() {

@@ -332,6 +332,9 @@ pub trait EngineTrx: Send {
     /// Whether nothing has been written.
     fn is_read_only(&self) -> bool;
 
+    /// Bytes of memory that the writes take until the transaction ends, roughly.
+    fn memory_bytes(&self) -> usize;
+
     /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
     /// follow.
     fn prepare(&mut self) -> Result<Redo, EngineError>;

@@ -19,6 +19,11 @@ use crate::traits::{Batch, Direction, EngineError, KeyRange, Savepoint};
 /// A value, or the mark that the key is deleted.
 type Slot = Option<Box<[u8]>>;
 
+/// What an entry takes besides its bytes: its two boxes in a node that is not full, and their allocations.
+const ENTRY_BYTES: usize = 96;
+/// The same of an undo entry, with its key.
+const UNDO_BYTES: usize = 128;
+
 /// Uncommitted writes of one transaction.
 #[derive(Debug, Default)]
 pub struct WriteSet {
@@ -55,6 +60,11 @@ impl WriteSet {
     /// Bytes of all keys and values.
     pub fn size_bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Bytes in memory, roughly: those of keys and values, and what maps and allocations add to an entry.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes + self.slots.len() * ENTRY_BYTES + self.undo.len() * UNDO_BYTES
     }
 
     /// Sets or deletes a full key.

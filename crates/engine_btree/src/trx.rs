@@ -131,6 +131,10 @@ impl EngineTrx for BtreeTrx {
         self.writes.is_empty()
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.writes.memory_bytes()
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let bytes = redo::encode(self.writes.iter(), self.writes.size_bytes());
         let installation = Installation { record: self.inner.versions.begin() };

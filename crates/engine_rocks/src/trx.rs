@@ -150,6 +150,10 @@ impl EngineTrx for RocksTrx {
         self.writes.is_empty()
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.writes.memory_bytes()
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         Ok(redo::build(self.writes.iter(), self.writes.size_bytes()))
     }

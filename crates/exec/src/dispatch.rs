@@ -18,7 +18,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::Catalog;
 use cohort_config::{Counter, VarId};
 use cohort_expr::{EvalContext, ExprType};
@@ -119,6 +119,11 @@ pub(crate) struct Job<'j> {
     pub more: bool,
 }
 
+/// A text up to this size is not worth counting.
+const SHORT_TEXT_BYTES: usize = 64 << 10;
+/// Bytes of tokens, syntax tree and plan for a byte of a text that is full of short values.
+const SYNTAX_BYTES_OF_A_BYTE: usize = 24;
+
 /// A DDL statement can come between planning and locking; not this often.
 const PLAN_ATTEMPTS: usize = 20;
 
@@ -161,6 +166,10 @@ impl Session {
             }
         } else {
             literals.clear();
+        }
+        let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
+        if text.len() > SHORT_TEXT_BYTES {
+            syntax.grow((text.len() * SYNTAX_BYTES_OF_A_BYTE) as u64)?;
         }
         let parsed = cohort_sql::parse(text, &self.state.parse).inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
@@ -358,6 +367,7 @@ impl Session {
             text: job.text,
             param_at: job.param_at,
             params: job.params,
+            common_rows: Vec::new(),
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
@@ -622,7 +632,7 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
         return Ok(Executed::Into(0));
     };
     for (name, value) in plan.into.iter().zip(values) {
-        cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value);
+        cohort_expr::SessionHooks::set_user_variable(ctx.session, name, value)?;
     }
     Ok(Executed::Into(1))
 }

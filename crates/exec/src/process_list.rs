@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use cohort_base::{CommitSeq, ConnectionId};
+use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
@@ -76,6 +76,8 @@ pub struct Process {
     kill: KillFlag,
     handlers: Arc<HandlerCounts>,
     gauge: Arc<TrxGauge>,
+    /// What its statements and its transaction keep in memory.
+    memory: Arc<Budget>,
     command: AtomicU8,
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
@@ -112,6 +114,9 @@ pub struct ProcessSnapshot {
     pub state: &'static str,
     /// How much of the state's work is done, in thousandths of a percent.
     pub progress: u32,
+    /// Bytes that its statements and its transaction keep, and the most there were.
+    pub memory_bytes: u64,
+    pub memory_bytes_max: u64,
     pub info: Option<String>,
 }
 
@@ -133,6 +138,11 @@ impl Process {
     /// Its transaction.
     pub fn gauge(&self) -> &Arc<TrxGauge> {
         &self.gauge
+    }
+
+    /// What its statements, its transaction and its variables keep in memory.
+    pub fn memory(&self) -> &Arc<Budget> {
+        &self.memory
     }
 
     /// What KILL sets.
@@ -248,6 +258,8 @@ impl Process {
             since_us: self.since_us.load(Ordering::Relaxed),
             state,
             progress: info.progress,
+            memory_bytes: self.memory.used(),
+            memory_bytes_max: self.memory.peak(),
             info: (info.running || waits).then(|| String::from_utf8_lossy(&info.text).into_owned()),
         }
     }
@@ -260,6 +272,8 @@ pub struct ProcessList {
     /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
     /// locked, so that nothing is counted twice.
     handlers_ended: HandlerCounts,
+    /// What all sessions together keep in memory.
+    memory: Arc<Budget>,
 }
 
 impl ProcessList {
@@ -270,6 +284,7 @@ impl ProcessList {
             kill: KillFlag::default(),
             handlers: Arc::default(),
             gauge: Arc::default(),
+            memory: Budget::of_session(&self.memory),
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),
@@ -304,6 +319,11 @@ impl ProcessList {
         sum.add(&self.handlers_ended);
         processes.values().for_each(|process| sum.add(&process.handlers));
         sum
+    }
+
+    /// What all sessions together keep in memory, and how much that may be.
+    pub fn memory(&self) -> &Arc<Budget> {
+        &self.memory
     }
 
     /// A connection by its number.

@@ -58,7 +58,8 @@ impl Session {
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
-        let state = SessionState::new(db, info, kill, Arc::clone(trx.client()));
+        trx.charge_to(Arc::clone(process.memory()));
+        let state = SessionState::new(db, info, kill, Arc::clone(trx.client()), Arc::clone(process.memory()));
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;
         }
@@ -265,7 +266,9 @@ impl Session {
         self.trx.reset();
         let old = &self.state;
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
-        self.state = SessionState::new(db, info, old.kill.clone(), Arc::clone(&old.pace));
+        let (kill, pace, memory) =
+            (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
+        self.state = SessionState::new(db, info, kill, pace, memory);
         self.state.current_schema = schema;
         self.state.refresh();
         self.prepared = PreparedStatements::default();

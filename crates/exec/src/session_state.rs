@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_base::{Budget, Reservation};
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
@@ -41,6 +42,10 @@ pub struct SessionState {
     pub current_schema: Option<Arc<str>>,
     /// By name in lower case.
     pub user_variables: RefCell<HashMap<String, Value>>,
+    /// What they take.
+    user_variable_memory: RefCell<Reservation>,
+    /// What the session keeps is charged to it.
+    memory: Arc<Budget>,
     /// The collation that the client's character set was last named with; query events carry it.
     pub(crate) client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
@@ -70,6 +75,7 @@ impl SessionState {
         info: ConnectionInfo,
         kill: KillFlag,
         pace: Arc<ClientPace>,
+        memory: Arc<Budget>,
     ) -> SessionState {
         let vars = db.globals.new_session();
         let env = SessionEnv::new(0);
@@ -82,6 +88,8 @@ impl SessionState {
             parse: ParseOptions::default(),
             current_schema,
             user_variables: RefCell::default(),
+            user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
+            memory,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             next_insert_id: Cell::new(None),
             reads_whole_table: Cell::new(false),
@@ -129,6 +137,7 @@ impl SessionState {
         };
         let collation = collation.unwrap_or(Collation::UTF8MB4_GENERAL_CI);
         let zone = vars.text(VarId::TimeZone);
+        self.memory.set_limit(vars.uint(VarId::MaxSessionMemUsed));
         let env = &mut self.env;
         env.sql_mode = mode;
         env.time_zone = zone.as_deref().and_then(TimeZone::parse).unwrap_or(TimeZone::Offset(0));
@@ -213,8 +222,19 @@ impl SessionHooks for SessionState {
         self.user_variables.borrow().get(&name.to_lowercase()).cloned()
     }
 
-    fn set_user_variable(&self, name: &str, value: Value) {
-        self.user_variables.borrow_mut().insert(name.to_lowercase(), value);
+    fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()> {
+        let (name, mut variables) = (name.to_lowercase(), self.user_variables.borrow_mut());
+        let mut memory = self.user_variable_memory.borrow_mut();
+        let taken = |name: &str, value: &Value| (name.len() + value.memory_bytes()) as u64;
+        memory.grow(taken(&name, &value))?;
+        let bytes_before = variables.get(&name).map(|before| taken(&name, before));
+        memory.shrink(bytes_before.unwrap_or(0));
+        variables.insert(name, value);
+        Ok(())
+    }
+
+    fn memory(&self) -> Option<&Arc<Budget>> {
+        Some(&self.memory)
     }
 
     fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value> {

@@ -127,8 +127,7 @@ impl Session {
     fn set_item(&mut self, step: Step<'_>, job: &Job<'_>) -> SqlResult<()> {
         let item = match step {
             Step::UserVariable { name, value } => {
-                self.state.set_user_variable(name, value);
-                return Ok(());
+                return self.state.set_user_variable(name, value);
             }
             Step::Variable { scope, name, value } => return self.set_variable(scope, name, value),
             Step::Other(item) => item,

@@ -115,6 +115,9 @@ pub struct Aggregate {
     pub ty: ExprType,
 }
 
+/// What an entry of a set takes besides the bytes of its key.
+const SEEN_BYTES: usize = 40;
+
 /// The accumulator of one group.
 #[derive(Clone, Debug)]
 pub struct AggregateState {
@@ -209,9 +212,11 @@ impl Aggregate {
     pub fn add(&self, state: &mut AggregateState, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
         if let Some(seen) = &mut state.seen {
             let Some(key) = self.distinct_key(row, ctx)? else { return Ok(()) };
+            let bytes = key.capacity() + SEEN_BYTES;
             if !seen.insert(key) {
                 return Ok(());
             }
+            ctx.keep(bytes)?;
         }
         match &mut state.sum {
             Accumulated::Count(count) => {

@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use cohort_base::StackFloor;
+use std::sync::Arc;
+
+use cohort_base::{Budget, Reservation, StackFloor};
 use cohort_types::{
     Collation, Date, DateTime, ErrorCode, FixedOffset, Interrupt, Level, LocalToUtc, SqlError, SqlMode,
     SqlResult, Value, Warning, WarningSink, check_floor,
@@ -158,8 +160,12 @@ pub enum VariableScope {
 pub trait SessionHooks {
     /// `@name` (any case); `None` when never set.
     fn user_variable(&self, name: &str) -> Option<Value>;
-    /// `@name := value`.
-    fn set_user_variable(&self, name: &str, value: Value);
+    /// `@name := value`; fails when the session may not use so much memory.
+    fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()>;
+    /// What the statement's memory is charged to; `None` where nobody counts.
+    fn memory(&self) -> Option<&Arc<Budget>> {
+        None
+    }
     /// `@@name`; error 1193 when unknown.
     fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value>;
     /// `LAST_INSERT_ID(n)`.
@@ -254,6 +260,8 @@ pub struct EvalContext<'s> {
     /// Set while a strict statement changes data: a warning becomes the statement's error.
     pub abort_on_warning: Cell<bool>,
     warnings: RefCell<Warnings>,
+    /// What the statement keeps.
+    memory: RefCell<Option<Reservation>>,
     /// Of the stack that the statement runs on.
     floor: StackFloor,
     /// Steps until the hooks are asked whether to go on.
@@ -273,10 +281,28 @@ impl<'s> EvalContext<'s> {
             params,
             abort_on_warning: Cell::new(false),
             warnings: RefCell::new(Warnings::default()),
+            memory: RefCell::new(hooks.memory().map(|budget| Reservation::new(Arc::clone(budget)))),
             floor: StackFloor::current(),
             steps_left: Cell::new(STEPS_UNASKED),
             row_number: Cell::new(1),
             random: RefCell::new(HashMap::new()),
+        }
+    }
+
+    /// Charges memory that the statement keeps until its end, or until [`EvalContext::let_go`]. Errors 1290
+    /// and 1041 when it may not have so much.
+    #[inline]
+    pub fn keep(&self, bytes: usize) -> SqlResult<()> {
+        match &mut *self.memory.borrow_mut() {
+            Some(memory) => Ok(memory.grow(bytes as u64)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives back what the statement keeps no longer.
+    pub fn let_go(&self, bytes: usize) {
+        if let Some(memory) = &mut *self.memory.borrow_mut() {
+            memory.shrink(bytes as u64);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cohort_types::{ErrorCode, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlResult, Value, row_memory_bytes};
 
 use crate::aggregate::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
@@ -51,7 +51,9 @@ pub(crate) fn add(
     }
     let keys: SqlResult<Vec<Value>> =
         order_exprs(aggregate).map(|(key, _)| Ok(key.eval(row, ctx)?.into_owned())).collect();
-    state.parts.push(Part { keys: keys?, text });
+    let keys = keys?;
+    ctx.keep(text.capacity() + size_of::<Part>() + row_memory_bytes(&keys))?;
+    state.parts.push(Part { keys, text });
     Ok(())
 }
 

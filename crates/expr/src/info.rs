@@ -127,7 +127,7 @@ fn assign(a: Args<'_>) -> SqlResult<Value> {
             crate::eval::string_value(bytes, a.ctx.env.collation_connection)
         }
     };
-    a.ctx.hooks.set_user_variable(variable_name(&a), kept.clone());
+    a.ctx.hooks.set_user_variable(variable_name(&a), kept.clone())?;
     Ok(kept)
 }
 

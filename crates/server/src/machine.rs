@@ -45,6 +45,21 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Memory that this process may use: the machine's, or its control group's if that is less.
+pub fn memory_bytes() -> u64 {
+    // SAFETY: no pointers.
+    let (pages, page_bytes) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page_bytes).unwrap_or(0));
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    // `max`, or a number.
+    let group = group.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+    match machine.min(group) {
+        0 => u64::MAX,
+        bytes => bytes,
+    }
+}
+
 /// Raises the limit of open files to `wanted` (0: as high as allowed); the limit in force is returned.
 pub fn open_files(wanted: u64) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::{CommitSeq, ServerId};
+use cohort_base::{Budget, CommitSeq, ServerId};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::EngineError;
@@ -55,6 +55,7 @@ impl SqlBackend {
             binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
+        db.processes.memory().set_limit(sessions_memory_max(globals));
         let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
         let source = commit.binlog_files().map(|files| {
             let semi_sync_log = semi_sync::log(log, &files);
@@ -71,6 +72,7 @@ impl SqlBackend {
             log_files: Arc::clone(&log_files),
             commit,
             globals: Arc::clone(globals),
+            memory: Arc::clone(db.processes.memory()),
             stop: OnceLock::new(),
             log: log.clone(),
         });
@@ -357,12 +359,21 @@ impl Session for SqlSession {
     }
 }
 
+/// `sessions_memory_max`, or half of what there is.
+fn sessions_memory_max(globals: &Globals) -> u64 {
+    match globals.uint(VarId::SessionsMemoryMax) {
+        0 => crate::machine::memory_bytes() / 2,
+        bytes => bytes,
+    }
+}
+
 /// Variables that the commit path computes or obeys.
 struct Facts {
     commit: Arc<Coordinator>,
     source: Option<Arc<Source>>,
     log_files: Arc<StatementLogFiles>,
     globals: Arc<Globals>,
+    memory: Arc<Budget>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     log: ErrorLog,
 }
@@ -424,6 +435,7 @@ impl ServerFacts for Facts {
                     configured.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
                 }
             }
+            VarId::SessionsMemoryMax => self.memory.set_limit(sessions_memory_max(&self.globals)),
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogChecksum => {

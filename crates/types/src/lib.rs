@@ -14,6 +14,7 @@
 //! | `privilege` | [`Privilege`], [`Privileges`]: what can be granted |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
+//! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
 //! | `key` | memcomparable index keys |
@@ -28,6 +29,7 @@ mod error_text;
 mod interrupt;
 mod json;
 mod key;
+mod memory;
 mod nesting;
 mod privilege;
 mod row;
@@ -45,6 +47,7 @@ pub use error_text::{clip, printable};
 pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
+pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
 pub use row::{RowError, RowLayout};

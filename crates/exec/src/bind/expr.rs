@@ -96,7 +96,7 @@ pub struct Binder<'b> {
 
 /// Error 1235.
 pub fn not_supported(what: &str) -> SqlError {
-    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
+    SqlError::not_supported(what)
 }
 
 /// The item that a number in ORDER BY or GROUP BY means; None when the literal is no number.

@@ -6,8 +6,7 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use crate::bind::PlanContext;
-use crate::bind::not_supported;
+use crate::bind::{PlanContext, not_supported};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
 use crate::dml::target::Order;

@@ -37,7 +37,7 @@ pub(super) struct From {
     /// ON conditions of inner joins.
     pub conditions: Vec<Expr>,
     /// Plans of derived tables, by the number in [`Relation::Derived`].
-    pub derived: Vec<Option<QueryPlan>>,
+    pub derived: Vec<Option<Arc<QueryPlan>>>,
 }
 
 /// Binds FROM.
@@ -71,7 +71,7 @@ impl From {
         match node {
             ast::TableRef::Table(factor) => self.add_named(ctx, with, factor).map(|n| vec![n]),
             ast::TableRef::Derived { query, alias, columns } => {
-                let plan = plan_query(ctx, with, query)?;
+                let plan = Arc::new(plan_query(ctx, with, query)?);
                 self.add_derived(plan, alias, columns).map(|n| vec![n])
             }
             ast::TableRef::Join(join) => self.add_join(ctx, with, join),
@@ -88,9 +88,8 @@ impl From {
             return Err(not_supported("PARTITION"));
         }
         if factor.name.db.is_none()
-            && let Some(((query, visible), names)) = with.find(&factor.name.name)
+            && let Some((plan, names)) = with.plan(ctx, &factor.name.name)?
         {
-            let plan = plan_query(ctx, &visible, query)?;
             return self.add_derived(plan, factor.alias.as_deref().unwrap_or(&factor.name.name), names);
         }
         let schema = ctx.schema_of(&factor.name)?;
@@ -110,7 +109,7 @@ impl From {
         self.push(table, allowed, forced)
     }
 
-    fn add_derived(&mut self, plan: QueryPlan, alias: &str, names: &[String]) -> SqlResult<usize> {
+    fn add_derived(&mut self, plan: Arc<QueryPlan>, alias: &str, names: &[String]) -> SqlResult<usize> {
         if !names.is_empty() && names.len() != plan.columns.len() {
             return Err(SqlError::new(
                 ErrorCode::WithColListWrongNumber,

@@ -24,7 +24,7 @@ pub(super) struct JoinInput<'j> {
     pub ctx: &'j PlanContext<'j>,
     pub scope: &'j Scope,
     pub tables: Vec<FromTable>,
-    pub derived: Vec<Option<QueryPlan>>,
+    pub derived: Vec<Option<Arc<QueryPlan>>>,
     /// WHERE and ON of inner joins.
     pub conditions: Vec<Expr>,
     pub wanted: WantedOrder,
@@ -190,7 +190,7 @@ impl JoinPlanner<'_> {
             Relation::Virtual(found) => (Source::Virtual(found.clone()), self.buffer(None, table, &lookups)),
             Relation::Derived(d) => {
                 let plan = self.input.derived[*d].take().expect("each derived table is placed once");
-                (Source::Derived(Box::new(plan)), self.buffer(None, table, &lookups))
+                (Source::Derived(plan), self.buffer(None, table, &lookups))
             }
         };
         let (name, first_slot, columns) = (table.name.clone(), table.first_slot, table.columns.len());

@@ -132,9 +132,13 @@ pub struct ExactStep {
 
 /// Where rows come from.
 pub enum Source {
-    Base { table: Arc<Table>, columns: Columns },
+    Base {
+        table: Arc<Table>,
+        columns: Columns,
+    },
     Virtual(Arc<dyn VirtualTable>),
-    Derived(Box<QueryPlan>),
+    /// Shared by the references to a common table.
+    Derived(Arc<QueryPlan>),
 }
 
 /// How the rows of one visit are found.

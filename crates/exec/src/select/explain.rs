@@ -1,5 +1,8 @@
 //! EXPLAIN in MariaDB's table form.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_protocol::{ColumnMeta, TypeCode};
@@ -11,7 +14,7 @@ use crate::table::{Access, Spans};
 
 /// Columns and rows of EXPLAIN.
 pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines { rows: Vec::new(), next_id: 1 };
+    let mut lines = Lines { rows: Vec::new(), shown: HashSet::new(), next_id: 1 };
     match plan {
         Planned::Query(query) => lines.query(query, "SIMPLE"),
         Planned::Insert(insert) => match insert.query() {
@@ -59,6 +62,7 @@ impl Line {
 
 struct Lines {
     rows: Vec<Vec<Value>>,
+    shown: HashSet<*const QueryPlan>,
     next_id: i64,
 }
 
@@ -106,7 +110,10 @@ impl Lines {
             self.push(id, select_type, Some(&step.name), line);
         }
         for step in &select.steps {
-            if let Source::Derived(inner) = &step.source {
+            // What several references share is shown at the first.
+            if let Source::Derived(inner) = &step.source
+                && self.shown.insert(Arc::as_ptr(inner))
+            {
                 self.query(inner, "DERIVED");
             }
         }

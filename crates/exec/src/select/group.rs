@@ -2,12 +2,13 @@
 //! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows, sort_rows};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
 use crate::plan::GroupPlan;
 use crate::select::Flow;
 use crate::select::join::JoinSink;
+use crate::select::output::KEY_BYTES;
 use crate::statement::StatementContext;
 
 struct Group {
@@ -30,17 +31,19 @@ impl<'p> Groups<'p> {
         Groups { plan, width, groups: Vec::new(), by_key: HashMap::default(), key: Vec::new() }
     }
 
-    fn start_group(&mut self, row: Vec<Value>) -> usize {
+    fn start_group(&mut self, ctx: &StatementContext<'_>, row: Vec<Value>) -> SqlResult<usize> {
+        let state_bytes = self.plan.aggregates.len() * size_of::<AggregateState>();
+        ctx.eval.keep(row_memory_bytes(&row) + state_bytes + self.key.len() + KEY_BYTES)?;
         let states = self.plan.aggregates.iter().map(|a| a.new_state()).collect();
         self.groups.push(Group { row, states });
-        self.groups.len() - 1
+        Ok(self.groups.len() - 1)
     }
 
     /// The group of a row.
     fn group_of(&mut self, ctx: &StatementContext<'_>, row: &[Value]) -> SqlResult<usize> {
         if self.plan.keys.is_empty() {
             if self.groups.is_empty() {
-                self.start_group(row.to_vec());
+                self.start_group(ctx, row.to_vec())?;
             }
             return Ok(0);
         }
@@ -51,7 +54,7 @@ impl<'p> Groups<'p> {
         if let Some(n) = self.by_key.get(self.key.as_slice()) {
             return Ok(*n as usize);
         }
-        let n = self.start_group(row.to_vec());
+        let n = self.start_group(ctx, row.to_vec())?;
         self.by_key.insert(self.key.clone(), n as u32);
         Ok(n)
     }
@@ -59,7 +62,7 @@ impl<'p> Groups<'p> {
     /// Pushes one row per group: its first row and the answers of the aggregates.
     pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>, sink: &mut dyn JoinSink) -> SqlResult<()> {
         if self.groups.is_empty() && !self.plan.explicit {
-            self.start_group(vec![Value::Null; self.width]);
+            self.start_group(ctx, vec![Value::Null; self.width])?;
         }
         if self.plan.sort_by_key && !self.plan.keys.is_empty() {
             self.sort(ctx)?;

@@ -1,14 +1,16 @@
 //! The tables' rows, combined: nested loops over cursors and kept rows, in the order of the plan's steps.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_expr::{Expr, append_group_key};
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
-use crate::plan::{HashKey, Method, SelectPlan, Source, Step};
+use crate::plan::{HashKey, Method, QueryPlan, SelectPlan, Source, Step};
+use crate::select::output::KEY_BYTES;
 use crate::select::{Flow, rows as collect};
 use crate::statement::{StatementContext, row_done};
 use crate::table::{Access, Columns, CursorOptions, ReadMode, TableCursor, every_row};
@@ -36,7 +38,7 @@ enum StepState {
 
 /// All rows of a table.
 struct Kept {
-    rows: Vec<Vec<Value>>,
+    rows: Rc<Vec<Vec<Value>>>,
     /// Places in `rows` by key; None without keys.
     by_key: Option<HashMap<Vec<u8>, Vec<u32>, ahash::RandomState>>,
     key: Vec<u8>,
@@ -264,14 +266,16 @@ impl Kept {
         ctx: &mut StatementContext<'_>,
     ) -> SqlResult<Kept> {
         let rows = match (&step.source, &step.method) {
-            (Source::Derived(plan), _) => collect(plan, ctx)?,
+            (Source::Derived(plan), _) => collect_shared(plan, ctx)?,
             (Source::Virtual(table), _) => {
                 let conditions = [&step.filter, &step.on];
                 let wanted = WantedNames::asked(table.names_at(), step.first_slot, conditions, &ctx.eval)?;
-                table.rows(&wanted, ctx)?
+                let rows = table.rows(&wanted, ctx)?;
+                ctx.eval.keep(rows.iter().map(|row| row_memory_bytes(row)).sum())?;
+                Rc::new(rows)
             }
             (Source::Base { table, columns }, Method::Buffer { access: Some(access), .. }) => {
-                read_all(table, columns, access, mode, ctx)?
+                Rc::new(read_all(table, columns, access, mode, ctx)?)
             }
             (Source::Base { .. }, _) => unreachable!("a kept base table has an access"),
         };
@@ -295,12 +299,26 @@ impl Kept {
             wide[step.first_slot..step.first_slot + step.columns].clone_from_slice(row);
             let inner = keys.iter().map(|k| (&k.inner, k.collation));
             if group_key(inner, &wide, ctx, &mut self.key)? {
+                ctx.eval.keep(self.key.len() + KEY_BYTES)?;
                 by_key.entry(self.key.clone()).or_default().push(n as u32);
             }
         }
         self.by_key = Some(by_key);
         Ok(())
     }
+}
+
+/// The rows of a derived table. Those of a common table that is named more than once are found once.
+fn collect_shared(plan: &Arc<QueryPlan>, ctx: &mut StatementContext<'_>) -> SqlResult<Rc<Vec<Vec<Value>>>> {
+    let is_shared = Arc::strong_count(plan) > 1;
+    if let Some(known) = ctx.common_rows.iter().find(|known| Arc::ptr_eq(&known.0, plan)) {
+        return Ok(Rc::clone(&known.1));
+    }
+    let rows = Rc::new(collect(plan, ctx)?);
+    if is_shared {
+        ctx.common_rows.push((Arc::clone(plan), Rc::clone(&rows)));
+    }
+    Ok(rows)
 }
 
 fn read_all(
@@ -317,6 +335,7 @@ fn read_all(
     let (mut rows, mut row) = (Vec::new(), Vec::new());
     while cursor.next(ctx.trx, &mut every_row, &mut row)? {
         ctx.check_interrupt()?;
+        ctx.eval.keep(row_memory_bytes(&row))?;
         rows.push(std::mem::take(&mut row));
     }
     Ok(rows)

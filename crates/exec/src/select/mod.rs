@@ -17,7 +17,7 @@ mod prepare;
 mod set_operation;
 
 use cohort_expr::Expr;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
 
 use crate::plan::{LimitPlan, PlanBody, QueryPlan, SelectPlan};
 use crate::statement::StatementContext;
@@ -47,7 +47,8 @@ pub(crate) struct Collect {
 }
 
 impl RowSink for Collect {
-    fn row(&mut self, _: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        ctx.eval.keep(row_memory_bytes(values))?;
         self.rows.push(std::mem::take(values));
         let enough = self.rows_max.is_some_and(|max| self.rows.len() as u64 >= max);
         Ok(if enough { Flow::Stop } else { Flow::Continue })

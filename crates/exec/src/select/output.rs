@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::slice::from_ref;
 
 use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_joined};
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
 use crate::plan::{PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, to_common_class};
@@ -15,6 +15,9 @@ use crate::table::ReadMode;
 
 /// Sorting keeps this many rows more than the limit before it throws the last away.
 const SORT_SLACK: usize = 1024;
+
+/// What a key in a hash table takes besides its bytes.
+pub(super) const KEY_BYTES: usize = 48;
 
 /// The last stage of a SELECT.
 pub(super) struct Output<'p> {
@@ -112,7 +115,7 @@ impl JoinSink for Output<'_> {
         }
         self.project(ctx, row)?;
         if let Some(distinct) = &mut self.distinct
-            && !distinct.is_new(&self.values)
+            && !distinct.is_new(ctx, &self.values)?
         {
             return Ok(Flow::Continue);
         }
@@ -171,11 +174,15 @@ impl Distinct {
     }
 
     /// Whether no equal row came before.
-    pub(super) fn is_new(&mut self, values: &[Value]) -> bool {
+    pub(super) fn is_new(&mut self, ctx: &StatementContext<'_>, values: &[Value]) -> SqlResult<bool> {
         self.make_key(values);
         let before = self.seen.len();
         self.seen.get_or_insert_with(self.key.as_slice(), <[u8]>::to_vec);
-        self.seen.len() > before
+        let is_new = self.seen.len() > before;
+        if is_new {
+            ctx.eval.keep(self.key.len() + KEY_BYTES)?;
+        }
+        Ok(is_new)
     }
 
     /// Whether an equal row came before.
@@ -221,6 +228,10 @@ impl SortRow {
         SortRow { front, keys, row }
     }
 
+    fn memory_bytes(&self) -> usize {
+        size_of::<Option<u64>>() + row_memory_bytes(&self.keys) + row_memory_bytes(&self.row)
+    }
+
     fn compare(&self, other: &SortRow, sort: &[SortItem]) -> Ordering {
         if let (Some(a), Some(b)) = (self.front, other.front)
             && a != b
@@ -248,10 +259,13 @@ impl<'p> Sorter<'p> {
     }
 
     fn push(&mut self, ctx: &StatementContext<'_>, keys: Vec<Value>, row: Vec<Value>) -> SqlResult<()> {
-        self.rows.push(SortRow::new(keys, row, self.sort));
+        let row = SortRow::new(keys, row, self.sort);
+        ctx.eval.keep(row.memory_bytes())?;
+        self.rows.push(row);
         if self.rows.len() >= self.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
             self.sort(ctx)?;
-            self.rows.truncate(self.keep);
+            let dropped = self.rows.drain(self.keep..).map(|row| row.memory_bytes()).sum();
+            ctx.eval.let_go(dropped);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed,
 //! and the scan would end early.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_catalog::Table;
@@ -10,7 +11,7 @@ use cohort_locks::MetadataMode;
 use cohort_types::SqlResult;
 
 use crate::guards::check_read_only;
-use crate::plan::{Method, PlanBody, QueryPlan, Source, Step};
+use crate::plan::{PlanBody, QueryPlan, SelectPlan, Source};
 use crate::statement::StatementContext;
 use crate::table::{ReadMode, Spans, is_current};
 
@@ -24,13 +25,20 @@ pub(crate) enum Freshness {
 
 /// Locks the tables of a query for reading, until the transaction ends.
 pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
-    let mut tables = Vec::new();
-    tables_of(plan, &mut tables);
+    let (mut tables, mut locks_rows) = (Vec::<(&Arc<Table>, &str)>::new(), false);
+    selects_of(plan, &mut HashSet::new(), &mut |select| {
+        locks_rows |= matches!(select.read, ReadMode::LockExclusive(_));
+        for step in &select.steps {
+            if let Source::Base { table, .. } = &step.source {
+                tables.push((table, &*step.name));
+            }
+        }
+    });
     if tables.is_empty() {
         return Ok(Freshness::Fresh);
     }
     // Rows that are locked for a change count as a change, as in MariaDB.
-    if plan.locks_rows() {
+    if locks_rows {
         check_read_only(ctx.session)?;
         ctx.trx.pass_global_lock()?;
     }
@@ -46,35 +54,26 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
     Ok(if is_fresh { Freshness::Fresh } else { Freshness::Stale })
 }
 
-impl QueryPlan {
-    /// Whether it reads FOR UPDATE.
-    fn locks_rows(&self) -> bool {
-        match &self.body {
-            PlanBody::Select(select) => {
-                let inner = |step: &Step| matches!(&step.source, Source::Derived(plan) if plan.locks_rows());
-                matches!(select.read, ReadMode::LockExclusive(_)) || select.steps.iter().any(inner)
-            }
-            PlanBody::Set(set) => set.operands.iter().any(QueryPlan::locks_rows),
-            PlanBody::Nested(inner) => inner.locks_rows(),
-            PlanBody::Values(_) => false,
-        }
-    }
-}
-
-/// Base tables and what the query calls them.
-fn tables_of<'p>(plan: &'p QueryPlan, tables: &mut Vec<(&'p Arc<Table>, &'p str)>) {
+/// Calls `see` for every SELECT of a query. One that several share is seen once: their number may double with
+/// every common table.
+fn selects_of<'p>(
+    plan: &'p QueryPlan,
+    seen: &mut HashSet<*const QueryPlan>,
+    see: &mut dyn FnMut(&'p SelectPlan),
+) {
     match &plan.body {
         PlanBody::Select(select) => {
+            see(select);
             for step in &select.steps {
-                match &step.source {
-                    Source::Base { table, .. } => tables.push((table, &step.name)),
-                    Source::Derived(inner) => tables_of(inner, tables),
-                    Source::Virtual(_) => {}
+                if let Source::Derived(inner) = &step.source
+                    && seen.insert(Arc::as_ptr(inner))
+                {
+                    selects_of(inner, seen, see);
                 }
             }
         }
-        PlanBody::Set(set) => set.operands.iter().for_each(|operand| tables_of(operand, tables)),
-        PlanBody::Nested(inner) => tables_of(inner, tables),
+        PlanBody::Set(set) => set.operands.iter().for_each(|operand| selects_of(operand, seen, see)),
+        PlanBody::Nested(inner) => selects_of(inner, seen, see),
         PlanBody::Values(_) => {}
     }
 }

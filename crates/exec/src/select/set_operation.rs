@@ -79,7 +79,9 @@ struct UnionSink<'u> {
 impl RowSink for UnionSink<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.convert.row(ctx, values)?;
-        if self.seen.as_mut().is_some_and(|seen| !seen.is_new(values)) {
+        if let Some(seen) = &mut self.seen
+            && !seen.is_new(ctx, values)?
+        {
             return Ok(Flow::Continue);
         }
         let flow = self.sink.row(ctx, values)?;
@@ -97,7 +99,7 @@ struct Members<'u> {
 impl RowSink for Members<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.convert.row(ctx, values)?;
-        self.seen.is_new(values);
+        self.seen.is_new(ctx, values)?;
         Ok(Flow::Continue)
     }
 }
@@ -114,7 +116,9 @@ struct FilterSink<'u> {
 impl RowSink for FilterSink<'_> {
     fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.convert.row(ctx, values)?;
-        if self.others.iter_mut().any(|other| other.has(values) != self.wanted) || !self.seen.is_new(values) {
+        if self.others.iter_mut().any(|other| other.has(values) != self.wanted)
+            || !self.seen.is_new(ctx, values)?
+        {
             return Ok(Flow::Continue);
         }
         self.sink.row(ctx, values)

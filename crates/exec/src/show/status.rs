@@ -48,6 +48,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         (locks.row_wait_us_total / 1000).checked_div(locks.row_waits).unwrap_or(0),
     );
     put("Innodb_deadlocks", locks.deadlocks);
+    put("Memory_used", if of == Of::Session { ctx.process.memory() } else { db.processes.memory() }.used());
     put("Threads_connected", db.processes.len() as u64);
     // Inside of a transaction with a snapshot: where a replica must start that is seeded with what is seen.
     let snapshot = ctx.trx.snapshot_binlog_end();

@@ -80,7 +80,7 @@ fn resolve_span(
     ctx: &EvalContext<'_>,
     exact: &mut bool,
 ) -> SqlResult<Option<KeySpan>> {
-    let mut key_value = |expr: &Expr, part: &KeyPart| {
+    let mut key_value = |expr: &Expr, part: &KeyPart| -> SqlResult<_> {
         let (value, is_integer) = key_value(expr, part, table.table(), row, ctx)?;
         *exact &= is_integer && part.prefix.is_none();
         Ok(value)

@@ -138,6 +138,7 @@ impl Buffers {
         }
         table.log(trx, Change::Insert(row), &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
+        trx.charge_writes()?;
         if let Some((column, _)) = table.auto_column {
             trx.pass_auto_increment(table, &row[column])?;
         }
@@ -196,6 +197,7 @@ impl Buffers {
         }
         table.log(trx, Change::Update { before, after }, &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
+        trx.charge_writes()?;
         self.update_counter(table, trx, before, after)?;
         Ok(Ok(()))
     }
@@ -218,6 +220,7 @@ impl Buffers {
         trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
         table.log(trx, Change::Delete(row), &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
+        trx.charge_writes()?;
         match table.auto_column {
             Some((column, _)) => trx.drop_auto_increment(table, &row[column]),
             None => Ok(()),

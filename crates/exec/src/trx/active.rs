@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{BinlogPos, CommitSeq};
+use cohort_base::{BinlogPos, CommitSeq, Reservation};
 use cohort_engine::{EngineTrx, ReadView, Savepoint};
 use cohort_locks::LockOwner;
 use cohort_types::SqlResult;
@@ -11,6 +11,9 @@ use crate::table::OpenTable;
 use crate::trx::binlog::{LogMark, StatementLog};
 use crate::trx::savepoint::NamedSavepoint;
 use crate::trx::settings::{AccessMode, Isolation};
+
+/// What a row lock takes in the lock table.
+const ROW_LOCK_BYTES: usize = 200;
 
 /// What ends a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) struct Active {
     pub(crate) counters: Vec<Arc<OpenTable>>,
     /// Where the running statement began.
     pub(crate) statement: Mark,
+    /// Writes and row locks.
+    memory: Reservation,
 }
 
 /// A place in the transaction to go back to.
@@ -59,6 +64,7 @@ impl Active {
         engines: Vec<Option<Box<dyn EngineTrx>>>,
         locks: LockOwner,
         log: StatementLog,
+        memory: Reservation,
     ) -> Active {
         Active {
             ends,
@@ -73,7 +79,15 @@ impl Active {
             savepoints: Vec::new(),
             counters: Vec::new(),
             statement: Mark::default(),
+            memory,
         }
+    }
+
+    /// Charges what it keeps in memory.
+    pub(crate) fn charge(&mut self) -> SqlResult<()> {
+        let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();
+        let locks = self.locks.row_locks() * ROW_LOCK_BYTES;
+        Ok(self.memory.resize((writes + locks) as u64)?)
     }
 
     /// What must be hardened before the client may learn what this transaction has read under locks (I5).

@@ -51,6 +51,9 @@ impl LockWait {
 /// MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
+/// Row locks after which their memory is charged.
+const LOCKS_UNCHARGED: usize = 256;
+
 impl SessionTrx {
     /// Locks the row that `key` names in `index`.
     pub(crate) fn lock_row(
@@ -72,6 +75,9 @@ impl SessionTrx {
             Ok(_) if active.locks.row_locks() > before => {
                 let held = active.locks.row_locks();
                 self.gauge.locked(held);
+                if before.is_multiple_of(LOCKS_UNCHARGED) {
+                    active.charge()?;
+                }
                 Ok(RowLock::New)
             }
             Ok(_) => Ok(RowLock::Held),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{CommitSeq, TrxId};
+use cohort_base::{Budget, CommitSeq, Reservation, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
@@ -50,6 +50,8 @@ pub struct SessionTrx {
     pub(super) gauge: Arc<TrxGauge>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
+    /// What transactions keep in memory is charged to it.
+    memory: Arc<Budget>,
     /// What SET says.
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
@@ -87,6 +89,7 @@ pub struct BeginOptions {
 impl SessionTrx {
     /// No transaction yet.
     pub fn new(db: Arc<Database>, kill: KillFlag, handlers: Arc<HandlerCounts>) -> SessionTrx {
+        let memory = Budget::of_session(db.processes.memory());
         SessionTrx {
             db,
             kill,
@@ -106,7 +109,19 @@ impl SessionTrx {
             annotation: Vec::new(),
             applier: BinlogApplier::default(),
             session_locks: None,
+            memory,
         }
+    }
+
+    /// What the transaction keeps is charged to the connection's budget.
+    pub(crate) fn charge_to(&mut self, memory: Arc<Budget>) {
+        self.memory = memory;
+    }
+
+    /// Charges what the transaction keeps until it ends: writes and row locks. Errors 1290 and 1041 when that
+    /// is more than it may be.
+    pub(crate) fn charge_writes(&mut self) -> SqlResult<()> {
+        self.active.as_mut().map_or(Ok(()), Active::charge)
     }
 
     /// Replies produced so far may leave only when this position is published (I4, I5).
@@ -339,7 +354,8 @@ impl SessionTrx {
         let mut log = self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.db.new_binlog_cache()));
         log.statement_begin(self.statement_timestamp);
         self.gauge.begin(locks.trx(), isolation, access_mode);
-        self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log));
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log, memory));
     }
 
     /// Ends a transaction that leaves nothing behind, and keeps its memory.

@@ -31,8 +31,9 @@ impl SessionHooks for TestSession {
         self.variables.borrow().get(name).cloned()
     }
 
-    fn set_user_variable(&self, name: &str, value: Value) {
+    fn set_user_variable(&self, name: &str, value: Value) -> cohort_types::SqlResult<()> {
         self.variables.borrow_mut().insert(name.to_string(), value);
+        Ok(())
     }
 
     fn system_variable(&self, _: VariableScope, name: &str) -> SqlResult<Value> {

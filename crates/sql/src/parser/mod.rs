@@ -484,10 +484,7 @@ impl<'a> Parser<'a> {
 
     /// 1235: the language has it, this server has not.
     fn unsupported(&self, what: &str) -> SqlError {
-        SqlError::new(
-            ErrorCode::NotSupportedYet,
-            format!("This version of MariaDB doesn't yet support '{what}'"),
-        )
+        SqlError::not_supported(what)
     }
 
     // ---- statements

@@ -1,0 +1,121 @@
+//! What statements and transactions keep in memory is counted and bounded, for each session and for all.
+
+mod support;
+
+use std::sync::Arc;
+
+use cohort_exec::{Database, Session};
+use support::run;
+
+const OVER: &str = "ERROR 1290 (HY000): The MariaDB server is running with the --max-session-mem-used=1000000 option \
+                    so it cannot execute this statement\n";
+
+/// Each keeps more than a megabyte somewhere.
+const GREEDY: &[&str] = &[
+    "select a.k from t a, t b, t c order by a.k + b.k",
+    "select a.k, repeat('x', 100) r from t a, t b, t c order by r limit 30000",
+    "select distinct a.k + 300 * b.k + 90000 * c.k from t a, t b, t c",
+    "select count(*) from t a, t b, t c group by a.k + 300 * b.k + 90000 * c.k",
+    "select group_concat(repeat('x', 1000)) from t a, t b",
+    "select count(distinct concat(a.k, '-', b.k, repeat('x', 300))) from t a, t b",
+    "select json_arrayagg(repeat('x', 1000)) from t a, t b",
+    "select 1 from t x, (select a.k from t a, t b, t c) y where x.k = y.k",
+    "select 1 from (select a.k from t a, t b, t c) y",
+    "with y as (select repeat('x', 300) from t a, t b) select 1 from y p, y q limit 1",
+    "select 1 from t where k in (select a.k from t a, t b, t c)",
+    "select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b union select 1",
+    "select 1 intersect select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b",
+    "select count(*) from u x, u y where concat(x.s, 'a') = concat(y.s, 'a')",
+    "set @a = repeat('x', 1100000)",
+    "select @a := repeat('x', 1100000)",
+    "insert into u select a.k * 300 + b.k + 100000, repeat('x', 100) from t a, t b",
+    "update u set s = concat(s, 'y')",
+];
+
+fn filled() -> (Arc<Database>, Session) {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    run(&mut session, "create table t (id int not null primary key, k int)");
+    run(&mut session, "create table u (id int not null primary key, s varchar(4000))");
+    let rows: Vec<String> = (1..=60).map(|n| format!("({n},{n})")).collect();
+    assert_eq!(run(&mut session, &format!("insert into t values {}", rows.join(","))), "");
+    assert_eq!(run(&mut session, "insert into u select id, repeat('x', 3000) from t"), "");
+    let more = "insert into u select a.id * 100 + b.id, repeat('x', 3000) from t a, t b where b.id <= 9";
+    assert_eq!(run(&mut session, more), "");
+    (db, session)
+}
+
+#[test]
+fn a_session_keeps_no_more_than_it_may() {
+    let (db, mut session) = filled();
+    for statement in GREEDY {
+        run(&mut session, "set max_session_mem_used = 1000000");
+        let answer = run(&mut session, statement);
+        assert!(answer.ends_with(OVER), "{statement}: {}", answer.chars().take(300).collect::<String>());
+        run(&mut session, "rollback");
+        assert_eq!(session.process().memory().used(), 0, "{statement}");
+        assert_eq!(run(&mut session, "select 'alive'"), "alive\nalive\n");
+    }
+    assert_eq!(db.processes.memory().used(), 0);
+    // Without a limit they are answered, and give everything back.
+    run(&mut session, "set max_session_mem_used = default");
+    for statement in GREEDY {
+        let answer = run(&mut session, statement);
+        assert!(!answer.contains("ERROR"), "{statement}: {}", answer.chars().take(300).collect::<String>());
+    }
+    run(&mut session, "set @a = null");
+    assert!(session.process().memory().peak() > 1_000_000);
+    session.reset();
+    assert_eq!(db.processes.memory().used(), 0);
+}
+
+#[test]
+fn all_sessions_together_keep_no_more_than_they_may() {
+    let (db, mut a) = filled();
+    let mut b = support::session(&db, 2);
+    run(&mut b, "set @b = repeat('x', 3000000)");
+    db.processes.memory().set_limit(4_000_000);
+    let out = "ERROR 1041 (HY000): Out of memory.\n";
+    assert!(run(&mut a, "select a.k from t a, t b, t c order by a.k + b.k").ends_with(out));
+    run(&mut b, "set @b = null");
+    assert!(run(&mut a, "select a.k from t a, t b order by a.k + b.k").starts_with("k\n"));
+}
+
+#[test]
+fn a_transaction_holds_its_memory_until_it_ends_and_others_see_it() {
+    let (db, mut a) = filled();
+    let mut b = support::session(&db, 2);
+    run(&mut a, "begin");
+    run(&mut a, "select * from u for update");
+    assert!(a.process().memory().used() > 64_000, "locks count");
+    assert_eq!(run(&mut a, "update u set s = concat(s, 'y')"), "");
+    let held = a.process().memory().used();
+    assert!(held > 1_500_000, "{held}");
+    let seen = run(
+        &mut b,
+        "select memory_used, max_memory_used >= memory_used m from information_schema.processlist where id = 1",
+    );
+    assert_eq!(seen, format!("memory_used\tm\n{held}\t1\n"));
+    assert_eq!(
+        run(&mut a, "show status like 'Memory_used'"),
+        format!("Variable_name\tValue\nMemory_used\t{held}\n")
+    );
+    run(&mut a, "commit");
+    assert_eq!(a.process().memory().used(), 0);
+}
+
+#[test]
+fn a_common_table_is_planned_and_run_once() {
+    let (_, mut session) = filled();
+    let mut chain = String::from("with c0 as (select 1 a)");
+    for n in 1..=25 {
+        chain += &format!(", c{n} as (select x.a from c{0} x, c{0} y)", n - 1);
+    }
+    assert_eq!(run(&mut session, &format!("{chain} select count(*) from c25")), "count(*)\n1\n");
+    let explained = run(&mut session, &format!("explain {chain} select count(*) from c25"));
+    assert!(explained.lines().count() < 60, "{explained}");
+    let twice = "with r as (select rand() x) select a.x = b.x from r a, r b";
+    assert!(run(&mut session, twice).ends_with("\n1\n"));
+    let columns = "with p (x, y) as (select 1, 2), q as (select y, x from p) select q.x, p.y from p, q, p z";
+    assert_eq!(run(&mut session, columns), "x\ty\n1\t2\n");
+}
