@@ -134,6 +134,7 @@ const BUFFERS: &str = "memory is taken as a statement needs it";
 const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
 const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
 const REPLICA: &str = "this server is not a replica yet";
+const LOG_FILES: &str = "statements are logged whole, by their time and by what they read";
 const NO_COMPRESSION: &str = "there are no compressed columns";
 const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
 const NO_ENCRYPTION: &str = "files are not encrypted";

@@ -137,7 +137,8 @@ impl Session {
         let db = &self.state.db;
         let took_us = db.clock.wall_us().saturating_sub(watch.began_us);
         let is_slow = took_us as f64 > self.state.vars.double(VarId::LongQueryTime) * 1e6;
-        let is_full = self.state.reads_whole_table.get() && self.state.vars.flag(VarId::LogQueriesNotUsingIndexes);
+        let is_full =
+            self.state.reads_whole_table.get() && self.state.vars.flag(VarId::LogQueriesNotUsingIndexes);
         if !is_slow && !is_full {
             return;
         }

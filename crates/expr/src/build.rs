@@ -13,8 +13,8 @@ use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
 use crate::expr_type::{Coercibility, ExprType, TypeClass, aggregate_collations};
-use crate::operand::{prepare, prepare_pair};
 use crate::joined::joined_type;
+use crate::operand::{prepare, prepare_pair};
 use crate::table::{Extra, Function, lookup};
 use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
 
