@@ -11,7 +11,7 @@ const WIDTH_MAX: usize = 110;
 /// Crates by line of the architecture, lowest first: a crate uses only crates of earlier lines, or those of
 /// its own line that are listed behind it.
 const LINES: &[&[&str]] = &[
-    &["base"],
+    &["base", "interleave"],
     &["vfs", "types", "config"],
     &["log", "locks", "protocol"],
     &["binlog", "engine"],

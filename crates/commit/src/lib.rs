@@ -6,6 +6,7 @@
 //! | `seam` | [`CommitEnv`]: what its stages do |
 //! | `stage` | [`Stage`] and the types of a transaction's way through them |
 //! | `pace` | how long a group is left open for more |
+//! | `returns` | when clients come back, and what waiting for them gains |
 //! | `timekeeper` | the thread that closes groups whose time is up |
 //! | `env` | what the stages do in a server |
 //! | `sync` | the locks and atomics of `pipeline` and `pace`, replaced in model checks |
@@ -42,6 +43,7 @@ mod record;
 mod recovery;
 mod replay;
 mod request;
+mod returns;
 mod seam;
 mod stage;
 mod status;

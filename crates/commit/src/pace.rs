@@ -48,14 +48,11 @@ use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 
+use crate::returns::Returns;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 
 /// Below this flush time no group is left open.
 const FLUSH_NS_MIN: u64 = 300_000;
-const BUCKETS: usize = 80;
-const FIRST_BUCKET_NS: u64 = 250;
-/// The histogram is halved at so many entries, so that it follows the load.
-const ENTRIES_MAX: u32 = 2048;
 /// While an operator's wait runs, held locks are looked at this often.
 const LOCK_CHECK_NS: u64 = 200_000;
 /// `open_until`: no group is open.
@@ -142,88 +139,17 @@ struct Alarm {
     told: u64,
 }
 
+#[derive(Default)]
 struct State {
-    flush_ns: u64,
-    /// The last acknowledged group: its number, size, how many came back, when.
-    group: u64,
-    acked: usize,
-    returned: usize,
-    acked_ns: u64,
-    histogram: [u32; BUCKETS],
-    entries: u32,
+    returns: Returns,
     /// When the open group was opened, and how long the queue was at the last look.
     opened_ns: u64,
     looked_at: usize,
 }
 
-fn bucket(ns: u64) -> usize {
-    let scaled = ns / FIRST_BUCKET_NS;
-    if scaled == 0 {
-        return 0;
-    }
-    let octave = scaled.ilog2();
-    let quarter = ((4 * ns / FIRST_BUCKET_NS) >> octave) & 3;
-    ((4 * octave) as usize + quarter as usize).min(BUCKETS - 1)
-}
-
-fn bucket_end_ns(bucket: usize) -> u64 {
-    let (octave, quarter) = (bucket / 4, bucket as u64 % 4);
-    (FIRST_BUCKET_NS << octave) * (5 + quarter) / 4
-}
-
-impl State {
-    /// How long to wait now, if at all.
-    fn wait_ns(&self, now_ns: u64, queued: usize) -> Option<u64> {
-        let out = self.acked.saturating_sub(self.returned) as f64;
-        let flush = self.flush_ns as f64;
-        let elapsed = now_ns.saturating_sub(self.acked_ns);
-        let tail: u32 = self.histogram[bucket(elapsed)..].iter().sum();
-        if out == 0.0 || tail == 0 {
-            return None;
-        }
-        let share = |upto: usize| {
-            let found: u32 = self.histogram[bucket(elapsed)..=upto].iter().sum();
-            f64::from(found) / f64::from(tail)
-        };
-        let within_flush = share(bucket(elapsed + self.flush_ns));
-        let mut best = (0.0, None);
-        for b in bucket(elapsed)..BUCKETS {
-            let wait_ns = bucket_end_ns(b).saturating_sub(elapsed);
-            if wait_ns > self.flush_ns {
-                break;
-            }
-            let gain = out * flush * share(b) - wait_ns as f64 * (queued as f64 + out * within_flush);
-            if gain > best.0 {
-                best = (gain, Some(wait_ns));
-            }
-        }
-        best.1
-    }
-
-    fn record_return(&mut self, after_ns: u64) {
-        self.histogram[bucket(after_ns)] += 1;
-        self.entries += 1;
-        if self.entries >= ENTRIES_MAX {
-            self.histogram.iter_mut().for_each(|n| *n /= 2);
-            self.entries = self.histogram.iter().sum();
-        }
-    }
-}
-
 impl Pace {
     /// Nothing measured yet.
     pub fn new(options: PaceOptions) -> Pace {
-        let state = State {
-            flush_ns: 0,
-            group: 0,
-            acked: 0,
-            returned: 0,
-            acked_ns: 0,
-            histogram: [0; BUCKETS],
-            entries: 0,
-            opened_ns: 0,
-            looked_at: 0,
-        };
         let pace = Pace {
             is_adaptive: AtomicBool::new(false),
             wait_count: AtomicUsize::new(0),
@@ -231,7 +157,7 @@ impl Pace {
             is_slow: AtomicBool::new(false),
             open_until: AtomicU64::new(NONE),
             want: AtomicUsize::new(0),
-            state: Mutex::new(state),
+            state: Mutex::default(),
             alarm: Mutex::default(),
             ring: Condvar::new(),
             alarm_ns: AtomicU64::new(0),
@@ -255,7 +181,7 @@ impl Pace {
 
     /// Moving flush time in nanoseconds.
     pub fn flush_ns(&self) -> u64 {
-        self.state.lock().flush_ns
+        self.state.lock().returns.flush_ns
     }
 
     fn is_measuring(&self) -> bool {
@@ -272,9 +198,9 @@ impl Pace {
             return;
         }
         let mut state = self.state.lock();
-        state.record_return(now_ns().saturating_sub(acked_ns));
-        if client.group.load(Ordering::Relaxed) == state.group {
-            state.returned += 1;
+        state.returns.record_return(now_ns().saturating_sub(acked_ns));
+        if client.group.load(Ordering::Relaxed) == state.returns.group {
+            state.returns.returned += 1;
         }
     }
 
@@ -288,11 +214,12 @@ impl Pace {
     }
 
     /// A flush took this long.
-    pub fn flushed(&self, flush_ns: u64, _group_size: usize) {
+    pub fn flushed(&self, flush_ns: u64) {
         let mut state = self.state.lock();
-        let capped = if state.flush_ns == 0 { flush_ns } else { flush_ns.min(4 * state.flush_ns) };
-        state.flush_ns = (state.flush_ns * 7 + capped) / 8;
-        self.is_slow.store(state.flush_ns >= FLUSH_NS_MIN, Ordering::Relaxed);
+        let capped =
+            if state.returns.flush_ns == 0 { flush_ns } else { flush_ns.min(4 * state.returns.flush_ns) };
+        state.returns.flush_ns = (state.returns.flush_ns * 7 + capped) / 8;
+        self.is_slow.store(state.returns.flush_ns >= FLUSH_NS_MIN, Ordering::Relaxed);
     }
 
     /// The members of a group are about to be told.
@@ -302,14 +229,14 @@ impl Pace {
         }
         let now_ns = now_ns();
         let mut state = self.state.lock();
-        state.group += 1;
-        state.acked = 0;
-        state.returned = 0;
-        state.acked_ns = now_ns;
+        state.returns.group += 1;
+        state.returns.acked = 0;
+        state.returns.returned = 0;
+        state.returns.acked_ns = now_ns;
         for client in clients {
             client.acked_ns.store(now_ns, Ordering::Relaxed);
-            client.group.store(state.group, Ordering::Relaxed);
-            state.acked += 1;
+            client.group.store(state.returns.group, Ordering::Relaxed);
+            state.returns.acked += 1;
         }
     }
 
@@ -368,8 +295,8 @@ impl Pace {
         let (opened_ns, before) = self.look(now_ns, queued);
         let (wait_ns, hard_ns, out) = {
             let state = self.state.lock();
-            let out = state.acked.saturating_sub(state.returned);
-            (state.wait_ns(now_ns, queued), opened_ns + state.flush_ns, out)
+            let out = state.returns.acked.saturating_sub(state.returns.returned);
+            (state.returns.wait_ns(now_ns, queued), opened_ns + state.returns.flush_ns, out)
         };
         // Time was up and nobody had come: nobody will.
         let in_vain = before == Some(queued);
@@ -442,94 +369,5 @@ impl Pace {
     pub(crate) fn stop_timekeeper(&self) {
         self.alarm.lock().is_stopped = true;
         self.ring.notify_one();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_cover_times_without_gaps() {
-        for ns in [0, 249, 250, 311, 312, 499, 500, 1_000, 77_777, 1_400_000, 33_000_000] {
-            let b = bucket(ns);
-            assert!(ns <= bucket_end_ns(b), "{ns} in bucket {b}");
-            assert!(b == 0 || ns + 1 >= bucket_end_ns(b - 1), "{ns} in bucket {b}");
-        }
-        assert_eq!(bucket(u64::MAX / 8), BUCKETS - 1);
-    }
-
-    fn pace(flush_ns: u64, return_ns: u64, members: usize) -> Pace {
-        let pace = Pace::new(PaceOptions { is_adaptive: true, ..PaceOptions::default() });
-        for _ in 0..64 {
-            pace.flushed(flush_ns, members);
-        }
-        let clients: Vec<ClientPace> = (0..members).map(|_| ClientPace::default()).collect();
-        for round in 0..8 {
-            let acked = 1_000_000_000 * (round + 1);
-            pace.acknowledging(clients.iter(), &|| acked);
-            for client in &clients {
-                pace.arrived(client, &|| acked + return_ns);
-            }
-        }
-        pace.acknowledging(clients.iter(), &|| 100_000_000_000);
-        pace
-    }
-
-    #[test]
-    fn waits_for_clients_that_return_soon_and_not_for_those_that_think() {
-        let soon = pace(1_400_000, 50_000, 16);
-        let wait = soon.state.lock().wait_ns(100_000_010_000, 8).expect("pays");
-        assert!((40_000..200_000).contains(&wait), "{wait}");
-        let late = pace(1_400_000, 1_390_000, 16);
-        assert_eq!(late.state.lock().wait_ns(100_000_010_000, 64), None, "nobody is caught cheaply");
-    }
-
-    #[test]
-    fn fast_disks_never_wait() {
-        let fast = pace(120_000, 50_000, 16);
-        assert!(!fast.opens(&|| 100_000_010_000, &|| 1, &|| false));
-    }
-
-    #[test]
-    fn an_open_group_is_due_when_all_are_there_or_nobody_came_in_time() {
-        let pace = pace(1_400_000, 50_000, 16);
-        let opened = 100_000_010_000;
-        assert!(pace.opens(&|| opened, &|| 8, &|| false));
-        assert!(pace.is_open(&|| opened + 10_000));
-        pace.queued(23);
-        assert!(pace.is_open(&|| opened + 10_000), "16 are out, 8 are queued");
-        pace.queued(24);
-        assert!(!pace.is_open(&|| opened + 10_000));
-        assert!(!pace.opens(&|| opened + 10_000, &|| 24, &|| false), "it is taken");
-        pace.closed();
-        assert!(pace.opens(&|| opened + 10_000, &|| 1, &|| false), "the next one");
-        assert!(!pace.is_open(&|| opened + 1_400_000), "its time is up");
-        assert!(!pace.opens(&|| opened + 1_400_000, &|| 1, &|| false), "nobody came");
-    }
-
-    #[test]
-    fn the_timekeeper_looks_when_the_time_is_up_and_ends_when_told() {
-        let pace = pace(1_400_000, 50_000, 16);
-        let clock = AtomicU64::new(100_000_010_000);
-        let now = || clock.load(Ordering::SeqCst);
-        std::thread::scope(|scope| {
-            let keeper = scope.spawn(|| (pace.wait_due(&now), pace.is_open(&now), pace.wait_due(&now)));
-            while pace.alarm_ns.load(Ordering::SeqCst) == 0 {
-                std::thread::yield_now();
-            }
-            let opens = pace.opens(&now, &|| 8, &|| false);
-            clock.fetch_add(2_000_000, Ordering::SeqCst);
-            while opens && !keeper.is_finished() && pace.alarm.lock().told == NONE {
-                std::thread::yield_now();
-            }
-            pace.closed();
-            pace.stop_timekeeper();
-            assert!(opens);
-            let (is_due, is_open, is_due_again) = keeper.join().expect("no panic");
-            assert_eq!((is_due, is_open), (true, false));
-            // It may have looked a second time before the group was closed.
-            assert!(!is_due_again || !pace.wait_due(&now));
-        });
     }
 }

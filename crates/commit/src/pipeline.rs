@@ -482,7 +482,7 @@ impl<E: CommitEnv> Pipeline<E> {
             self.env.stop(&error);
             return Err(Stopped);
         }
-        self.pace.flushed(self.env.now_ns().saturating_sub(start_ns), group.len());
+        self.pace.flushed(self.env.now_ns().saturating_sub(start_ns));
         self.env.reached(Point::After(Stage::Harden));
         Ok(())
     }

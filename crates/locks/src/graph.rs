@@ -11,11 +11,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::owner::{Owner, WaitOn};
 use crate::queue::Blockers;
 use crate::rows::Rows;
+use crate::sync::Ordering;
 
 /// Finds a cycle through `start`, which has queued its request: its members, `start` first.
 pub(crate) fn find_cycle(rows: &Rows, start: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {

@@ -12,6 +12,7 @@
 //! | `owner.rs` | transactions, their waits, KILL |
 //! | `graph.rs` | cycles and victims |
 //! | `sleep.rs` | how whoever waits sleeps |
+//! | `sync.rs` | locks and atomics, replaced in model checks |
 //! | `table.rs` | taking, waiting, releasing |
 
 mod graph;
@@ -21,6 +22,7 @@ mod owner;
 mod queue;
 mod rows;
 mod sleep;
+mod sync;
 mod table;
 
 pub use mode::{MetadataMode, NameKey, RowMode};

@@ -18,14 +18,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ahash::RandomState;
-use parking_lot::{Mutex, RwLock};
 
 use crate::mode::{MetadataMode, Mode, ModeSet, NameKey};
 use crate::owner::Owner;
 use crate::queue::{Blockers, Claim, Queue, Request};
+use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 
 const SHARDS: usize = 16;
 const GUARDED: u64 = 1 << 63;

@@ -1,15 +1,14 @@
 //! Transactions as the lock table knows them, and KILL.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, TrxId};
-use parking_lot::Mutex;
 
 use crate::LockTable;
 use crate::names::{Name, Ticket};
 use crate::rows::RowKey;
 use crate::sleep::Sleeper;
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, Ordering};
 
 /// The part of an owner that others see: holders and waiters in the queues are pointers to it.
 pub(crate) struct Owner {

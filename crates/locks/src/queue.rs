@@ -10,10 +10,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::mode::{Mode, ModeSet};
 use crate::owner::Owner;
+use crate::sync::Ordering;
 
 /// One owner's share or wish.
 pub(crate) struct Claim<M> {

@@ -12,15 +12,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
 use hashbrown::HashTable;
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::mode::RowMode;
 use crate::owner::Owner;
 use crate::queue::{Blockers, Claim, Queue, Request};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 const SHARDS: usize = 64;
 /// Remembered rows looked at by a release, and by an advance of the hardened mark.

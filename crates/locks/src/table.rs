@@ -13,12 +13,10 @@
 //! Gap locks (they come with the B+tree engine); lock escalation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ahash::RandomState;
 use cohort_base::{CommitSeq, Histogram, HistogramSnapshot, IndexId, TrxId};
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::graph;
 use crate::mode::{MetadataMode, NameKey, RowMode};
@@ -27,6 +25,7 @@ use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
 use crate::queue::Request;
 use crate::rows::{RowKey, Rows};
 use crate::sleep::{Sleeper, SleeperOf};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,293 @@
+//! Model checks: the commit protocol and the pace of groups under a scheduler that chooses every
+//! interleaving.
+//!
+//! The files are compiled here a second time, with `cohort_interleave`'s locks and atomics in place of the
+//! real ones. The models park their clients as connections do, without a time limit: a transaction that
+//! nobody leads is a deadlock, which the scheduler reports with the schedule that replays it.
+//!
+//! # Mutations that were found
+//! | mutation | check |
+//! |---|---|
+//! | a worker that ordered another's transaction does not lead | `nobody_is_left_behind` |
+//! | a leader does not recheck the queue after it released `leader` | `nobody_is_left_behind` |
+//! | a client is registered without a second look at what is acknowledged | `nobody_is_left_behind` |
+//! | a boundary is made without the order stage | `nobody_is_left_behind` |
+//! | `hold` does not lead, or does not recheck the arrivals | `work_that_holds_the_order_stage_strands_nobody` |
+//! | a refused transaction's worker does not lead for those that it ordered | `work_that_holds_the_order_stage_strands_nobody` |
+//! | the timekeeper is not rung when a group is opened | `an_open_group_is_closed_in_time` |
+//! | whoever opened a gate lets nothing out | `a_gate_lets_everybody_through` |
+//!
+//! Without the recheck of the arrivals nobody is stranded: a leader rechecks them too. It only spares a hot
+//! row the wait for that leader.
+
+#![allow(dead_code)]
+
+#[path = "../src/pace.rs"]
+mod pace;
+#[path = "../src/pipeline.rs"]
+mod pipeline;
+#[path = "../src/returns.rs"]
+mod returns;
+#[path = "../src/seam.rs"]
+mod seam;
+#[path = "../src/stage.rs"]
+mod stage;
+
+/// What the files find as `crate::sync`.
+mod sync {
+    pub use cohort_interleave::{
+        AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence,
+    };
+}
+
+use std::sync::Arc;
+
+use cohort_base::CommitSeq;
+use cohort_interleave::{check, choose, thread};
+
+use crate::pace::PaceOptions;
+use crate::pipeline::Pipeline;
+use crate::seam::{CommitEnv, Wake};
+use crate::stage::{Gate, Hardened, Ordered};
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
+
+/// Steps of the clock at each look.
+const TICK_NS: u64 = 20_000;
+
+/// Keeps what the protocol promises, and checks it at every call.
+struct Env {
+    applied: AtomicU64,
+    written: AtomicU64,
+    hardened: Mutex<u64>,
+    has_hardened: Condvar,
+    published: AtomicU64,
+    /// Up to here the gate lets groups through.
+    gate: AtomicU64,
+    clock_ns: AtomicU64,
+}
+
+impl CommitEnv for Env {
+    type Trx = ();
+    type Boundary = CommitSeq;
+    type Error = ();
+    type Wakeups = ();
+
+    fn order(&self, batch: &mut [Ordered<()>]) {
+        for trx in batch {
+            assert_eq!(self.applied.swap(trx.seq().0, Ordering::SeqCst) + 1, trx.seq().0, "I1");
+        }
+    }
+
+    fn apply_staged(&self, trx: &mut Ordered<()>) {
+        assert!(*self.hardened.lock() >= trx.seq().0, "I3: taken in when it is hardened");
+    }
+
+    fn boundary(&self, last: CommitSeq) -> CommitSeq {
+        assert_eq!(self.applied.load(Ordering::SeqCst), last.0, "the boundary is the newest applied state");
+        last
+    }
+
+    fn write(&self, group: &mut [Ordered<()>]) {
+        for trx in group {
+            assert_eq!(self.written.swap(trx.seq().0, Ordering::SeqCst) + 1, trx.seq().0, "I1");
+        }
+    }
+
+    fn harden(&self) -> Result<(), ()> {
+        let written = self.written.load(Ordering::SeqCst);
+        thread::yield_now();
+        *self.hardened.lock() = written;
+        self.has_hardened.notify_all();
+        Ok(())
+    }
+
+    fn holds(&self, _: Gate, boundary: &CommitSeq) -> bool {
+        boundary.0 > self.gate.load(Ordering::SeqCst)
+    }
+
+    fn publish(&self, group: &mut [Hardened<()>], boundary: &mut CommitSeq) {
+        assert_eq!(group.last().expect("not empty").seq(), *boundary, "I5: the group's own view");
+        assert!(boundary.0 <= *self.hardened.lock(), "I5: hardened before it is published");
+        assert!(self.published.swap(boundary.0, Ordering::SeqCst) < boundary.0, "I1: published in order");
+    }
+
+    fn stop(&self, (): &()) {
+        unreachable!("nothing fails here");
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock_ns.fetch_add(TICK_NS, Ordering::SeqCst)
+    }
+}
+
+/// A parked client. It waits for as long as it takes.
+#[derive(Default)]
+struct Client(Mutex<bool>, Condvar);
+
+impl Wake for Client {
+    fn acknowledged(self: Arc<Self>) {
+        *self.0.lock() = true;
+        self.1.notify_all();
+    }
+}
+
+impl Client {
+    fn wait(&self) {
+        let mut told = self.0.lock();
+        while !*told {
+            self.1.wait(&mut told);
+        }
+    }
+}
+
+type Checked = Arc<Pipeline<Env>>;
+
+fn pipeline(pace: PaceOptions, gate: u64) -> Checked {
+    let env = Env {
+        applied: AtomicU64::new(0),
+        written: AtomicU64::new(0),
+        hardened: Mutex::new(0),
+        has_hardened: Condvar::new(),
+        published: AtomicU64::new(0),
+        gate: AtomicU64::new(gate),
+        clock_ns: AtomicU64::new(1_000_000),
+    };
+    Arc::new(Pipeline::new(env, CommitSeq(0), pace))
+}
+
+fn check_told(pipeline: &Checked, seq: CommitSeq) {
+    assert!(pipeline.env().published.load(Ordering::SeqCst) >= seq.0, "I4: published before it is told");
+    assert!(*pipeline.env().hardened.lock() >= seq.0, "I4: hardened before it is told");
+}
+
+/// What a connection does with a reply: it parks and leads, or sends it at once and leads nobody.
+fn answer(pipeline: &Checked, seq: CommitSeq) {
+    let client = Arc::new(Client::default());
+    if pipeline.when_acknowledged(seq, client.clone()) {
+        pipeline.lead();
+        client.wait();
+    }
+    check_told(pipeline, seq);
+}
+
+fn commit(pipeline: &Checked) {
+    let seq = pipeline.order(Pipeline::<Env>::prepared(()));
+    answer(pipeline, seq);
+}
+
+/// Runs the work in threads of its own, and comes back when all are done.
+fn in_threads(pipeline: &Checked, work: &[fn(&Checked)]) {
+    let threads: Vec<_> = work
+        .iter()
+        .map(|&work| {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || work(&pipeline))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+}
+
+fn commit_and_go_on(pipeline: &Checked) {
+    let seq = pipeline.order(Pipeline::<Env>::prepared(()));
+    pipeline.await_ordered(seq);
+    assert!(pipeline.env().applied.load(Ordering::SeqCst) >= seq.0);
+    answer(pipeline, seq);
+}
+
+#[test]
+fn nobody_is_left_behind() {
+    check(4_000, || {
+        let pipeline = pipeline(PaceOptions::default(), u64::MAX);
+        let ways = [commit, commit_and_go_on];
+        let way = || ways[choose(2) as usize];
+        match choose(2) {
+            0 => in_threads(&pipeline, &[commit, way()]),
+            _ => in_threads(&pipeline, &[commit, way(), commit]),
+        }
+        assert_eq!(pipeline.acknowledged(), pipeline.placed());
+    });
+}
+
+#[test]
+fn work_that_holds_the_order_stage_strands_nobody() {
+    check(2_000, || {
+        let pipeline = pipeline(PaceOptions::default(), u64::MAX);
+        let hold = |pipeline: &Checked| {
+            let last = pipeline.hold(|last| {
+                assert_eq!(*pipeline.env().hardened.lock(), last.0, "all that is ordered is hardened (I3)");
+                last
+            });
+            assert!(last.is_ok());
+        };
+        let alone = |pipeline: &Checked| {
+            let seq = pipeline.order_alone(Pipeline::<Env>::prepared(())).expect("not stopped");
+            answer(pipeline, seq);
+        };
+        let conditional = |pipeline: &Checked| {
+            let mut before = 0;
+            let look = |env: &Env, _: &()| {
+                before = env.applied.load(Ordering::SeqCst);
+                Ok::<(), ()>(())
+            };
+            let Ok(seq) = pipeline.order_if(Pipeline::<Env>::prepared(()), look) else {
+                unreachable!("it is never refused");
+            };
+            assert_eq!(before + 1, seq.0, "nothing comes between the look and the place");
+            answer(pipeline, seq);
+        };
+        let refused = |pipeline: &Checked| {
+            assert!(pipeline.order_if(Pipeline::<Env>::prepared(()), |_, _| Err(())).is_err());
+        };
+        let others = [hold, alone, conditional, refused];
+        let [one, two] = [choose(4), choose(4)].map(|n| others[n as usize]);
+        in_threads(&pipeline, &[commit, one, two]);
+    });
+}
+
+#[test]
+fn an_open_group_is_closed_in_time() {
+    check(2_000, || {
+        let pace = PaceOptions { is_adaptive: false, wait_count: 3, wait_us: 200 };
+        let pipeline = pipeline(pace, u64::MAX);
+        let keeper = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
+                    pipeline.lead();
+                }
+            })
+        };
+        in_threads(&pipeline, &[commit, commit]);
+        pipeline.pace().stop_timekeeper();
+        keeper.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_gate_lets_everybody_through() {
+    check(2_000, || {
+        let pipeline = pipeline(PaceOptions::default(), 0);
+        let replica = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                let mut has = 0;
+                while has < 3 {
+                    let env = pipeline.env();
+                    {
+                        let mut hardened = env.hardened.lock();
+                        while *hardened == has {
+                            env.has_hardened.wait(&mut hardened);
+                        }
+                        has = *hardened;
+                    }
+                    env.gate.store(has, Ordering::SeqCst);
+                    pipeline.gate_opened();
+                }
+            })
+        };
+        in_threads(&pipeline, &[commit, commit, commit]);
+        replica.join().expect("no panic");
+    });
+}
