@@ -28,7 +28,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -103,6 +103,8 @@ struct Shared {
     wake: Condvar,
     /// The queue has room.
     room: Condvar,
+    /// Bytes of spill files that were handed over and are still there.
+    spilled_bytes: AtomicU64,
     /// Written under the queue's lock, read by every commit.
     is_without_space: AtomicBool,
     options: MaterialiserOptions,
@@ -115,8 +117,8 @@ struct Writer {
     files: BinlogFiles,
     /// Taken out of the queue and not wholly written.
     rest: VecDeque<Arc<Batch>>,
-    /// Spill files whose copies are not synced yet.
-    copied: Vec<String>,
+    /// Spill files whose copies are not synced yet, and their bytes.
+    copied: Vec<(String, u64)>,
 }
 
 /// Under the queue's lock.
@@ -167,6 +169,7 @@ impl Materialiser {
             queue: Mutex::new(queue),
             wake: Condvar::new(),
             room: Condvar::new(),
+            spilled_bytes: AtomicU64::new(0),
             is_without_space: AtomicBool::new(false),
             options,
             spill,
@@ -183,6 +186,8 @@ impl Materialiser {
     /// the queue is full (threaded only), but not for space: the caller leads, and what is refused at prepare
     /// meanwhile bounds the queue.
     pub fn submit(&self, batch: Batch) {
+        let spilled = batch.chunks.iter().filter(|chunk| chunk.content != Content::Inline);
+        self.shared.spilled_bytes.fetch_add(spilled.map(|chunk| chunk.len).sum(), Ordering::Relaxed);
         let batch = Arc::new(batch);
         self.shared.tail.push(&batch);
         let mut queue = self.shared.queue.lock();
@@ -250,6 +255,11 @@ impl Materialiser {
     /// Whether the files wait for space: new writes are to be refused. Cheap, for every commit.
     pub fn is_without_space(&self) -> bool {
         self.shared.is_without_space.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of spill files that go with the next [`Materialiser::sync`].
+    pub fn spilled_bytes(&self) -> u64 {
+        self.shared.spilled_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes handed over and not written yet.
@@ -365,9 +375,12 @@ impl Shared {
         let mut writer = self.writer.lock();
         if outcome.is_ok() {
             writer.files.end_sync(&pending);
-            for name in copied {
+            for (name, bytes) in copied {
                 // What stays behind is removed at the next start.
                 let _ = self.spill.remove(&name);
+                // What was written twice, because there was no space at first, counts once.
+                let less = |spilled: u64| Some(spilled.saturating_sub(bytes));
+                let _ = self.spilled_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
         }
         self.publish(&writer, 0, outcome)?;
@@ -404,15 +417,16 @@ fn write_batch(
     files: &mut BinlogFiles,
     batch: &Batch,
     spill: &SpillDir,
-    copied: &mut Vec<String>,
+    copied: &mut Vec<(String, u64)>,
 ) -> Result<(), BinlogError> {
     let mut inline = batch.bytes.as_slice();
     for chunk in &batch.chunks {
         files.apply(chunk, &mut inline, spill)?;
-        if let Content::Spilled(spilled) = &chunk.content
-            && !copied.contains(&spilled.name)
-        {
-            copied.push(spilled.name.clone());
+        if let Content::Spilled(spilled) = &chunk.content {
+            match copied.iter_mut().find(|(name, _)| *name == spilled.name) {
+                Some((_, bytes)) => *bytes += chunk.len,
+                None => copied.push((spilled.name.clone(), chunk.len)),
+            }
         }
     }
     Ok(())

@@ -10,7 +10,8 @@
 //!
 //! # When
 //! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
-//! its cap, or on request.
+//! its cap, on request, or when large transactions have left spill files: those go with the checkpoint, and
+//! need not wait for the next large transaction.
 //!
 //! # Space
 //! Every tick looks at the file system. Below `free_bytes_min`, or while there is no space for the binlog
@@ -19,7 +20,7 @@
 //! after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
@@ -38,6 +39,10 @@ const GATE_WAIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
 const RETRY: Duration = Duration::from_secs(5);
+/// Between two checkpoints that only remove spill files.
+const SPILL_PAUSE: Duration = Duration::from_secs(1);
+/// Spilled events that may stay until another reason for a checkpoint comes. Spilled redo is always large.
+const SPILLED_BYTES_KEPT: u64 = 16 << 20;
 
 /// The background half of the coordinator.
 #[derive(Default)]
@@ -54,6 +59,8 @@ pub struct Checkpointer {
     running: Mutex<()>,
     /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
     failed: Mutex<Option<(u64, String)>>,
+    /// When the newest checkpoint ended, by the monotonic clock.
+    ended_ns: AtomicU64,
 }
 
 impl Checkpointer {
@@ -115,7 +122,8 @@ impl Checkpointer {
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
-        if !is_requested && (!is_due(coordinator) || self.is_too_early(coordinator)) {
+        let is_due = is_due(coordinator) || self.has_spilled(coordinator);
+        if !is_requested && (!is_due || self.is_too_early(coordinator)) {
             return;
         }
         match self.checkpoint(coordinator) {
@@ -123,6 +131,15 @@ impl Checkpointer {
             Err(CheckpointError::Gated | CheckpointError::Stopped) => {}
             Err(error) => self.note_failure(coordinator, error.to_string()),
         }
+    }
+
+    /// Whether large transactions have left files, and some time has passed.
+    fn has_spilled(&self, coordinator: &Coordinator) -> bool {
+        let env = coordinator.env();
+        let since_ns = env.world.clock.monotonic_ns().saturating_sub(self.ended_ns.load(Ordering::Relaxed));
+        let events = env.binlog.as_ref().map_or(0, |binlog| binlog.files.spilled_bytes());
+        let is_much = events > SPILLED_BYTES_KEPT || !env.spilled.lock().is_empty();
+        is_much && since_ns > SPILL_PAUSE.as_nanos() as u64
     }
 
     /// Whether a checkpoint failed just now, or would for want of space.
@@ -232,6 +249,7 @@ impl Checkpointer {
         self.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, lsn);
+        self.ended_ns.store(env.world.clock.monotonic_ns(), Ordering::Relaxed);
         Ok(())
     }
 }

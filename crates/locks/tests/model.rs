@@ -6,7 +6,17 @@
 //! nobody breaks, is a deadlock, which the scheduler reports with the schedule that replays it.
 //!
 //! # Mutations that were found
-//! MUTATIONS
+//! | mutation | check |
+//! |---|---|
+//! | KILL is not told where the statement sleeps | `kill_ends_a_wait` |
+//! | whoever gives up waiting lets nobody behind it go on | `kill_ends_a_wait` |
+//! | a grant that came at the last moment is ignored | `a_killed_waiter_leaves_nobody_behind` |
+//! | an early release wakes nobody | `a_row_is_handed_over` |
+//! | a waiter looks at its verdict only once | `a_row_is_handed_over` |
+//! | nobody is marked as waited for | `every_cycle_is_broken_and_only_cycles_are` |
+//! | anonymous holders of a name stay unknown when they wait | `names_and_rows_make_one_graph` |
+//! | a name is guarded after the look at its anonymous holders | `names_and_rows_make_one_graph` |
+//! | the last anonymous holder of a guarded name wakes nobody | `names_and_rows_make_one_graph` |
 
 #![allow(dead_code)]
 
@@ -237,5 +247,34 @@ fn a_killed_waiter_leaves_nobody_behind() {
         };
         let killer: Box<dyn FnOnce(&World) + Send> = Box::new(move |_| kill.kill(KillLevel::Query));
         in_threads(&world, vec![waiter, killer, other(2, RowMode::Shared), other(3, RowMode::Shared)]);
+    });
+}
+
+#[test]
+fn kill_ends_a_wait() {
+    check(1_000, || {
+        let world = World::new();
+        let mut holder = world.owner(1);
+        let inside = world.lock(&mut holder, 0, RowMode::Shared).expect("free");
+        let kill = KillFlag::default();
+        let waiter: Box<dyn FnOnce(&World) + Send> = {
+            let kill = kill.clone();
+            Box::new(move |world| {
+                let mut owner = world.owner(2);
+                let mode = RowMode::Exclusive;
+                let ended = world.table.lock_row(&mut owner, INDEX, &[0], mode, FOREVER, &kill);
+                assert_eq!(ended.map(drop), Err(LockError::Killed(KillLevel::Query)));
+            })
+        };
+        let killer: Box<dyn FnOnce(&World) + Send> = Box::new(move |_| kill.kill(KillLevel::Query));
+        // Perhaps behind the waiter; then it goes on when that one gives up.
+        let reader: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let mut owner = world.owner(3);
+            drop(world.lock(&mut owner, 0, RowMode::Shared).expect("nobody kills it"));
+        });
+        // The holder stays until they are gone.
+        in_threads(&world, vec![waiter, killer, reader]);
+        drop(inside);
+        drop(holder);
     });
 }

@@ -15,7 +15,7 @@ use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
-use cohort_vfs::{SharedFs, World as Machine};
+use cohort_vfs::{SeededRng, SharedFs, SimClock, World as Machine};
 
 /// What survives a crash, and what does not when it is wrapped in faults.
 pub type Disk = SharedFs;
@@ -53,6 +53,8 @@ pub struct World {
     pub locks: Arc<LockTable>,
     /// Set when the log failed.
     pub is_stopped: Arc<AtomicBool>,
+    /// It moves when told to.
+    pub clock: Arc<SimClock>,
 }
 
 impl World {
@@ -73,10 +75,11 @@ impl World {
         let shared = engines.to_vec();
         let locks = LockTable::new(1, cohort_locks::this_thread);
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let machine = Machine::sim(disk.clone(), 1);
+        let clock = SimClock::new(1_700_000_000_000_000);
+        let machine = Machine { fs: disk.clone(), clock: clock.clone(), rng: SeededRng::shared(1) };
         let options = options(setup, is_stopped.clone());
         let coordinator = Coordinator::open(machine, options, participants, shared, locks.clone())?;
-        Ok(World { coordinator, engines, locks, is_stopped })
+        Ok(World { coordinator, engines, locks, is_stopped, clock })
     }
 
     /// How many transfers the left engine holds.

@@ -7,7 +7,7 @@ use cohort_base::{DomainId, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints, Prepared};
-use cohort_engine::{Engine, Participant, ReadAt};
+use cohort_engine::ReadAt;
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
 use cohort_sim::{Disk, World};
 use cohort_vfs::MemFs;

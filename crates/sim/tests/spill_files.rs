@@ -1,0 +1,58 @@
+//! The files of a large transaction go when it is done, not when the next large one comes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::{DomainId, IndexId, ServerId, TrxId};
+use cohort_binlog::event::{QueryEvent, StatusVars};
+use cohort_binlog::{CacheOptions, Stamp, TrxCache};
+use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
+use cohort_engine::{Engine, Participant};
+use cohort_sim::{Disk, World};
+use cohort_vfs::MemFs;
+
+const SPACE: IndexId = IndexId(16);
+
+/// A row of 20 MiB, and as much in the binary log.
+fn commit_large(world: &World) {
+    let engine = &world.engines[0];
+    let mut trx = engine.begin();
+    trx.put(SPACE, b"k", &vec![7; 20 << 20]).expect("in memory");
+    let redo = vec![(engine.id(), trx.prepare().expect("in memory"))];
+    let options = CacheOptions { memory_bytes_max: 1000, ..CacheOptions::default() };
+    let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
+    cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
+    for _ in 0..20 {
+        let event = QueryEvent::new(1, &StatusVars::default(), b"d", &vec![b'x'; 1 << 20]);
+        cache.query(0, &event).expect("spilled");
+    }
+    let binlog = BinlogPart {
+        events: cache.seal().expect("spilled"),
+        kind: GroupKind::Transaction,
+        domain: DomainId(0),
+        server: ServerId(1),
+        seq_no: None,
+        hints: GtidHints::default(),
+        timestamp: 1,
+    };
+    let locks = world.locks.owner(TrxId(1));
+    let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
+    let prepared = world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room");
+    let seq = world.coordinator.order(prepared);
+    world.coordinator.wait_acknowledged(seq).expect("flushed");
+}
+
+#[test]
+fn spill_files_go_when_their_transaction_is_done() {
+    let disk: Disk = Arc::new(MemFs::new());
+    let world = World::open(&disk).expect("opens");
+    let files = || disk.list(Path::new("/data/spill")).expect("there").len();
+    commit_large(&world);
+    assert_eq!(files(), 2, "redo and events");
+    world.coordinator.tick();
+    assert_eq!(files(), 2, "one after the other is no reason to checkpoint after each");
+    world.clock.advance(Duration::from_millis(1100));
+    world.coordinator.tick();
+    assert_eq!(files(), 0, "nobody has to commit another");
+}
