@@ -1,0 +1,170 @@
+//! Transactions of every size around the borders of the commit path, with small segments and real threads: each is
+//! acknowledged, and all of them are there after a kill.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, DomainId, IndexId, ParticipantId, ServerId, TrxId};
+use cohort_binlog::event::{Checksum, QueryEvent, StatusVars};
+use cohort_binlog::{BinlogName, CacheOptions, Stamp, TrxCache};
+use cohort_commit::{
+    BinlogPart, BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, GroupKind, GtidHints,
+    PaceOptions, Unreleased,
+};
+use cohort_engine::{Engine, Participant, ReadAt, ReferenceEngine};
+use cohort_locks::LockTable;
+use cohort_log::{LogOptions, Preallocation};
+use cohort_vfs::{MemFs, SharedFs, World as Machine};
+
+const SPACE: IndexId = IndexId(16);
+const SEGMENT_BYTES: u64 = 16 << 10;
+/// What a segment holds beside its header.
+const CAPACITY: usize = 12 << 10;
+/// Caches beyond it spill.
+const CACHE_BYTES: usize = 64 << 10;
+/// The buffer of the binlog's files.
+const BUFFER_BYTES: usize = 512 << 10;
+/// Redo beyond it is spilled.
+const INLINE_REDO_BYTES: usize = 16 << 20;
+/// A wait of this length is one without an end.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+struct Server {
+    commit: Arc<Coordinator>,
+    engine: Arc<ReferenceEngine>,
+    locks: Arc<LockTable>,
+}
+
+fn open(disk: &SharedFs) -> Server {
+    let datadir = PathBuf::from("/data");
+    disk.create_dir_all(&datadir).expect("in memory");
+    let engine =
+        ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("engine")).expect("opens");
+    let engine = Arc::new(engine);
+    let locks = LockTable::new(1, cohort_locks::this_thread);
+    let options = CoordinatorOptions {
+        datadir: datadir.clone(),
+        log: LogOptions {
+            segment_bytes: SEGMENT_BYTES,
+            segments_spare_max: 4,
+            preallocation: Preallocation::Thread,
+            ..LogOptions::default()
+        },
+        binlog: Some(BinlogSettings {
+            name: BinlogName::new(&datadir, "binlog"),
+            file_bytes_max: 1 << 20,
+            server_id: ServerId(1),
+            server_version: "10.11.99-MariaDB-cohort-log".to_owned(),
+            checksum: Checksum::Crc32,
+            is_verifying_all: false,
+        }),
+        pace: PaceOptions::default(),
+        is_early_release: true,
+        unreleased: Unreleased::Keep,
+        checkpoint_bytes: u64::MAX,
+        free_bytes_min: 0,
+        has_threads: true,
+        on_stop: Arc::new(|error| panic!("{error}")),
+        failpoint: None,
+    };
+    let participants = vec![engine.clone() as Arc<dyn Participant>];
+    let engines = vec![engine.clone() as Arc<dyn Engine>];
+    let machine = Machine::sim(disk.clone(), 1);
+    let commit = Coordinator::open(machine, options, participants, engines, locks.clone()).expect("recovers");
+    Server { commit, engine, locks }
+}
+
+impl Server {
+    /// A transaction with about so many bytes of redo and of events.
+    fn order(&self, number: u64, redo_bytes: usize, event_bytes: usize) -> CommitSeq {
+        let mut trx = self.engine.begin();
+        trx.put(SPACE, &number.to_be_bytes(), &vec![number as u8; redo_bytes]).expect("in memory");
+        let redo = vec![(self.engine.id(), trx.prepare().expect("in memory"))];
+        let options = CacheOptions { memory_bytes_max: CACHE_BYTES, ..CacheOptions::default() };
+        let mut cache = TrxCache::new(options, Some(self.commit.spill_dir().clone()));
+        cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
+        let text = vec![b'x'; event_bytes];
+        cache.query(0, &QueryEvent::new(1, &StatusVars::default(), b"d", &text)).expect("in memory");
+        let binlog = BinlogPart {
+            events: cache.seal().expect("in memory"),
+            kind: GroupKind::Transaction,
+            domain: DomainId(0),
+            server: ServerId(1),
+            seq_no: None,
+            hints: GtidHints::default(),
+            timestamp: 1,
+        };
+        let locks = self.locks.owner(TrxId(number));
+        let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
+        let prepared = self.commit.prepare(request).map_err(|(error, _)| error).expect("there is room");
+        self.commit.order(prepared)
+    }
+}
+
+/// Redo and events: around each border, in the redo, in the events, and in both.
+fn sizes() -> Vec<(usize, usize)> {
+    let around = |border: usize| [border - 600, border - 64, border - 8, border, border + 8, border + 600];
+    let mut sizes = Vec::new();
+    for border in [CAPACITY, 2 * CAPACITY, 5 * CAPACITY, CACHE_BYTES, BUFFER_BYTES] {
+        for size in around(border) {
+            sizes.extend([(size, 10), (10, size), (size, size)]);
+        }
+    }
+    sizes.extend([INLINE_REDO_BYTES - 64, INLINE_REDO_BYTES, INLINE_REDO_BYTES + 1].map(|size| (size, 10)));
+    sizes
+}
+
+fn run() {
+    let memory = MemFs::new();
+    let disk: SharedFs = Arc::new(memory.clone());
+    let server = open(&disk);
+    let mut written = Vec::new();
+    for (redo_bytes, event_bytes) in sizes() {
+        // Alone, and with others in its group.
+        for others in [0, 3] {
+            let mut last = CommitSeq(0);
+            for (redo, events) in
+                std::iter::once((redo_bytes, event_bytes)).chain((0..others).map(|n| (n * 50, n * 50)))
+            {
+                let number = written.len() as u64;
+                last = server.order(number, redo, events);
+                written.push(redo);
+            }
+            server.commit.wait_acknowledged(last).expect("flushed");
+        }
+        if written.len() % 25 == 0 {
+            server.commit.checkpoint().expect("in memory");
+        }
+    }
+    drop(server);
+    let left: SharedFs = Arc::new(memory.kill_clone());
+    let server = open(&left);
+    let trx = server.engine.begin();
+    for (number, bytes) in written.iter().enumerate() {
+        let mut value = Vec::new();
+        assert!(
+            trx.get(ReadAt::Latest, SPACE, &(number as u64).to_be_bytes(), &mut value).expect("in memory")
+        );
+        assert_eq!(value, vec![number as u8; *bytes], "transaction {number}");
+    }
+    assert_eq!(server.commit.binlog_status().expect("on").1.to_string(), format!("0-1-{}", written.len()));
+    let files = server.commit.with_binlog_files(|files| files.numbers().len()).expect("on").expect("written");
+    assert!(files > 3 && disk.exists(Path::new("/data/binlog.000002")));
+}
+
+#[test]
+fn transactions_of_every_size_are_acknowledged() {
+    let (done, ended) = channel();
+    let runner = std::thread::spawn(move || {
+        run();
+        // Nobody listens any more only if this took too long.
+        let _ = done.send(());
+    });
+    match ended.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => panic!("a transaction is not acknowledged"),
+        // The runner's own panic says why.
+        _ => runner.join().expect("every transaction is there"),
+    }
+}
