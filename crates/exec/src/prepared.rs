@@ -108,6 +108,7 @@ impl Session {
             let text = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
         }
+        crate::ddl::check_names(&parsed.statement)?;
         let columns = match &parsed.statement {
             statement @ (Statement::Query(_)
             | Statement::Insert(_)

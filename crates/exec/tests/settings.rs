@@ -161,3 +161,37 @@ fn a_statement_that_reads_a_whole_table_says_that_it_used_no_index() {
         assert_eq!(status.0.has(StatusFlags::NO_INDEX_USED), no_index, "{sql}");
     }
 }
+
+/// Whoever asks for a collation that is not there learns of it; WordPress tries utf8mb4_unicode_520_ci first.
+#[test]
+fn a_collation_that_is_not_there_is_an_error_wherever_it_is_named() {
+    let (_server, mut a, _) = two_sessions();
+    for sql in [
+        "create table w (a int) default character set utf8mb4 collate utf8mb4_nosuch_ci",
+        "create table w (a varchar(9) collate utf8mb4_nosuch_ci)",
+        "create table w (a varchar(9)) collate = utf8mb4_nosuch_ci",
+        "create table if not exists t (a int) collate utf8mb4_nosuch_ci",
+        "create database w collate utf8mb4_nosuch_ci",
+        "create database if not exists test collate utf8mb4_nosuch_ci",
+        "alter database test collate utf8mb4_nosuch_ci",
+        "alter table t convert to character set utf8mb4 collate utf8mb4_nosuch_ci",
+        "alter table t add w varchar(9) collate utf8mb4_nosuch_ci",
+        "alter table t default collate utf8mb4_nosuch_ci",
+        "set names utf8mb4 collate utf8mb4_nosuch_ci",
+        "set collation_connection = utf8mb4_nosuch_ci",
+        "set collation_database = 'utf8mb4_nosuch_ci'",
+        "set global collation_server = 'utf8mb4_nosuch_ci'",
+        "select 'a' collate utf8mb4_nosuch_ci",
+        "select _utf8mb4'a' = 'b' collate utf8mb4_nosuch_ci",
+        "select * from t order by convert(k using utf8mb4) collate utf8mb4_nosuch_ci",
+        "prepare s from 'create table w (a int) collate utf8mb4_nosuch_ci'",
+        "execute immediate 'create table w (a int) collate utf8mb4_nosuch_ci'",
+    ] {
+        let answer = a.run(sql);
+        assert!(
+            answer.starts_with("ERROR 1273 (HY000): Unknown collation: 'utf8mb4_nosuch_ci'"),
+            "{sql}: {answer}"
+        );
+    }
+    assert!(a.run("show tables like 'w'").ends_with(")\n"));
+}

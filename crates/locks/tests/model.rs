@@ -36,6 +36,8 @@ mod rows;
 mod sleep;
 #[path = "../src/table.rs"]
 mod table;
+#[path = "../src/waits.rs"]
+mod waits;
 
 /// What the files find as `crate::sync`.
 mod sync {

@@ -1,6 +1,6 @@
 //! Which collation applies where a statement names a character set, a collation, both or none.
 
-use cohort_sql::ast::DatabaseOptions;
+use cohort_sql::ast::{DatabaseOptions, Statement, TableOption};
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
 /// The collation meant; `inherited` when nothing was written.
@@ -29,6 +29,32 @@ pub(super) fn by_name(name: &str) -> SqlResult<Charset> {
 /// The collation of a database with these options.
 pub(super) fn of_database(options: &DatabaseOptions, inherited: Collation) -> SqlResult<Collation> {
     resolve(options.charset.as_deref(), options.collation.as_deref(), inherited)
+}
+
+/// Names that are not there are errors before anything else is looked at: also where the statement would do
+/// nothing, and at PREPARE. MariaDB's parser finds them.
+pub(crate) fn check_names(statement: &Statement) -> SqlResult<()> {
+    let known = |charset: Option<&str>, collation: Option<&str>| {
+        resolve(charset, collation, Collation::UTF8MB4_GENERAL_CI).map(drop)
+    };
+    match statement {
+        Statement::CreateDatabase(create) => {
+            known(create.options.charset.as_deref(), create.options.collation.as_deref())
+        }
+        Statement::CreateTable(create) => {
+            for option in &create.options {
+                match option {
+                    TableOption::Charset(charset) => known(charset.as_deref(), None)?,
+                    TableOption::Collate(collation) => known(None, Some(collation))?,
+                    _ => {}
+                }
+            }
+            create.columns.iter().try_for_each(|column| {
+                known(column.data_type.charset.as_deref(), column.data_type.collation.as_deref())
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ use crate::statement::StatementContext;
 pub(crate) use account::{create_user_line, set_password};
 pub(crate) use alter_table::recreate;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
+pub(crate) use charset::check_names;
 pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use work::{log_statement, query_event};
@@ -82,6 +83,9 @@ pub(crate) struct DdlOutcome {
 /// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever
 /// happens, no transaction is open afterwards.
 pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
+    if let Err(error) = check_names(statement) {
+        return Some(Err(error));
+    }
     let outcome = match statement {
         Statement::CreateDatabase(create) => database::create(ctx, create),
         Statement::AlterDatabase(alter) => database::alter(ctx, alter),
