@@ -1,4 +1,5 @@
-//! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the same.
+//! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the
+//! same.
 
 use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
 
