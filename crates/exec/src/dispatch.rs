@@ -206,7 +206,7 @@ impl Session {
         if access::counts_as_write(statement) {
             guards::check_read_only(&self.state)?;
         }
-        if access::refused_in_read_only_transaction(statement) && self.trx.is_read_only() {
+        if access::refused_in_read_only_transaction(statement) && self.trx.may_only_read() {
             return Err(SqlError::read_only_transaction());
         }
         if cohort_sql::commits_implicitly(statement) {

@@ -4,7 +4,7 @@ use cohort_types::SqlResult;
 
 use crate::context::SessionEnv;
 use crate::expr::Expr;
-use crate::expr_type::{Coercibility, Derived, ExprType, Flavor, TypeClass, aggregate_collations};
+use crate::expr_type::{Coercibility, Derived, ExprType, TypeClass, aggregate_collations};
 
 /// Whether any argument may be NULL.
 pub(crate) fn any_nullable(args: &[Expr]) -> bool {

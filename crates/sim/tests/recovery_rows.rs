@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
 use cohort_commit::{CommitRequest, PurgeRule, RecoveryError, Row};
-use cohort_engine::{Engine, Participant, ReadAt};
+use cohort_engine::ReadAt;
 use cohort_sim::{Bank, Disk, Script, Setup, World, check, explore};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
 

@@ -8,7 +8,6 @@ use cohort_base::{DomainId, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
-use cohort_engine::{Engine, Participant};
 use cohort_sim::{Disk, World};
 use cohort_vfs::MemFs;
 

@@ -210,7 +210,7 @@ pub(crate) fn set_password(
     if name != own {
         check_schema(ctx.session, Privilege::Update, "mysql")?;
     }
-    if ctx.trx.is_read_only() {
+    if ctx.trx.may_only_read() {
         return Err(SqlError::read_only_transaction());
     }
     let outcome = change_password(ctx, &name, password);

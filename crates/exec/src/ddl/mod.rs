@@ -64,8 +64,8 @@ use crate::statement::StatementContext;
 
 pub(crate) use account::{create_user_line, set_password};
 pub(crate) use alter_table::recreate;
-pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub(crate) use charset::check_names;
+pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use work::{log_statement, query_event};

@@ -13,7 +13,7 @@ use cohort_types::SqlResult;
 use crate::guards::check_read_only;
 use crate::plan::{PlanBody, QueryPlan, SelectPlan, Source};
 use crate::statement::StatementContext;
-use crate::table::{ReadMode, Spans, is_current};
+use crate::table::{ReadMode, is_current};
 
 /// Whether the plan can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

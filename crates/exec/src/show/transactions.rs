@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
 use cohort_locks::{LockWait, NameKey, RowMode, WaitedFor};
-use cohort_types::{SqlResult, TimeZone, Value};
+use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
+use crate::access::check_global;
 use crate::database::Database;
-use crate::ddl::check_privilege;
 use crate::process_list::Process;
 use crate::statement::StatementContext;
 use crate::statement_log::without_secrets;
@@ -76,7 +76,7 @@ fn query_text(process: &Process) -> Option<String> {
 }
 
 pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    check_privilege(ctx.session, "PROCESS", None, None)?;
+    check_global(ctx.session, Privilege::Process)?;
     let waits = waits_by_trx(ctx.db);
     let zone = &ctx.session.env.time_zone;
     let time = |us: u64| {
@@ -133,7 +133,7 @@ fn named(db: &Database, index: IndexId) -> (String, String) {
 
 /// The locks that somebody waits for, and those in the way: as in MariaDB no others.
 pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    check_privilege(ctx.session, "PROCESS", None, None)?;
+    check_global(ctx.session, Privilege::Process)?;
     let mut seen: HashMap<String, Vec<Value>> = HashMap::new();
     for (wait, index, hash, mode) in row_waits(ctx.db) {
         let (table, index_name) = named(ctx.db, index);
@@ -158,7 +158,7 @@ pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementConte
 }
 
 pub(super) fn lock_waits(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    check_privilege(ctx.session, "PROCESS", None, None)?;
+    check_global(ctx.session, Privilege::Process)?;
     let mut rows = Vec::new();
     for (wait, index, hash, _) in row_waits(ctx.db) {
         for (blocker, _) in &wait.blockers {

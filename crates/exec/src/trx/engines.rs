@@ -66,7 +66,7 @@ impl SessionTrx {
     }
 
     /// Whether the running transaction, or the next one, may only read.
-    pub(crate) fn is_read_only(&self) -> bool {
+    pub(crate) fn may_only_read(&self) -> bool {
         let next = || self.settings.next_access_mode.unwrap_or(self.settings.access_mode);
         self.active.as_ref().map_or_else(next, |active| active.access_mode) == AccessMode::ReadOnly
     }

@@ -74,10 +74,10 @@ impl SessionTrx {
         match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
             Ok(_) if active.locks.row_locks() > before => {
                 let held = active.locks.row_locks();
-                self.gauge.locked(held);
                 if before.is_multiple_of(LOCKS_UNCHARGED) {
                     active.charge()?;
                 }
+                self.gauge.locked(held);
                 Ok(RowLock::New)
             }
             Ok(_) => Ok(RowLock::Held),
