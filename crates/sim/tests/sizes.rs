@@ -1,5 +1,5 @@
-//! Transactions of every size around the borders of the commit path, with small segments and real threads: each is
-//! acknowledged, and all of them are there after a kill.
+//! Transactions of every size around the borders of the commit path, with small segments and real threads:
+//! each is acknowledged, and all of them are there after a kill.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
