@@ -352,9 +352,13 @@ mod tests {
     type Job = Box<dyn FnOnce() + Send>;
 
     fn fibers() -> (Arc<Fibers<Job>>, Arc<Ready<Work<Job>, EventFd>>) {
+        fibers_with(1 << 16)
+    }
+
+    fn fibers_with(stack_bytes: usize) -> (Arc<Fibers<Job>>, Arc<Ready<Work<Job>, EventFd>>) {
         let ready = Arc::new(Ready::new(EventFd::new().expect("an event")));
         let options = FiberOptions {
-            stack_bytes: 1 << 16,
+            stack_bytes,
             buffer_bytes: 16,
             ready: Arc::clone(&ready),
             run: Box::new(|job: Job, _: &mut [u8]| job()),
@@ -420,6 +424,40 @@ mod tests {
         let left = told.recv().expect("the job ran");
         assert!((48 << 10..=80 << 10).contains(&left), "{left} of 65536 bytes");
         assert_eq!(StackFloor::current(), outside);
+    }
+
+    /// Mappings and resident bytes of this process.
+    fn mappings_and_memory() -> (usize, usize) {
+        let read = |file: &str| std::fs::read_to_string(file).expect("Linux has it");
+        let pages = read("/proc/self/statm").split(' ').nth(1).and_then(|n| n.parse::<usize>().ok());
+        (read("/proc/self/maps").lines().count(), pages.expect("a number") * 4096)
+    }
+
+    #[test]
+    fn thousands_of_stacks_cost_two_mappings_each_and_the_pages_they_touch() {
+        const JOBS: usize = 5000;
+        let (fibers, ready) = fibers_with(2 << 20);
+        let before = mappings_and_memory();
+        let beds: Arc<Mutex<Vec<Arc<dyn Sleeper>>>> = Arc::default();
+        for _ in 0..JOBS {
+            let beds = Arc::clone(&beds);
+            fibers.work(Work::Begin(Box::new(move || {
+                let own = sleeper();
+                beds.lock().push(Arc::clone(&own));
+                own.sleep(None);
+            })));
+        }
+        assert_eq!(fibers.asleep(), JOBS);
+        let after = mappings_and_memory();
+        let (mappings, bytes) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
+        println!("{mappings} mappings, {bytes} bytes");
+        assert!(mappings < 2 * JOBS + 500, "{mappings} mappings for {JOBS} stacks");
+        assert!(bytes < JOBS * (32 << 10), "{bytes} bytes for {JOBS} stacks");
+        beds.lock().iter().for_each(|bed| bed.wake());
+        while let Some(work) = ready.pop() {
+            fibers.work(work);
+        }
+        assert_eq!(fibers.asleep(), 0);
     }
 
     #[test]
