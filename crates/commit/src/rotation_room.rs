@@ -3,8 +3,8 @@
 //!
 //! # Concepts
 //! - A file change needs more the more pairs of domain and server there are, because the new file begins with
-//!   all of them. The leader says after each group how much; whoever prepares a transaction sees to it that so
-//!   much is reserved, and a little more.
+//!   all of them. The leader says after each group how much; whoever prepares a transaction sees to it that
+//!   so much is reserved, and a little more.
 //! - When the room is missing or too small, the file is not changed behind this group but behind a later one.
 //!
 //! # Lock order

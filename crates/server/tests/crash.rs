@@ -1,4 +1,5 @@
-//! The real server, its transactions over InnoDB and RocksDB tables, aborted before and after every stage and killed at random under load.
+//! The real server, its transactions over InnoDB and RocksDB tables, aborted before and after every stage and
+//! killed at random under load.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The commit path over a disk in memory: the reference engine and the B+tree engine, small segments and small binlog files, no
-//! threads.
+//! The commit path over a disk in memory: the reference engine and the B+tree engine, small segments and
+//! small binlog files, no threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
