@@ -1,7 +1,8 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
-//! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::Pins`]),
-//! and, because a checkpoint comes before the removal, not one that recovery would look into (I7).
+//! A purge never removes a file that is in use: not the one that is written, not one that a replica reads
+//! ([`cohort_binlog::Pins`]), and, because a checkpoint comes before the removal, not one that recovery would
+//! look into (I7).
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
