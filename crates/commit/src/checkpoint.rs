@@ -1,12 +1,21 @@
 //! Checkpoints and the background watch over space.
 //!
-//! A checkpoint holds the order stage with the log hardened (microseconds and one flush), lets every
-//! participant seal what it has (I3), goes on, waits for the participants and the binlog files to be durable,
-//! and moves the log's start. Nothing of it is on the commit path but the hold.
+//! ```text
+//! checkpoint():
+//!   hold the order stage, everything ordered hardened:
+//!     if replicas are waited for: wait a moment for them, or put the checkpoint off
+//!     lsn = end of the log
+//!     every participant seals what it has in memory (I3)
+//!   every participant makes the sealed part durable
+//!   sync the binlog files
+//!   write the control file: recovery starts at lsn
+//!   release log segments and spill files below lsn (I7)
+//! ```
+//! Only the hold is on the commit path: microseconds and one flush.
 //!
-//! With semi-synchronous replication the hold also waits until replicas have what is ordered, for a moment:
-//! what an engine has made durable cannot be cut off the log's end any more (recovery.rs). If that takes
-//! longer, the checkpoint is put off.
+//! With semi-synchronous replication the hold waits up to [`GATE_WAIT`] until replicas have everything that
+//! is ordered. A participant's durable state cannot be cut off the log's end any more (recovery.rs). If the
+//! replicas take longer, the checkpoint is put off.
 //!
 //! # When
 //! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
@@ -59,7 +68,7 @@ pub struct Checkpointer {
     running: Mutex<()>,
     /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
     failed: Mutex<Option<(u64, String)>>,
-    /// When the newest checkpoint ended, by the monotonic clock.
+    /// When the newest checkpoint ended, well or not, by the monotonic clock.
     ended_ns: AtomicU64,
 }
 
@@ -133,7 +142,8 @@ impl Checkpointer {
         }
     }
 
-    /// Whether large transactions have left files, and some time has passed.
+    /// Whether large transactions have left files, and some time has passed since the last attempt to remove
+    /// them: each one holds the order stage for a moment.
     fn has_spilled(&self, coordinator: &Coordinator) -> bool {
         let env = coordinator.env();
         let since_ns = env.world.clock.monotonic_ns().saturating_sub(self.ended_ns.load(Ordering::Relaxed));
@@ -204,6 +214,7 @@ impl Checkpointer {
     /// want of space ends the server.
     pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
         let done = self.try_checkpoint(coordinator);
+        self.ended_ns.store(coordinator.env().world.clock.monotonic_ns(), Ordering::Relaxed);
         if let Err(error) = &done {
             coordinator.judge(Meaning::of_checkpoint(error), error);
         }
@@ -249,7 +260,6 @@ impl Checkpointer {
         self.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, lsn);
-        self.ended_ns.store(env.world.clock.monotonic_ns(), Ordering::Relaxed);
         Ok(())
     }
 }

@@ -4,12 +4,13 @@
 //! | field | who, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
-//! | `stream`, `rotation_room`, `pending` | the leader (from write to hardened), and start and stop |
-//! | `view` | written by who publishes, read by every statement |
+//! | `stream`, `pending` | the leader (from write to hardened), and start and stop |
+//! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
+//! | `view` | written by whoever publishes, read by every statement |
 //!
 //! # Commit ids (I8)
-//! A group is cut into runs: a transaction that took a row lock which a member of the present run released
-//! starts the next run, and so does DDL. Runs of two and more get a commit id, the CommitSeq of their first
+//! The leader cuts a group into runs. A transaction starts a new run if it took a row lock that a member of
+//! the current run released; so does DDL. A run of two or more gets a commit id: the CommitSeq of its first
 //! member.
 
 use std::cell::Cell;
@@ -228,8 +229,8 @@ impl ServerEnv {
         self.metrics.flushed(ended_ns.saturating_sub(began_ns), size);
     }
 
-    /// The group leaves a gate; if it was held there, that was a replica's time. Answers when the next step
-    /// began.
+    /// The group leaves a gate. Time that it was held there is counted as a replica's. Returns when the next
+    /// step began.
     fn time_gate(&self, boundary: &mut Boundary, transactions: usize) -> u64 {
         if boundary.was_held.take() {
             let now_ns = self.now_ns();

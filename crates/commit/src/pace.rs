@@ -17,14 +17,14 @@
 //!                          - w * (q + o * H(F))    delay of those that wait, and of those that would have come anyway
 //! ```
 //!
-//! The group stays open for the `w <= F` with the largest `J`, if that is positive, and is closed early by
-//! who brings the last one awaited. It is looked at again when the time is up, until a whole flush time has
-//! passed in all.
+//! The group stays open for the `w <= F` with the largest `J`, if that is positive. The worker that brings
+//! the last awaited transaction closes it early. When the time is up the decision is made again, until the
+//! group has been open for a whole flush time.
 //!
 //! # Nobody sleeps
-//! An open group has no leader: whoever found that waiting pays goes back to serving clients, and those who
-//! are awaited need the processor. The group is closed by whoever brings the last transaction that is awaited
-//! (he leads), or by the [`timekeeper`](crate::timekeeper) when its time is up.
+//! An open group has no leader. The worker that found that waiting pays goes back to serving clients, because
+//! the awaited clients need the processor. The worker that brings the last awaited transaction leads; if it
+//! does not come in time, the [`timekeeper`](crate::timekeeper) does.
 //!
 //! ```text
 //! none --opens()--> open until t --queued() reaches `want`--> due --closed()--> none
@@ -32,17 +32,17 @@
 //! ```
 //!
 //! # Guards
-//! Nothing is measured and no group is left open while `F` is below 300 us: there a wake-up costs as much as
+//! While `F` is below 300 us nothing is measured and no group is left open: a wake-up would cost as much as
 //! it gains.
 //!
 //! # Operator's waits
-//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's: with a count above 0, a group is
-//! open until so many are queued or so much time has passed, or somebody waits for a lock that a queued
-//! transaction still holds.
+//! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's. With a count above 0 a group stays
+//! open until that many transactions are queued, that much time has passed, or a transaction waits for a lock
+//! that a queued one still holds.
 //!
 //! # Locks
-//! `state` and `alarm` are leaf locks. [`Pace::opens`] and [`Pace::closed`] are called by who holds the
-//! leadership.
+//! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`Pace::opens`] and
+//! [`Pace::closed`].
 
 use std::time::Duration;
 
@@ -204,8 +204,8 @@ impl Pace {
         }
     }
 
-    /// The queue has this length now: the open group is due if that is what it was left open for. Who calls
-    /// this leads next.
+    /// The queue has this length now: the open group is due if it was left open for that many. The caller
+    /// leads next.
     pub fn queued(&self, len: usize) {
         let until = self.open_until.load(Ordering::SeqCst);
         if until > DUE && len >= self.want.load(Ordering::SeqCst) {

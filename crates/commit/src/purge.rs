@@ -1,6 +1,6 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
-//! Nobody's file goes: not the one that is written, not one that a replica reads ([`cohort_binlog::Pins`]),
+//! A purge never removes a file that is in use: not the one that is written, not one that a replica reads ([`cohort_binlog::Pins`]),
 //! and not one that recovery would look into (I7). So a checkpoint comes before the removal, unless the last
 //! one lets the files go already.
 //!

@@ -17,15 +17,16 @@ pub trait CommitEnv: Send + Sync {
     /// Why the log failed.
     type Error: Clone + Send;
 
-    /// Who was given a lock at the order stage; woken when it is dropped, with the order stage free again.
+    /// The waiters that were given a lock at the order stage. Dropping it wakes them; that happens with the
+    /// order stage free again.
     type Wakeups;
 
     /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once;
     /// must not fail or block.
     fn order(&self, batch: &mut [Ordered<Self::Trx>]) -> Self::Wakeups;
 
-    /// Order stage is held, the transaction is hardened: engines take in what they have ready on the side,
-    /// its locks go. Must not fail.
+    /// The order stage is held and the transaction is hardened: engines ingest what they have staged, and the
+    /// transaction's locks go. Must not fail.
     fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) -> Self::Wakeups;
 
     /// Order stage is held and everything ordered is in the group that ends with `last`.

@@ -350,6 +350,8 @@ impl Shared {
                 connection.id
             ));
             connection.abandon();
+            // It may have ordered a transaction and not come to lead.
+            self.backend.lead();
         }
     }
 }
