@@ -426,7 +426,14 @@ impl Session {
             Executed::Rows(counts) => {
                 (env.found_rows, env.row_count) = (counts.found, -1);
                 self.work.rows_sent = counts.found;
-                sink.finish(self.status_for(job.more), self.diagnostics.count_for_client());
+                let columns = plan.columns().len();
+                let is_news = self.state.columns_told.get().is_some_and(|told| told != columns);
+                let mut status = self.status_for(job.more);
+                if is_news {
+                    status = status.with(StatusFlags::METADATA_CHANGED);
+                    self.state.columns_told.set(Some(columns));
+                }
+                sink.finish(status, self.diagnostics.count_for_client());
             }
             Executed::Into(rows) => {
                 (env.found_rows, env.row_count) = (rows, rows as i64);

@@ -43,6 +43,8 @@ struct Prepared {
     params: u32,
     /// Where the question marks stand in `text`.
     param_at: Arc<[u32]>,
+    /// How many result columns the client was told of last.
+    columns_told: usize,
     plan: Option<Kept>,
     /// Its place in max_prepared_stmt_count.
     _counted: HeldGauge,
@@ -74,7 +76,7 @@ impl Session {
                 return Err(error);
             }
         };
-        let mut param = ColumnMeta::expression("?", TypeCode::VarString, 0, Collation::BINARY);
+        let mut param = ColumnMeta::expression("?", TypeCode::Null, 0, Collation::BINARY);
         param.flags = cohort_protocol::ColumnFlags::BINARY;
         let params = vec![param; prepared.params as usize];
         let statements = &mut self.prepared;
@@ -122,6 +124,7 @@ impl Session {
                 crate::access::check_statement(&self.state, statement)?;
                 Vec::new()
             }
+            Statement::Show(show) if is_described(show) => self.describe_show(show, text),
             _ => Vec::new(),
         };
         if columns.len() > usize::from(u16::MAX) {
@@ -129,8 +132,17 @@ impl Session {
         }
         let statement = Arc::new(parsed.statement);
         let (params, param_at) = (parsed.params, parsed.param_at.into());
-        let text = text.into();
-        Ok((Prepared { text, statement, params, param_at, plan: None, _counted: counted }, columns))
+        let (text, columns_told) = (text.into(), columns.len());
+        let prepared =
+            Prepared { text, statement, params, param_at, columns_told, plan: None, _counted: counted };
+        Ok((prepared, columns))
+    }
+
+    /// The columns of a SHOW; none where its execution will say what is wrong.
+    fn describe_show(&mut self, show: &ast::Show, text: &[u8]) -> Vec<ColumnMeta> {
+        let job = Job { text, param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
+        let listing = self.with_context(&job, |ctx| crate::show::run(ctx, show));
+        listing.map_or_else(|_| Vec::new(), |listing| listing.meta())
     }
 
     /// A place among max_prepared_stmt_count; error 1461.
@@ -151,6 +163,7 @@ impl Session {
             return;
         };
         let (text, param_at) = (prepared.text.clone(), prepared.param_at.clone());
+        self.state.columns_told.set(Some(prepared.columns_told));
         self.begin_process(Command::Execute, &text);
         let watch = self.watch_execute(&text, (&param_at, params));
         self.begin_command();
@@ -158,6 +171,11 @@ impl Session {
             self.fail(&error, sink);
         }
         self.watched(watch, &text, (&param_at, params));
+        if let (Some(told), Some(prepared)) =
+            (self.state.columns_told.take(), self.prepared.by_id.get_mut(&id))
+        {
+            prepared.columns_told = told;
+        }
         self.end_process();
     }
 
@@ -276,6 +294,30 @@ impl Session {
         self.prepared.get_mut(handle).plan = made.map(|(plan, version)| Kept { plan, version, session });
         Ok(())
     }
+}
+
+/// Whether MariaDB tells the columns of a SHOW when it is prepared.
+fn is_described(show: &ast::Show) -> bool {
+    use ast::Show;
+    matches!(
+        show,
+        Show::Databases { .. }
+            | Show::Tables { .. }
+            | Show::TableStatus { .. }
+            | Show::OpenTables { .. }
+            | Show::Columns { .. }
+            | Show::Index { .. }
+            | Show::CreateDatabase { .. }
+            | Show::CreateTable(_)
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::CharacterSet { .. }
+            | Show::Collation { .. }
+            | Show::Triggers { .. }
+            | Show::Events { .. }
+            | Show::FunctionStatus { .. }
+            | Show::ProcedureStatus { .. }
+    )
 }
 
 /// A prepared statement that runs prepared statements might run itself, and so on without end.

@@ -50,6 +50,8 @@ pub struct SessionState {
     pub(crate) client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
     pub(crate) next_insert_id: Cell<Option<u64>>,
+    /// While a prepared statement of the protocol runs: how many result columns its client knows of.
+    pub(crate) columns_told: Cell<Option<usize>>,
     /// A table of the running statement is read as a whole: the client is told.
     pub(crate) reads_whole_table: Cell<bool>,
     /// Warnings that planning found.
@@ -92,6 +94,7 @@ impl SessionState {
             memory,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             next_insert_id: Cell::new(None),
+            columns_told: Cell::new(None),
             reads_whole_table: Cell::new(false),
             planning_warnings: RefCell::default(),
             plan_key: 0,

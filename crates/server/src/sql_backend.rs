@@ -74,7 +74,6 @@ impl SqlBackend {
             globals: Arc::clone(globals),
             memory: Arc::clone(db.processes.memory()),
             stop: OnceLock::new(),
-            log: log.clone(),
         });
         *db.facts.write() = Some(facts.clone());
         *db.log_files.write() = Some(log_files);
@@ -375,7 +374,6 @@ struct Facts {
     globals: Arc<Globals>,
     memory: Arc<Budget>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    log: ErrorLog,
 }
 
 impl ServerFacts for Facts {

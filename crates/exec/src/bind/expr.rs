@@ -424,6 +424,10 @@ impl<'b> Binder<'b> {
     fn placeholder(&self, index: u32) -> Expr {
         let index = index as usize;
         let ty = match self.ctx.params.get(index) {
+            // An integer has the widest type: the next execution may bind a longer one.
+            Some(Value::Int(_)) if self.ctx.source == ParamSource::Placeholders => {
+                ExprType::bigint(21).with_nullable(false)
+            }
             Some(value) if self.ctx.source == ParamSource::Placeholders => Expr::constant(value.clone()).ty(),
             _ => ExprType::null(),
         };

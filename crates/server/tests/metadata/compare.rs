@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::support::{Cohort, Definition, Maria, Reply, Wire, Wishes};
+use crate::support::{Bound, Cohort, Definition, Maria, Reply, Wire, Wishes};
 use crate::templates::TABLE;
 
 /// Error 1235: refused in words, which is no difference in metadata.
 const NOT_SUPPORTED: u16 = 1235;
 /// Bits of the status that tell of the statement or the session.
-const STATUS_BITS: u16 = 0x2 | 0x1 | 0x10 | 0x20 | 0x100 | 0x200 | 0x2000;
+const STATUS_BITS: u16 = 0x2 | 0x1 | 0x10 | 0x20 | 0x100 | 0x200 | 0x400 | 0x2000;
 
 /// Cohort and MariaDB with the same tables.
 pub struct Pair {
@@ -69,6 +69,38 @@ impl Pair {
         true
     }
 
+    /// Runs a statement that is known to be good on both.
+    pub fn run_both(&mut self, sql: &str) {
+        self.ours.run(sql);
+        self.theirs.run(sql);
+    }
+
+    /// A prepared statement: its parameters, and an execution with each value bound to all of them.
+    pub fn compare_bound(&mut self, sql: &str, values: &[Bound<'_>], differences: &mut Differences) {
+        let (ours, theirs) = (self.ours.prepare(sql), self.theirs.prepare(sql));
+        let (ours, theirs) = (ours.expect("prepared"), theirs.expect("prepared"));
+        differences.columns(sql, &format!("parameters of {sql}"), &ours.params, &theirs.params);
+        differences.columns(sql, &format!("prepared {sql}"), &ours.columns, &theirs.columns);
+        for (n, value) in values.iter().enumerate() {
+            let bound = vec![*value; ours.params.len()];
+            let (left, right) = (self.ours.execute(ours.id, &bound), self.theirs.execute(theirs.id, &bound));
+            differences.executed(sql, &format!("value {n} in {sql}"), &left, &right);
+        }
+    }
+
+    /// A prepared statement, executed after each of the changes.
+    pub fn compare_over_changes(&mut self, sql: &str, changes: &[&str], differences: &mut Differences) {
+        let (ours, theirs) = (self.ours.prepare(sql), self.theirs.prepare(sql));
+        let (ours, theirs) = (ours.expect("prepared"), theirs.expect("prepared"));
+        for change in changes {
+            self.run_both(change);
+            for round in ["first", "second"] {
+                let (left, right) = (self.ours.execute(ours.id, &[]), self.theirs.execute(theirs.id, &[]));
+                differences.executed(sql, &format!("{round} after {change}"), &left, &right);
+            }
+        }
+    }
+
     /// The same for a prepared statement: at its preparation and at its execution.
     pub fn compare_prepared(&mut self, sql: &str, class: &str, differences: &mut Differences) {
         let ours = self.ours.prepare(sql);
@@ -115,6 +147,15 @@ impl Differences {
             self.field(sql, class, "error", &left, &right);
         }
         left.is_empty() && right.is_empty()
+    }
+
+    /// The columns and the status of two executions.
+    fn executed(&mut self, sql: &str, class: &str, ours: &Reply, theirs: &Reply) {
+        if self.outcome(sql, class, ours, theirs) {
+            self.columns(sql, class, ours.columns(), theirs.columns());
+            let status = |reply: &Reply| format!("{:#x}", reply.status() & STATUS_BITS);
+            self.field(sql, class, "status", &status(ours), &status(theirs));
+        }
     }
 
     fn columns(&mut self, sql: &str, class: &str, ours: &[Definition], theirs: &[Definition]) {

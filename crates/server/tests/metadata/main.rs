@@ -13,4 +13,5 @@ mod support;
 mod compare;
 mod fixed;
 mod generated;
+mod parameters;
 mod templates;

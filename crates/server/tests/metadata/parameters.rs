@@ -1,0 +1,56 @@
+//! Prepared statements with parameters: what is told at their preparation, and at executions with values of
+//! one type after another; columns that come in between.
+
+use crate::compare::{Differences, Pair};
+use crate::support::Bound;
+
+/// A BIGINT, a string, a DOUBLE, and NULL.
+const VALUES: &[Bound<'static>] = &[
+    (8, 0, Some(&[5, 0, 0, 0, 0, 0, 0, 0])),
+    (253, 0, Some(b"\x03abc")),
+    (5, 0, Some(&[0, 0, 0, 0, 0, 0, 0xf8, 0x3f])),
+    (6, 0, None),
+];
+
+const STATEMENTS: &[&str] = &[
+    "SELECT ?",
+    "SELECT ?, c_int FROM ty",
+    "SELECT c_int + ? FROM ty",
+    "SELECT CONCAT(?, 'a')",
+    "SELECT COALESCE(?, c_vc) FROM ty",
+    "SELECT IF(?, 1, 'x')",
+    "SELECT c_int FROM ty WHERE c_vc = ? AND c_dec > ?",
+    "SELECT COUNT(*), MAX(c_vc) FROM ty WHERE c_int = ?",
+    "SELECT ? UNION ALL SELECT 1",
+    "SELECT x.p FROM (SELECT ? AS p) AS x",
+    "INSERT INTO changing (b) VALUES (?)",
+    "UPDATE changing SET b = ? WHERE a = ?",
+    "DELETE FROM changing WHERE b = ?",
+];
+
+#[test]
+fn parameters() {
+    let mut pair = Pair::new();
+    pair.run_both("CREATE TABLE changing (a INT, b VARCHAR(20))");
+    let mut differences = Differences::default();
+    for sql in STATEMENTS {
+        pair.compare_bound(sql, VALUES, &mut differences);
+    }
+    differences.check("parameters", include_str!("known_parameters.txt"), true);
+}
+
+#[test]
+fn a_client_is_told_when_a_statement_has_other_columns() {
+    let mut pair = Pair::new();
+    pair.run_both("CREATE TABLE changing (a INT, b VARCHAR(20))");
+    let mut differences = Differences::default();
+    let changes: &[&str] = &[
+        "DO 1",
+        "ALTER TABLE changing ADD COLUMN c INT",
+        "DO 2",
+        "ALTER TABLE changing MODIFY b INT",
+        "ALTER TABLE changing DROP COLUMN c",
+    ];
+    pair.compare_over_changes("SELECT * FROM changing", changes, &mut differences);
+    differences.check("changes", "", true);
+}
