@@ -178,7 +178,7 @@ impl Iterator for ParamRows<'_> {
         }
         let types = self.types;
         let row = types.iter().map(|param| self.read(*param)).collect();
-        if matches!(row, Err(_)) {
+        if row.is_err() {
             self.r = Reader::new(&[]);
         }
         Some(row)
