@@ -4,16 +4,16 @@
 //! name has one word of counters for its anonymous readers and writers:
 //!
 //! ```text
-//! bit 63      guarded: somebody waits, or holds a mode stronger than SharedWrite; everybody goes through the queue
+//! bit 63      guarded: a waiter, or a mode stronger than SharedWrite; every request goes through the queue
 //! bits 32..63 anonymous SharedWrite holders
 //! bits 0..32  anonymous SharedRead holders
 //! ```
 //!
-//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. Who takes a
-//! stronger mode, or has to wait, sets the guard under the queue's mutex first; an anonymous holder who
-//! leaves then sees it, and looks whether a waiter can go on.
+//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. A request for
+//! a stronger mode, or one that has to wait, first sets the guard under the queue's mutex. An anonymous
+//! holder that leaves sees the guard and checks whether a waiter can go on.
 //!
-//! An anonymous holder is not in the wait-for graph. That is no gap: only who waits can be in a cycle, and an
+//! An anonymous holder is not in the wait-for graph. That is no gap: only a waiter can be in a cycle, and an
 //! owner makes all its anonymous locks known (`make_known`) before it starts to wait.
 
 use std::collections::HashMap;
@@ -157,13 +157,10 @@ impl Name {
         (gone, self.grant(&mut queue))
     }
 
-    /// Releases a lock that is known to the queue, or weakens it. Answers who is to be woken.
-    pub fn release(&self, owner: &Arc<Owner>, keep: Option<MetadataMode>) -> Vec<Arc<Owner>> {
+    /// Releases a lock that is known to the queue. Returns the owners to be woken.
+    pub fn release(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
         queue.release(owner);
-        if let Some(mode) = keep {
-            queue.holders.push(Claim { owner: owner.clone(), mode });
-        }
         self.grant(&mut queue)
     }
 

@@ -1,12 +1,12 @@
 //! Holders and waiters of one lock, for any kind of lock.
 //!
 //! # Rules
-//! - A request is granted when no other holder and no waiter before it conflicts with it: first come, first
-//!   served, but who conflicts with nobody passes.
-//! - An owner that holds the lock and wants more waits before all who hold nothing: they cannot go on before
-//!   him anyway.
-//! - When a lock or a waiter goes, waiters are looked at from the front and granted by the same rule; nobody
-//!   else is woken.
+//! - A request is granted when no other holder and no waiter before it conflicts with it. Requests are served
+//!   in order of arrival, except that one which conflicts with nobody passes.
+//! - An owner that holds the lock and wants a stronger mode waits before all owners that hold nothing: they
+//!   cannot go on before it anyway.
+//! - When a lock or a waiter goes, the waiters are checked from the front and granted by the same rule. No
+//!   other waiter is woken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

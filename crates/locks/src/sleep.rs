@@ -1,20 +1,20 @@
-//! How whoever waits for a lock sleeps.
+//! How a waiter sleeps.
 
 use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// Where one sleeps who waits for a lock: a thread, or whatever a server runs its sessions on.
+/// Where a waiter sleeps: a thread, or whatever a server runs its sessions on.
 pub trait Sleeper: Send + Sync {
-    /// Sleeps until it is woken or the deadline has passed; may return early. Called by the sleeper itself. A
-    /// call of `wake` before this makes it return at once.
+    /// Sleeps until `wake` is called or the deadline has passed; may return early. The sleeper itself calls
+    /// this. After an earlier `wake` it returns at once.
     fn sleep(&self, deadline: Option<Instant>);
 
     /// Wakes the sleeper; from any thread, holding no lock.
     fn wake(&self);
 }
 
-/// Answers the caller's place to sleep.
+/// Returns the caller's place to sleep.
 pub type SleeperOf = fn() -> Arc<dyn Sleeper>;
 
 /// The calling thread sleeps itself.

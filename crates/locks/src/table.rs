@@ -427,16 +427,6 @@ impl LockTable {
         self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
     }
 
-    /// Weakens a metadata lock held (ALTER TABLE after its exclusive phase).
-    pub fn downgrade_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) {
-        let held = owner.names.iter_mut().find(|t| t.name.is(name) && t.mode > mode);
-        if let Some(ticket) = held {
-            Self::make_known(&owner.shared, ticket);
-            ticket.mode = mode;
-            wake(&ticket.name.release(&owner.shared, Some(mode)));
-        }
-    }
-
     /// Gives one metadata lock back.
     pub fn unlock_name(&self, owner: &mut LockOwner, name: &NameKey) {
         if let Some(at) = owner.names.iter().position(|t| t.name.is(name)) {
@@ -455,7 +445,7 @@ impl LockTable {
     fn unlock_ticket(owner: &Arc<Owner>, ticket: &Ticket) {
         wake(&match ticket.anonymous {
             true => ticket.name.leave_anonymously(ticket.mode),
-            false => ticket.name.release(owner, None),
+            false => ticket.name.release(owner),
         });
     }
 
