@@ -33,6 +33,7 @@ impl Capabilities {
     /// The authentication data's length is a lenenc integer.
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
     pub const CAN_HANDLE_EXPIRED_PASSWORDS: Capabilities = Capabilities(1 << 22);
+    /// OK packets tell what changed of the session.
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
     /// Result sets end with an OK packet, and no EOF follows the columns.
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
@@ -41,7 +42,7 @@ impl Capabilities {
     /// COM_STMT_BULK_EXECUTE: MARIADB_CLIENT_STMT_BULK_OPERATIONS.
     pub const BULK_OPERATIONS: Capabilities = Capabilities(1 << 34);
 
-    /// What this server offers. No TLS, no LOAD DATA LOCAL, no session tracking.
+    /// What this server offers. No TLS, no LOAD DATA LOCAL.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
@@ -63,6 +64,7 @@ impl Capabilities {
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
+            | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::REMEMBER_OPTIONS.0
             | Self::BULK_OPERATIONS.0,
