@@ -177,8 +177,8 @@ impl Iterator for ParamRows<'_> {
             return None;
         }
         let types = self.types;
-        let row = types.iter().map(|param| self.read(*param)).collect();
-        if matches!(row, Err(_)) {
+        let row: Result<Vec<Value>, SqlError> = types.iter().map(|param| self.read(*param)).collect();
+        if row.is_err() {
             self.r = Reader::new(&[]);
         }
         Some(row)

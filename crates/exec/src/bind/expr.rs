@@ -95,7 +95,7 @@ pub struct Binder<'b> {
 
 /// Error 1235.
 pub fn not_supported(what: &str) -> SqlError {
-    SqlError::new(ErrorCode::NotSupportedYet, format!("This version of MariaDB doesn't yet support '{what}'"))
+    SqlError::not_supported(what)
 }
 
 impl<'b> Binder<'b> {
