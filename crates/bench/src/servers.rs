@@ -106,7 +106,7 @@ impl Server {
         let port = free_port().map_err(|error| format!("no free port: {error}"))?;
         let socket = dir.join("s");
         let mut command = match contestant.kind {
-            Kind::Cohort => cohort_command(setup, &dir)?,
+            Kind::Cohort => cohort_command(setup, &label, &dir, &log)?,
             Kind::MariaDb => mariadb_command(setup, &dir, &log)?,
         };
         command.args(&contestant.options);
@@ -177,13 +177,7 @@ impl Server {
         std::thread::sleep(Duration::from_millis(200));
         let death = self.death().map(|death| format!(" (the server {death})")).unwrap_or_default();
         let name = &self.label;
-        let folder = self.dir.file_name().unwrap_or_default().to_string_lossy();
-        let kept = std::env::temp_dir().join(format!("cohort-bench-{folder}-{}.log", std::process::id()));
-        let place = match fs::copy(&self.log, &kept) {
-            Ok(_) => format!("its log is kept in {}", kept.display()),
-            Err(error) => format!("its log could not be kept: {error}"),
-        };
-        format!("{name}: {what}{death}; {place}")
+        format!("{name}: {what}{death}; {}", keep(&self.dir, &self.log))
     }
 
     /// Stops the process where it stands.
@@ -216,7 +210,17 @@ impl Drop for Server {
     }
 }
 
-fn cohort_command(setup: &Setup, dir: &Path) -> Result<Command, String> {
+/// Keeps a server's log beyond its directory, and says where.
+fn keep(dir: &Path, log: &Path) -> String {
+    let folder = dir.file_name().unwrap_or_default().to_string_lossy();
+    let kept = std::env::temp_dir().join(format!("cohort-bench-{folder}-{}.log", std::process::id()));
+    match fs::copy(log, &kept) {
+        Ok(_) => format!("its log is kept in {}", kept.display()),
+        Err(error) => format!("its log could not be kept: {error}"),
+    }
+}
+
+fn cohort_command(setup: &Setup, label: &str, dir: &Path, log: &Path) -> Result<Command, String> {
     let program = match &setup.cohortd {
         Some(path) => path.clone(),
         None => beside_this_program("cohortd")?,
@@ -225,7 +229,10 @@ fn cohort_command(setup: &Setup, dir: &Path) -> Result<Command, String> {
     let made = Command::new(&program).args(["--no-defaults", "--initialize", &datadir]).output();
     let made = made.map_err(|error| format!("{}: {error}", program.display()))?;
     if !made.status.success() {
-        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+        fs::write(log, [made.stdout, made.stderr].concat())
+            .map_err(|error| format!("{}: {error}", log.display()))?;
+        let end = made.status.code().map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+        return Err(format!("{label}: no data directory was made, it ended with {end}; {}", keep(dir, log)));
     }
     let mut command = Command::new(program);
     command.args(["--no-defaults", &datadir]);

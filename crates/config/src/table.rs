@@ -474,10 +474,10 @@ with_inert_settings! { settings! {
     SslKey = Setting::inert("ssl_key", path(""), NO_TLS).read_only().doc("Key file.");
     SslCipher = Setting::inert("ssl_cipher", text(""), NO_TLS).read_only().doc("Ciphers.");
     TlsVersion = Setting::inert("tls_version", text("TLSv1.2,TLSv1.3"), NO_TLS).read_only().doc("TLS versions.");
-    SessionTrackSchema = Setting::both("session_track_schema", flag(true)).no_effect("session tracking is not offered to clients").doc("Tell clients the current database.");
-    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("session tracking is not offered to clients").doc("Tell clients that the session changed.");
-    SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).no_effect("session tracking is not offered to clients").doc("Tell clients these variables.");
-    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).no_effect("session tracking is not offered to clients").doc("Tell clients the transaction's state.");
+    SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Tell clients the current database.");
+    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("clients are told of databases and variables only").doc("Tell clients that the session changed.");
+    SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Tell clients these variables when they are set. `*`: all.");
+    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).no_effect("clients are told of databases and variables only").doc("Tell clients the transaction's state.");
     ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");
     ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
 

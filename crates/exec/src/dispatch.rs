@@ -471,6 +471,7 @@ impl Session {
         info: &str,
         sink: &mut dyn ResultSink,
     ) {
+        self.state.tell_changes(sink);
         sink.ok(&OkInfo {
             affected_rows: affected,
             last_insert_id: insert_id,

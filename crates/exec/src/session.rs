@@ -15,7 +15,7 @@ use crate::database::Database;
 use crate::diagnostics::Diagnostics;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
-use crate::session_state::SessionState;
+use crate::session_state::{Changed, SessionState};
 use crate::statement_log::Work;
 use crate::trx::SessionTrx;
 
@@ -153,6 +153,9 @@ impl Session {
         if self.state.parse.mode.no_backslash_escapes {
             flags = flags.with(StatusFlags::NO_BACKSLASH_ESCAPES);
         }
+        if self.state.parse.mode.ansi_quotes {
+            flags = flags.with(StatusFlags::ANSI_QUOTES);
+        }
         flags
     }
 
@@ -206,7 +209,10 @@ impl Session {
     /// COM_INIT_DB.
     pub fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
         match self.use_schema(schema) {
-            Ok(()) => sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() }),
+            Ok(()) => {
+                self.state.tell_changes(sink);
+                sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
+            }
             Err(error) => self.fail(&error, sink),
         }
     }
@@ -215,6 +221,7 @@ impl Session {
     pub(crate) fn use_schema(&mut self, schema: &str) -> SqlResult<()> {
         check_enterable(&self.state, schema)?;
         self.state.current_schema = Some(schema.into());
+        self.state.note_change(Changed::Schema);
         self.process.set_schema(Some(schema));
         self.state.refresh();
         Ok(())
@@ -223,6 +230,7 @@ impl Session {
     /// The current database was dropped.
     pub(crate) fn leave_schema(&mut self) {
         self.state.current_schema = None;
+        self.state.note_change(Changed::Schema);
         self.process.set_schema(None);
         self.state.refresh();
     }

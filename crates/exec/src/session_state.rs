@@ -10,6 +10,7 @@ use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::{KillFlag, LockError};
+use cohort_protocol::{ResultSink, SessionChange};
 use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
@@ -64,13 +65,58 @@ pub struct SessionState {
     /// What the account held when it was last asked.
     pub(crate) access: RefCell<Option<Arc<Access>>>,
     pub(crate) kill: KillFlag,
+    /// What the client is told with the next OK packet.
+    pub(crate) changes: RefCell<Vec<Changed>>,
     /// When the running statement's time is up, by `Clock::monotonic_ns`.
     pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
     pub(crate) pace: Arc<ClientPace>,
 }
 
+/// What a statement changed of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// The current database.
+    Schema,
+    Variable(VarId),
+}
+
 impl SessionState {
+    /// Notes what the client may want to be told.
+    pub(crate) fn note_change(&self, change: Changed) {
+        let mut changes = self.changes.borrow_mut();
+        // Statements that fail tell nothing, and must not pile up.
+        changes.retain(|known| *known != change);
+        changes.push(change);
+    }
+
+    /// Tells what has changed since the last OK packet, as far as `session_track_*` want it.
+    pub(crate) fn tell_changes(&self, sink: &mut dyn ResultSink) {
+        for change in self.changes.take() {
+            match change {
+                Changed::Schema if self.vars.flag(VarId::SessionTrackSchema) => {
+                    sink.changed(SessionChange::Schema(self.current_schema.as_deref().unwrap_or_default()));
+                }
+                Changed::Variable(id) if self.is_tracked(id) => {
+                    let value = match self.vars.value(id) {
+                        VarValue::Null => String::new(),
+                        value => value.to_string(),
+                    };
+                    sink.changed(SessionChange::Variable(id.setting().name, &value));
+                }
+                Changed::Schema | Changed::Variable(_) => {}
+            }
+        }
+    }
+
+    fn is_tracked(&self, id: VarId) -> bool {
+        let tracked = self.vars.text(VarId::SessionTrackSystemVariables);
+        let name = id.setting().name;
+        tracked.is_some_and(|list| {
+            list.split(',').map(str::trim).any(|one| one == "*" || one.eq_ignore_ascii_case(name))
+        })
+    }
+
     /// The state of a new session.
     pub(crate) fn new(
         db: Arc<Database>,
@@ -102,6 +148,7 @@ impl SessionState {
             last: LastCounts::default(),
             access: RefCell::default(),
             kill,
+            changes: RefCell::default(),
             deadline_ns: Cell::new(None),
             pace,
         };

@@ -15,6 +15,7 @@ use crate::bind::convert;
 use crate::dispatch::Job;
 use crate::guards::check_settable_now;
 use crate::session::Session;
+use crate::session_state::Changed;
 use crate::trx::{Isolation, RowImage};
 
 /// A variable's value as SQL sees it.
@@ -229,6 +230,7 @@ impl Session {
             let facts = self.state.db.facts.read().clone();
             return facts.map_or(Ok(()), |facts| facts.global_changed(id));
         }
+        self.state.note_change(Changed::Variable(id));
         match id {
             // SET SESSION is about the next transaction, too.
             VarId::TransactionIsolation | VarId::TxIsolation => self.trx.settings.next_isolation = None,
@@ -276,6 +278,11 @@ impl Session {
         }
         self.state.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
         self.state.client_collation = collation;
+        // In MariaDB's order.
+        use VarId::*;
+        for id in [CharacterSetConnection, CharacterSetClient, CharacterSetResults, CollationConnection] {
+            self.state.note_change(Changed::Variable(id));
+        }
         Ok(())
     }
 

@@ -33,6 +33,7 @@ impl Capabilities {
     /// The authentication data's length is a lenenc integer.
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
     pub const CAN_HANDLE_EXPIRED_PASSWORDS: Capabilities = Capabilities(1 << 22);
+    /// OK packets tell what changed of the session.
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
     /// Result sets end with an OK packet, and no EOF follows the columns.
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
@@ -43,7 +44,7 @@ impl Capabilities {
     /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
     pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
 
-    /// What this server offers. No TLS, no LOAD DATA LOCAL, no session tracking.
+    /// What this server offers. No TLS, no LOAD DATA LOCAL.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
@@ -65,6 +66,7 @@ impl Capabilities {
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
+            | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::REMEMBER_OPTIONS.0
             | Self::BULK_OPERATIONS.0

@@ -41,7 +41,7 @@ pub use params::{ParamRows, ParamText, StatementParams};
 pub use result_writer::{
     Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };
-pub use sink::{OkInfo, ResultSink, StatusFlags};
+pub use sink::{OkInfo, ResultSink, SessionChange, StatusFlags};
 
 /// The bytes are no such message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

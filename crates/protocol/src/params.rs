@@ -177,7 +177,7 @@ impl Iterator for ParamRows<'_> {
             return None;
         }
         let types = self.types;
-        let row = types.iter().map(|param| self.read(*param)).collect();
+        let row: Result<Vec<Value>, SqlError> = types.iter().map(|param| self.read(*param)).collect();
         if row.is_err() {
             self.r = Reader::new(&[]);
         }

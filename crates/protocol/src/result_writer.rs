@@ -7,7 +7,7 @@ use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
 use crate::column_meta::ColumnMeta;
 use crate::packet::PacketWriter;
-use crate::sink::{OkInfo, ResultSink, StatusFlags};
+use crate::sink::{OkInfo, ResultSink, SessionChange, StatusFlags};
 use crate::text_row::{ColumnEncoding, write_text_row};
 
 /// Rows of which command.
@@ -51,6 +51,8 @@ pub struct ResultWriter<'a> {
     columns: Vec<ColumnEncoding>,
     hold: CommitSeq,
     sent: bool,
+    /// For the next OK packet.
+    changes: Changes,
 }
 
 impl<'a> ResultWriter<'a> {
@@ -71,6 +73,7 @@ impl<'a> ResultWriter<'a> {
             columns: Vec::new(),
             hold: CommitSeq(0),
             sent: false,
+            changes: Changes::new(encoding.capabilities),
         }
     }
 
@@ -124,7 +127,7 @@ impl<'a> ResultWriter<'a> {
         self.packet(|out| match new {
             true => {
                 let end = OkInfo { status, warnings, ..OkInfo::default() };
-                ok_payload(0xfe, &end, out);
+                ok_payload(0xfe, &end, &Changes::Unwanted, out);
             }
             false => eof_payload(status, warnings, out),
         });
@@ -217,8 +220,13 @@ impl ResultSink for ResultWriter<'_> {
     }
 
     fn ok(&mut self, ok: &OkInfo<'_>) {
-        self.packet(|out| ok_payload(0, ok, out));
+        let changes = self.changes.take();
+        self.packet(|out| ok_payload(0, ok, &changes, out));
         self.drain_if_full();
+    }
+
+    fn changed(&mut self, change: SessionChange<'_>) {
+        self.changes.add(change);
     }
 
     fn error(&mut self, error: &SqlError) {
@@ -234,10 +242,18 @@ impl ResultSink for ResultWriter<'_> {
     }
 }
 
-/// Appends an OK packet outside of a command: the end of a handshake.
-pub fn write_ok(out: &mut Vec<u8>, sequence: &mut u8, ok: &OkInfo<'_>) {
+/// Appends an OK packet outside of a command, the end of a handshake, to a client with these capabilities.
+pub fn write_ok(
+    out: &mut Vec<u8>,
+    sequence: &mut u8,
+    ok: &OkInfo<'_>,
+    capabilities: Capabilities,
+    change: Option<SessionChange<'_>>,
+) {
+    let mut changes = Changes::new(capabilities);
+    change.into_iter().for_each(|change| changes.add(change));
     let mut packet = PacketWriter::begin(out, sequence);
-    ok_payload(0, ok, packet.payload());
+    ok_payload(0, ok, &changes, packet.payload());
     packet.end();
 }
 
@@ -248,14 +264,73 @@ pub fn write_error(out: &mut Vec<u8>, sequence: &mut u8, error: &SqlError) {
     packet.end();
 }
 
-fn ok_payload(header: u8, ok: &OkInfo<'_>, out: &mut Vec<u8>) {
+/// Changes of the session as an OK packet tells them: `u8 kind, lenenc bytes` each.
+enum Changes {
+    /// The client does not know them.
+    Unwanted,
+    Encoded(Vec<u8>),
+}
+
+impl Changes {
+    const VARIABLE: u8 = 0;
+    const SCHEMA: u8 = 1;
+
+    fn new(capabilities: Capabilities) -> Changes {
+        match capabilities.has(Capabilities::SESSION_TRACK) {
+            true => Changes::Encoded(Vec::new()),
+            false => Changes::Unwanted,
+        }
+    }
+
+    fn add(&mut self, change: SessionChange<'_>) {
+        let Changes::Encoded(out) = self else { return };
+        let mut data = Vec::new();
+        let kind = match change {
+            SessionChange::Schema(name) => {
+                data.put_lenenc_bytes(name.as_bytes());
+                Changes::SCHEMA
+            }
+            SessionChange::Variable(name, value) => {
+                data.put_lenenc_bytes(name.as_bytes());
+                data.put_lenenc_bytes(value.as_bytes());
+                Changes::VARIABLE
+            }
+        };
+        out.put_u8(kind);
+        out.put_lenenc_bytes(&data);
+    }
+
+    fn take(&mut self) -> Changes {
+        match self {
+            Changes::Unwanted => Changes::Unwanted,
+            Changes::Encoded(changes) => Changes::Encoded(std::mem::take(changes)),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Changes::Unwanted => &[],
+            Changes::Encoded(changes) => changes,
+        }
+    }
+}
+
+fn ok_payload(header: u8, ok: &OkInfo<'_>, changes: &Changes, out: &mut Vec<u8>) {
+    let changes = changes.bytes();
+    let status = match changes {
+        [] => ok.status,
+        _ => ok.status.with(StatusFlags::SESSION_STATE_CHANGED),
+    };
     out.put_u8(header);
     out.put_lenenc(ok.affected_rows);
     out.put_lenenc(ok.last_insert_id);
-    out.put_u16(ok.status.0);
+    out.put_u16(status.0);
     out.put_u16(ok.warnings);
-    if !ok.info.is_empty() {
+    if !ok.info.is_empty() || !changes.is_empty() {
         out.put_lenenc_bytes(ok.info.as_bytes());
+    }
+    if !changes.is_empty() {
+        out.put_lenenc_bytes(changes);
     }
 }
 

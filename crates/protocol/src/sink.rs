@@ -29,6 +29,9 @@ impl StatusFlags {
     pub const DB_DROPPED: StatusFlags = StatusFlags(0x0100);
     pub const NO_BACKSLASH_ESCAPES: StatusFlags = StatusFlags(0x0200);
     pub const METADATA_CHANGED: StatusFlags = StatusFlags(0x0400);
+    pub const ANSI_QUOTES: StatusFlags = StatusFlags(0x8000);
+    /// The OK packet tells what changed; set by the connection.
+    pub const SESSION_STATE_CHANGED: StatusFlags = StatusFlags(0x4000);
     pub const IN_TRANS_READONLY: StatusFlags = StatusFlags(0x2000);
 
     /// Both sets of bits.
@@ -54,6 +57,15 @@ pub struct OkInfo<'a> {
     pub info: &'a str,
 }
 
+/// What a statement changed of its session, for clients that keep a copy (CLIENT_SESSION_TRACK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionChange<'a> {
+    /// The current database; empty for none.
+    Schema(&'a str),
+    /// A system variable and its value.
+    Variable(&'a str, &'a str),
+}
+
 /// Takes the results of one command. No method fails: a client that is gone is noticed by `is_dead`.
 pub trait ResultSink {
     /// Begins a result set.
@@ -67,6 +79,11 @@ pub trait ResultSink {
 
     /// A statement without rows.
     fn ok(&mut self, ok: &OkInfo<'_>);
+
+    /// The next `ok` tells of this.
+    fn changed(&mut self, change: SessionChange<'_>) {
+        let _ = change;
+    }
 
     /// The statement failed; the command ends here.
     fn error(&mut self, error: &SqlError);

@@ -6,7 +6,7 @@ use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
 use cohort_protocol::{
     Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
-    auth_switch_request, write_error, write_ok,
+    SessionChange, auth_switch_request, write_error, write_ok,
 };
 use cohort_types::{ErrorCode, SqlError};
 
@@ -148,7 +148,9 @@ fn judge(
         return reject(connection, inner, sequence, &error);
     }
     let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
-    write_ok(&mut inner.out, &mut sequence, &OkInfo { status, ..OkInfo::default() });
+    let ok = OkInfo { status, ..OkInfo::default() };
+    let schema = candidate.database.as_deref().map(SessionChange::Schema);
+    write_ok(&mut inner.out, &mut sequence, &ok, inner.capabilities, schema);
     if candidate.kind == Kind::Login && inner.capabilities.has(Capabilities::COMPRESS) {
         connection.compress_from_here(inner);
     }

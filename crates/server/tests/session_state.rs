@@ -172,10 +172,8 @@ fn many_rows_are_written_by_one_command() {
     let mut client = server.in_test();
     client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))").expect("made");
     let rows = b"\xfa\xff\xff\xff\xff\x80\0\x03\0\xfd\0\0\x01\0\0\0\0\x03one\0\x02\0\0\0\x01";
-    for (can_bulk, expected) in [(true, &[0u8, 2, 0][..]), (false, &[0xff, 0x0f, 0x05][..])] {
-        let mut raw = raw_login(server.port, can_bulk);
-        send(&mut raw, 0, b"\x02test");
-        assert_eq!(receive(&mut raw)[0], 0);
+    for (extended, expected) in [(BULK, &[0u8, 2, 0][..]), (0, &[0xff, 0x0f, 0x05][..])] {
+        let mut raw = raw_login(server.port, 0, extended).0;
         send(&mut raw, 0, b"\x16INSERT INTO t VALUES (?, ?)");
         assert_eq!(receive(&mut raw)[0], 0, "prepared");
         // Two parameters and the end of their list.
@@ -187,24 +185,67 @@ fn many_rows_are_written_by_one_command() {
     assert_eq!(got, [(1, Some("one".to_owned())), (2, None)]);
 }
 
-/// Logs in as root, as a client of MariaDB's.
-fn raw_login(port: u16, can_bulk: bool) -> TcpStream {
+/// What a MariaDB 10.11 sends in the same places.
+#[test]
+fn clients_are_told_what_changed_of_their_session() {
+    let server = Cohort::new(&[]);
+    let (mut raw, login) = raw_login(server.port, SESSION_TRACK, 0);
+    assert_eq!(login, b"\0\0\0\x02@\0\0\0\x07\x01\x05\x04test");
+    let (mut plain, login) = raw_login(server.port, 0, 0);
+    assert_eq!(login, b"\0\0\0\x02\0\0\0");
+    let names = b"\0\0\0\0@\0\0\0_\0 \x18character_set_connection\x06latin1\0\x1c\x14character_set_client\
+        \x06latin1\0\x1d\x15character_set_results\x06latin1";
+    for (sql, expected) in [
+        ("\x03use mysql", &b"\0\0\0\x02@\0\0\0\x08\x01\x06\x05mysql"[..]),
+        ("\x02test", b"\0\0\0\x02@\0\0\0\x07\x01\x05\x04test"),
+        ("\x03set autocommit=0", b"\0\0\0\0@\0\0\0\x11\0\x0f\nautocommit\x03OFF"),
+        ("\x03set autocommit=0", b"\0\0\0\0@\0\0\0\x11\0\x0f\nautocommit\x03OFF"),
+        ("\x03set names latin1", names),
+        ("\x03set sql_mode=ansi", b"\0\0\0\0\x80\0\0"),
+        ("\x03set time_zone='+01:00'", b"\0\0\0\0\xc0\0\0\0\x13\0\x11\ttime_zone\x06+01:00"),
+        ("\x03do 1", b"\0\0\0\0\x80\0\0"),
+        ("\x03create database other", b"\0\x01\0\0\x80\0\0"),
+        ("\x03use other", b"\0\0\0\0\xc0\0\0\0\x08\x01\x06\x05other"),
+        ("\x03drop database other", b"\0\0\0\0\xc0\0\0\0\x03\x01\x01\0"),
+        ("\x03set character_set_results=null", b"\0\0\0\0\xc0\0\0\0\x19\0\x17\x15character_set_results\0"),
+        ("\x03set session_track_system_variables='', sql_mode=''", b"\0\0\0\0\0\0\0"),
+        (
+            "\x03set session_track_system_variables='*'",
+            b"\0\0\0\0@\0\0\0#\0!\x1esession_track_system_variables\x01*",
+        ),
+        ("\x03set session_track_schema=0, session_track_system_variables=''", b"\0\0\0\0\0\0\0"),
+        ("\x03use mysql", b"\0\0\0\0\0\0\0"),
+    ] {
+        send(&mut raw, 0, sql.as_bytes());
+        assert_eq!(receive(&mut raw), expected, "{sql}");
+    }
+    // A client that does not know it is told nothing.
+    send(&mut plain, 0, b"\x03use mysql");
+    assert_eq!(receive(&mut plain), b"\0\0\0\x02\0\0\0");
+}
+
+const SESSION_TRACK: u32 = 1 << 23;
+/// Of the capabilities that only MariaDB has.
+const BULK: u8 = 4;
+
+/// Logs in as root in `test`, as a client of MariaDB's; also the answer to the login.
+fn raw_login(port: u16, capabilities: u32, extended: u8) -> (TcpStream, Vec<u8>) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
     let greeting = receive(&mut stream);
     let version_end = greeting.iter().position(|byte| *byte == 0).expect("the version's end");
     // Behind the rest of the fixed part: see the handshake's codec.
-    let extended = &greeting[version_end + 1 + 4 + 9 + 2 + 1 + 2 + 2 + 1 + 6..];
-    assert_ne!(extended[0] & 4, 0, "bulk operations are offered");
-    let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+    let offered = &greeting[version_end + 1 + 4 + 9 + 2 + 1 + 2 + 2 + 1 + 6..];
+    assert_ne!(offered[0] & BULK, 0, "bulk operations are offered");
+    let capabilities = capabilities | 1 << 3 | 1 << 9 | 1 << 15 | 1 << 19;
     let mut response = capabilities.to_le_bytes().to_vec();
     response.extend_from_slice(&[0, 0, 0, 1, 45]);
     response.extend_from_slice(&[0; 19]);
-    response.extend_from_slice(&[if can_bulk { 4 } else { 0 }, 0, 0, 0]);
-    response.extend_from_slice(b"root\0\0mysql_native_password\0");
+    response.extend_from_slice(&[extended, 0, 0, 0]);
+    response.extend_from_slice(b"root\0\0test\0mysql_native_password\0");
     send(&mut stream, 1, &response);
-    assert_eq!(receive(&mut stream)[0], 0);
-    stream
+    let answer = receive(&mut stream);
+    (stream, answer)
 }
 
 fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) {
