@@ -152,7 +152,7 @@ fn an_account_of_an_earlier_version_is_read() {
     bytes.put_lenenc_bytes(b"d");
     bytes.put_lenenc(1);
     bytes.put_lenenc_bytes(b"SELECT");
-    let decoded = CatalogChange::decode(&Redo { bytes }).expect("known");
+    let decoded = CatalogChange::decode(&Redo::new(bytes)).expect("known");
     let mut account = Account::new(("u".to_owned(), "%".to_owned()));
     account.grants.everything = Privileges::EVERY;
     account.grants.schemas = [("d".to_owned(), Privilege::Select.into())].into();
