@@ -64,7 +64,8 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
         user.ok("UPDATE test.t SET b = 1 WHERE id = 1");
     }
     let id = user.session.prepare(b"SELECT id FROM test.t").expect("it may").id;
-    refused(&mut user, "SELECT * FROM test.t", "1143");
+    refused(&mut user, "SELECT * FROM test.t", "1142");
+    refused(&mut user, "SELECT id, b FROM test.t", "1143");
     refused(&mut user, "SELECT COUNT(b) FROM test.t", "1143");
     refused(&mut user, "UPDATE test.t SET id = 1", "1143");
     refused(&mut user, "UPDATE test.t SET b = b", "1143");

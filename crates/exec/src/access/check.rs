@@ -81,6 +81,18 @@ pub(crate) fn check_table(
     Err(session.table_access_denied(&missing.to_string(), schema, table))
 }
 
+/// Needs any privilege on a table as a whole: error 1142, which names the command.
+pub(crate) fn check_any_on_whole(
+    session: &SessionState,
+    command: &str,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let is_allowed =
+        is_information_schema(schema) || session.access().on_table(schema, table).meets(Privileges::OF_TABLE);
+    if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
+}
+
 /// Needs any privilege on a table or one of its columns: error 1142, which names the command.
 pub(crate) fn check_any_on_table(
     session: &SessionState,

@@ -8,7 +8,7 @@ use cohort_sql::ast::{
 use cohort_types::{Privilege as P, Privileges, SqlResult};
 
 use crate::access::check::{
-    check_any_on_table, check_global, check_schema, check_table, may_enter, may_list,
+    check_any_on_table, check_any_on_whole, check_global, check_schema, check_table, may_enter, may_list,
 };
 use crate::session_state::SessionState;
 
@@ -219,7 +219,11 @@ impl Gate<'_> {
                 db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
             }
             Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
-            Show::CreateTable(name) | Show::CreateView(name) => self.any_on_table("SHOW", name),
+            // It shows every column.
+            Show::CreateTable(name) | Show::CreateView(name) => {
+                let check = |schema| check_any_on_whole(session, "SHOW", schema, &name.name);
+                self.schema_of(name).map_or(Ok(()), check)
+            }
             Show::CreateDatabase { name, .. } => may_enter(session, name),
             Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),
             Show::Engine { .. } => check_global(session, P::Process),

@@ -139,6 +139,17 @@ impl<'p> PlanContext<'p> {
         }
     }
 
+    /// The statement uses all columns without naming them: error 1142 when one of them may not be used.
+    pub(crate) fn use_unnamed(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
+        let whole = |error: SqlError| match &scope.tables[scope.table_of(slot)].relation {
+            Relation::Base(base) if error.code == ErrorCode::ColumnaccessDenied => {
+                self.session.table_access_denied(how.name(), &base.name.schema, &base.name.table)
+            }
+            _ => error,
+        };
+        self.use_column(scope, slot, how).map_err(whole)
+    }
+
     /// A reference to the column of a slot, which the statement reads: error 1143.
     pub(crate) fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
         self.use_column(scope, slot, Privilege::Select)?;

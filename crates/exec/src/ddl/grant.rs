@@ -66,8 +66,8 @@ struct Named {
 }
 
 impl Named {
-    /// Errors 1144, 1221.
-    fn of(words: &[Word], place: &Place) -> SqlResult<Named> {
+    /// Errors 1144, 1221; for who has not got the privilege anywhere, 1045 comes first.
+    fn of(session: &SessionState, words: &[Word], place: &Place) -> SqlResult<Named> {
         let illegal = || SqlError::illegal_grant();
         let mut named = Named::default();
         for Word { name, columns } in words {
@@ -77,6 +77,7 @@ impl Named {
                 other => Privilege::named(other).ok_or_else(illegal)?.into(),
             };
             if !place.grantable().covers(privileges) {
+                check_giver_of_all(session, privileges)?;
                 return Err(match place {
                     Place::Schema(_) => SqlError::wrong_usage("DB GRANT", "GLOBAL PRIVILEGES"),
                     Place::Everything | Place::Table(_) => illegal(),
@@ -102,17 +103,23 @@ impl Named {
     }
 }
 
+/// Needs these, and GRANT OPTION, on everything: error 1045.
+fn check_giver_of_all(session: &SessionState, privileges: Privileges) -> SqlResult<()> {
+    let access = session.access();
+    if access.everywhere().covers(privileges.with(Privilege::GrantOption)) {
+        return Ok(());
+    }
+    let (user, host) = &session.info.account;
+    let has_password = access.account().is_some_and(|account| !account.auth.is_empty());
+    Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
+}
+
 /// Nobody gives what he does not have: errors 1045, 1044, 1142.
 fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResult<()> {
     let access = session.access();
     let wanted = named.all().with(Privilege::GrantOption);
-    let (user, host) = &session.info.account;
     match place {
-        Place::Everything if access.everywhere().covers(wanted) => Ok(()),
-        Place::Everything => {
-            let has_password = access.account().is_some_and(|account| !account.auth.is_empty());
-            Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
-        }
+        Place::Everything => check_giver_of_all(session, wanted),
         Place::Schema(schema) => check_schema(session, wanted, schema),
         Place::Table(TableName { schema, table }) => {
             let held = access.on_table(schema, table);
@@ -148,7 +155,7 @@ fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlRes
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
     check_options(&grant.options)?;
     let place = Place::of(ctx.session, &grant.level)?;
-    let mut named = Named::of(&grant.privileges, &place)?;
+    let mut named = Named::of(ctx.session, &grant.privileges, &place)?;
     if grant.grant_option {
         named.whole = named.whole.with(Privilege::GrantOption);
     }
@@ -221,7 +228,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
         return revoke_everything(ctx, revoke);
     }
     let place = Place::of(ctx.session, &revoke.level)?;
-    let named = Named::of(&revoke.privileges, &place)?;
+    let named = Named::of(ctx.session, &revoke.privileges, &place)?;
     let mut book = AccountBook::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     for name in &revoke.accounts {

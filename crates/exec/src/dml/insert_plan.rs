@@ -67,7 +67,7 @@ impl InsertPlan {
         let scope = Scope::of_table(table.clone(), None);
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let columns = columns(&binder, &table, &insert.columns)?;
-        columns.iter().try_for_each(|column| ctx.use_column(&scope, *column, Privilege::Insert))?;
+        use_inserted(ctx, &scope, insert, &columns)?;
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
@@ -142,6 +142,22 @@ fn wanted(insert: &ast::Insert) -> Privileges {
         (true, _) => wanted.with(Privilege::Delete),
         (false, true) => wanted,
         (false, false) => wanted.with(Privilege::Update),
+    }
+}
+
+/// Errors 1143 for columns that the statement names, 1142 for those that it fills without naming them.
+fn use_inserted(
+    ctx: &PlanContext<'_>,
+    scope: &Scope,
+    insert: &ast::Insert,
+    columns: &[usize],
+) -> SqlResult<()> {
+    let is_all_defaults =
+        matches!(&insert.source, ast::InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
+    match insert.columns.is_empty() {
+        true if is_all_defaults => Ok(()),
+        true => columns.iter().try_for_each(|column| ctx.use_unnamed(scope, *column, Privilege::Insert)),
+        false => columns.iter().try_for_each(|column| ctx.use_column(scope, *column, Privilege::Insert)),
     }
 }
 

@@ -8,7 +8,7 @@ use cohort_catalog::Table;
 use cohort_expr::{EvalContext, Expr};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{SqlResult, Value};
+use cohort_types::{Privilege, SqlResult, Value};
 
 use crate::bind::{Binder, Clause, PlanContext, Scope};
 use crate::plan::meta::column_meta;
@@ -50,7 +50,8 @@ impl Returning {
                 }
             };
             for slot in slots {
-                bound.push((scope.slot(slot).name.to_string(), ctx.read_column(&scope, slot)?));
+                ctx.use_unnamed(&scope, slot, Privilege::Select)?;
+                bound.push((scope.slot(slot).name.to_string(), scope.column_expr(slot)));
             }
         }
         let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &scope)).collect();

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass, union_type};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
 
 use crate::bind::{
     AGGREGATE_SLOT, AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, item_position, not_supported,
@@ -271,7 +271,8 @@ impl SelectBinder<'_> {
     fn push_slots(&mut self, slots: Vec<usize>) -> SqlResult<()> {
         for slot in slots {
             let name = self.scope.slot(slot).name.to_string();
-            let expr = self.ctx.read_column(self.scope, slot)?;
+            self.ctx.use_unnamed(self.scope, slot, Privilege::Select)?;
+            let expr = self.scope.column_expr(slot);
             self.items.push(Item { name, expr, has_alias: false });
         }
         Ok(())
