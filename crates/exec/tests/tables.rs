@@ -91,7 +91,7 @@ fn a_counter_ends_at_the_largest_value() {
         a.ok(&format!("CREATE TABLE t (id {ty} AUTO_INCREMENT PRIMARY KEY)"));
         a.ok(&format!("INSERT INTO t VALUES ({last})"));
         for _ in 0..2 {
-            assert!(a.run("INSERT INTO t VALUES (NULL)").starts_with(&*refused.trim_end()), "{ty} {last}");
+            assert!(a.run("INSERT INTO t VALUES (NULL)").starts_with(refused.trim_end()), "{ty} {last}");
         }
     }
     a.ok("CREATE TABLE f (id FLOAT AUTO_INCREMENT PRIMARY KEY)");
