@@ -1,9 +1,9 @@
 //! The slow query log and the general log.
 //!
 //! # Concepts
-//! - The *general log* tells each statement before it runs, and who connects and leaves. The *slow log*
-//!   tells a statement after it ran, when it took longer than `long_query_time` or read a whole table under
-//!   `log_queries_not_using_indexes`.
+//! - The *general log* tells each statement before it runs, and who connects and leaves.
+//! - The *slow log* tells a statement after it ran, when it took longer than `long_query_time` or read a
+//!   whole table under `log_queries_not_using_indexes`.
 //! - `log_output` says where they go: files, in MariaDB's form, which the server around writes
 //!   ([`LogFiles`]); and the tables `mysql.general_log` and `mysql.slow_log`, which hold the newest entries
 //!   in memory.
