@@ -338,8 +338,12 @@ pub(crate) fn is_string_kind(kind: TypeKind) -> bool {
 
 fn column_width(column: &ColumnType) -> u32 {
     let fraction = |base: u32| if column.decimals > 0 { base + 1 + u32::from(column.decimals) } else { base };
-    // The declared width of an integer is for its display; an expression counts on all digits.
-    let integer = |digits: u32| column.length.max(digits + u32::from(!column.unsigned));
+    // The declared width of an integer is for its display, with zeros in front; without them an expression
+    // counts on all digits.
+    let integer = |digits: u32| match column.zerofill {
+        true => column.length,
+        false => column.length.max(digits + u32::from(!column.unsigned)),
+    };
     match column.kind {
         TypeKind::TinyInt => integer(3),
         TypeKind::SmallInt => integer(5),
