@@ -29,6 +29,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("BINLOG ''", "an empty text is taken"),
     ("CHANGE MASTER", "no replica yet"),
     ("FLUSH TABLES d.t FOR EXPORT", "there are no files of a table"),
+    ("GRANT SUPER ON d.", "who has SUPER and may not grant it is refused with MariaDB's number for *.*"),
     ("HELP", "there is no help"),
     ("KILL QUERY ID", "statements have no numbers"),
     ("RESET SLAVE", "no replica yet"),
