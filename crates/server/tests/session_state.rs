@@ -93,8 +93,7 @@ fn one_shot_settings_go_with_the_session() {
     }
 }
 
-/// Found by reading: the statement of a text that was committed waited, unseen, for what the next statement
-/// waited for.
+/// What a statement of a text has committed is hardened while the next one waits.
 #[test]
 fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
     let server = Cohort::new(&["--log-bin=master"]);
