@@ -93,16 +93,16 @@ fn one_shot_settings_go_with_the_session() {
     }
 }
 
-/// Found by reading: the statement of a text that was committed waited, unseen, for what the next statement
-/// waited for.
+/// What a statement of a text has committed is hardened while the next one waits.
 #[test]
 fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
-    let server = Cohort::new(&[]);
+    let server = Cohort::new(&["--log-bin=master"]);
     let mut holder = server.in_test();
     holder.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
     holder.query_drop("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)").expect("written");
     holder.query_drop("CREATE TABLE other (id INT PRIMARY KEY)").expect("made");
-    let mut reader = server.in_test();
+    // Any command of anybody would lead; the file is looked at from outside.
+    let logged = || std::fs::metadata(server.datadir.join("master.000001")).expect("there").len();
     for (value, next) in
         [(1, "UPDATE t SET v = 1 WHERE id = 2"), (2, "SELECT SLEEP(30)"), (3, "TRUNCATE TABLE other")]
     {
@@ -113,11 +113,10 @@ fn what_a_text_has_committed_does_not_wait_for_its_next_statement() {
         let id = client.connection_id();
         let text = format!("UPDATE t SET v = {value} WHERE id = 1; {next}");
         // It ends with an error after its first result, or with its connection.
+        let before = logged();
         let waits = std::thread::spawn(move || drop(client.query_drop(text)));
         let begun = Instant::now();
-        wait_until(next, || {
-            reader.query_first("SELECT v FROM t WHERE id = 1").expect("a row") == Some(value)
-        });
+        wait_until(next, || logged() > before);
         assert!(begun.elapsed() < Duration::from_secs(20), "{next}");
         holder.query_drop(format!("KILL {id}")).expect("killed");
         waits.join().expect("no panic");
