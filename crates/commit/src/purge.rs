@@ -1,8 +1,8 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
 //! A purge never removes a file that is in use: not the one that is written, not one that a replica reads
-//! ([`cohort_binlog::Pins`]), and not one that recovery would look into (I7). So a checkpoint comes before the
-//! removal, unless the last one lets the files go already.
+//! ([`cohort_binlog::Pins`]), and not one that recovery would look into (I7). So a checkpoint comes before
+//! the removal, unless the last one lets the files go already.
 //!
 //! # Without space
 //! A purge makes room, so it must not need any: it does not wait for bytes that cannot be written, and a

@@ -49,7 +49,7 @@ macro_rules! with_inert_settings {
             DelayedInsertLimit = Setting::global("delayed_insert_limit", num(100, 1, 4294967295)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             DelayedInsertTimeout = Setting::global("delayed_insert_timeout", num(300, 1, 31536000)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             DelayedQueueSize = Setting::global("delayed_queue_size", num(1000, 1, 4294967295)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
-            DisconnectOnExpiredPassword = Setting::global("disconnect_on_expired_password", flag(false)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            DisconnectOnExpiredPassword = Setting::global("disconnect_on_expired_password", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
             EncryptTmpDiskTables = Setting::global("encrypt_tmp_disk_tables", flag(false)).no_effect(NO_ENCRYPTION).doc("Of encrypted files.");
             EncryptTmpFiles = Setting::global("encrypt_tmp_files", flag(false)).read_only().no_effect(NO_ENCRYPTION).doc("Of encrypted files.");
             ExpensiveSubqueryLimit = Setting::both("expensive_subquery_limit", num(100, 0, 18446744073709551615)).no_effect(OPTIMIZER).doc("Of the optimizer.");
@@ -187,7 +187,7 @@ macro_rules! with_inert_settings {
             KeyCacheFileHashSize = Setting::global("key_cache_file_hash_size", num(512, 128, 16384)).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             KeyCacheSegments = Setting::global("key_cache_segments", num(0, 0, 64)).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             LargePageSize = Setting::global("large_page_size", num(0, 0, 4294967295)).read_only().no_effect("memory is the allocator's").doc("Size of large pages.");
-            LogDisabledStatements = Setting::both("log_disabled_statements", set(2, &["slave", "sp"])).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
+            LogDisabledStatements = Setting::both("log_disabled_statements", set(2, &["slave", "sp"])).session_super().no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowAdminStatements = Setting::both("log_slow_admin_statements", flag(true)).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowDisabledStatements = Setting::both("log_slow_disabled_statements", set(8, &["admin", "call", "slave", "sp"])).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowFilter = Setting::both("log_slow_filter", set(1983, &["admin", "filesort", "filesort_on_disk", "filesort_priority_queue", "full_join", "full_scan", "not_using_index", "query_cache", "query_cache_miss", "tmp_table", "tmp_table_on_disk"])).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
@@ -202,7 +202,7 @@ macro_rules! with_inert_settings {
             MaxBinlogStmtCacheSize = Setting::global("max_binlog_stmt_cache_size", blocks(18446744073709547520, 4096, 18446744073709551615, 4096)).no_effect("all engines here are transactional").doc("Bound of binlog_stmt_cache_size.");
             MaxInsertDelayedThreads = Setting::both("max_insert_delayed_threads", num(20, 0, 16384)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             MaxLengthForSortData = Setting::both("max_length_for_sort_data", num(1024, 4, 8388608)).no_effect(OPTIMIZER).doc("Of the optimizer.");
-            MaxPasswordErrors = Setting::global("max_password_errors", num(4294967295, 1, 4294967295)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            MaxPasswordErrors = Setting::global("max_password_errors", num(4294967295, 1, 4294967295)).admin(Privilege::ConnectionAdmin).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
             MaxRelayLogSize = Setting::both("max_relay_log_size", blocks(1073741824, 4096, 1073741824, 4096)).no_effect(REPLICA).doc("Of replicas.");
             MaxRowidFilterSize = Setting::both("max_rowid_filter_size", num(131072, 1024, 18446744073709551615)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             MaxSeeksForKey = Setting::both("max_seeks_for_key", num(4294967295, 1, 4294967295)).no_effect(OPTIMIZER).doc("Of the optimizer.");
@@ -271,7 +271,7 @@ macro_rules! with_inert_settings {
             PerformanceSchemaSetupObjectsSize = Setting::global("performance_schema_setup_objects_size", text("-1")).read_only().no_effect(NO_PERFORMANCE_SCHEMA).doc("Of the performance schema.");
             PerformanceSchemaUsersSize = Setting::global("performance_schema_users_size", text("-1")).read_only().no_effect(NO_PERFORMANCE_SCHEMA).doc("Of the performance schema.");
             PluginMaturity = Setting::global("plugin_maturity", word(4, &["unknown", "experimental", "alpha", "beta", "gamma", "stable"])).read_only().no_effect(NO_PLUGINS).doc("Of plugins.");
-            ProxyProtocolNetworks = Setting::global("proxy_protocol_networks", text("")).no_effect("the proxy protocol is not spoken").doc("Networks that may use the proxy protocol.");
+            ProxyProtocolNetworks = Setting::global("proxy_protocol_networks", text("")).admin(Privilege::ConnectionAdmin).no_effect("the proxy protocol is not spoken").doc("Networks that may use the proxy protocol.");
             QueryCacheStripComments = Setting::both("query_cache_strip_comments", flag(false)).no_effect(QUERY_CACHE).doc("Of the query cache.");
             QueryCacheWlockInvalidate = Setting::both("query_cache_wlock_invalidate", flag(false)).no_effect(QUERY_CACHE).doc("Of the query cache.");
             RangeAllocBlockSize = Setting::both("range_alloc_block_size", blocks(4096, 4096, 4294967295, 1024)).no_effect(BUFFERS).doc("Memory and files of statements.");
@@ -302,7 +302,7 @@ macro_rules! with_inert_settings {
             SlaveDdlExecMode = Setting::global("slave_ddl_exec_mode", word(1, &["STRICT", "IDEMPOTENT"])).no_effect(REPLICA).doc("Of replicas.");
             SlaveDomainParallelThreads = Setting::global("slave_domain_parallel_threads", num(0, 0, 16383)).no_effect(REPLICA).doc("Of replicas.");
             SlaveLoadTmpdir = Setting::global("slave_load_tmpdir", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
-            SlaveMaxStatementTime = Setting::global("slave_max_statement_time", real(0.0, 0.0, 31536000.0)).no_effect(REPLICA).doc("Of replicas.");
+            SlaveMaxStatementTime = Setting::global("slave_max_statement_time", real(0.0, 0.0, 31536000.0)).only(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).no_effect(REPLICA).doc("Of replicas.");
             SlaveParallelWorkers = Setting::global("slave_parallel_workers", num(0, 0, 16383)).no_effect(REPLICA).doc("Of replicas.");
             SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).no_effect(REPLICA).doc("Of replicas.");
@@ -311,7 +311,7 @@ macro_rules! with_inert_settings {
             SlaveTransactionRetryErrors = Setting::global("slave_transaction_retry_errors", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
             SlaveTransactionRetryInterval = Setting::global("slave_transaction_retry_interval", num(0, 0, 3600)).no_effect(REPLICA).doc("Of replicas.");
             SlaveTypeConversions = Setting::global("slave_type_conversions", set(0, &["ALL_LOSSY", "ALL_NON_LOSSY"])).no_effect(REPLICA).doc("Of replicas.");
-            SlowLaunchTime = Setting::global("slow_launch_time", num(2, 0, 31536000)).no_effect(POOL).doc("A thread that starts slower is counted.");
+            SlowLaunchTime = Setting::global("slow_launch_time", num(2, 0, 31536000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("A thread that starts slower is counted.");
             SqlSlaveSkipCounter = Setting::both("sql_slave_skip_counter", num(0, 0, 4294967295)).no_effect(REPLICA).doc("Of replicas.");
             SslCapath = Setting::global("ssl_capath", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
             SslCrl = Setting::global("ssl_crl", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
@@ -326,11 +326,11 @@ macro_rules! with_inert_settings {
             TableOpenCacheInstances = Setting::global("table_open_cache_instances", num(8, 1, 64)).read_only().no_effect("tables are shared by all sessions").doc("Parts of the table cache.");
             TcpKeepaliveInterval = Setting::global("tcp_keepalive_interval", num(0, 0, 2147483)).no_effect("the system's value holds").doc("Time between keep-alive probes.");
             TcpKeepaliveProbes = Setting::global("tcp_keepalive_probes", num(0, 0, 2147483)).no_effect("the system's value holds").doc("Keep-alive probes until a connection is given up.");
-            ThreadPoolDedicatedListener = Setting::global("thread_pool_dedicated_listener", flag(false)).no_effect(POOL).doc("Of the pool of threads.");
-            ThreadPoolExactStats = Setting::global("thread_pool_exact_stats", flag(false)).no_effect(POOL).doc("Of the pool of threads.");
-            ThreadPoolOversubscribe = Setting::global("thread_pool_oversubscribe", num(3, 1, 1000)).no_effect(POOL).doc("Of the pool of threads.");
-            ThreadPoolPriority = Setting::both("thread_pool_priority", word(2, &["high", "low", "auto"])).no_effect(POOL).doc("Of the pool of threads.");
-            ThreadPoolPrioKickupTimer = Setting::global("thread_pool_prio_kickup_timer", num(1000, 0, 4294967295)).no_effect(POOL).doc("Of the pool of threads.");
+            ThreadPoolDedicatedListener = Setting::global("thread_pool_dedicated_listener", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
+            ThreadPoolExactStats = Setting::global("thread_pool_exact_stats", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
+            ThreadPoolOversubscribe = Setting::global("thread_pool_oversubscribe", num(3, 1, 1000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
+            ThreadPoolPriority = Setting::both("thread_pool_priority", word(2, &["high", "low", "auto"])).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
+            ThreadPoolPrioKickupTimer = Setting::global("thread_pool_prio_kickup_timer", num(1000, 0, 4294967295)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             TmpDiskTableSize = Setting::both("tmp_disk_table_size", num(18446744073709551615, 1024, 18446744073709551615)).no_effect(BUFFERS).doc("Memory and files of statements.");
             TmpMemoryTableSize = Setting::both("tmp_memory_table_size", blocks(16777216, 0, 18446744073709551615, 16384)).no_effect(BUFFERS).doc("Memory and files of statements.");
             UpdatableViewsWithLimit = Setting::both("updatable_views_with_limit", word(1, &["NO", "YES"])).no_effect("there are no views yet").doc("Whether UPDATE of a view with LIMIT is allowed.");
@@ -364,7 +364,7 @@ macro_rules! with_inert_settings {
             WsrepNodeIncomingAddress = Setting::global("wsrep_node_incoming_address", text("AUTO")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepNodeName = Setting::global("wsrep_node_name", text("vm")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepNotifyCmd = Setting::global("wsrep_notify_cmd", text("")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
-            WsrepOn = Setting::both("wsrep_on", flag(false)).no_effect(NO_GALERA).doc("Of Galera clusters.");
+            WsrepOn = Setting::both("wsrep_on", flag(false)).session_super().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepOsuMethod = Setting::both("wsrep_osu_method", word(0, &["TOI", "RSU"])).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepPatchVersion = Setting::global("wsrep_patch_version", NULL_TEXT).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepProvider = Setting::global("wsrep_provider", text("none")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");

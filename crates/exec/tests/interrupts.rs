@@ -42,8 +42,6 @@ const ENDLESS: &[&str] = &[
     "select locate(concat(@half, 'b'), @big)",
     "select locate(cast(concat(@half, 'b') as binary), cast(@big as binary))",
     "select replace(@big, concat(@half, 'b'), '')",
-    "select substring_index(@big, concat('b', @half), 1)",
-    "select substring_index(@big, concat(@half, 'b'), -1)",
     "select json_contains(@ones, @twos)",
     "select json_overlaps(@ones, @threes)",
     "select benchmark(9000000000000000000, md5(@big))",

@@ -132,7 +132,8 @@ impl<'e> Origin<'e> {
     pub fn warning(self, what: &str, value: &Value, ctx: &EvalContext<'_>) -> String {
         let text = format!("{} {what} value: '{}'", self.complaint, shown(value));
         match self.expr {
-            Some(Expr::Column(column)) => {
+            // Of a column that holds moments MariaDB tells the value alone.
+            Some(Expr::Column(column)) if !column.ty.is_temporal() => {
                 format!("{text} for column {} at row {}", column.name, ctx.row_number())
             }
             _ => text,

@@ -206,6 +206,11 @@ fn the_service_manager_and_the_log_are_told_how_the_start_goes() {
     manager.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
     let log = scratch.path().join("log");
     let in_scratch = |option: &str, name: &str| format!("--{option}={}", scratch.path().join(name).display());
+    let made = run(
+        env!("CARGO_BIN_EXE_cohortd"),
+        &["--no-defaults", "--initialize", &in_scratch("datadir", "data")],
+    );
+    assert!(made.status.success());
     let mut server = Command::new(env!("CARGO_BIN_EXE_cohortd"))
         .args(["--no-defaults", "--skip-networking", &in_scratch("datadir", "data")])
         .args([in_scratch("socket", "socket"), in_scratch("log-error", "log")])

@@ -1,8 +1,8 @@
 -- A setting that changes nothing here is taken as MariaDB takes it, and says so; one that only tunes how an
 -- answer is found says nothing.
-set global general_log = 1;
+set global log_slow_rate_limit = 2;
 show warnings;
-set global general_log = 0;
+set global log_slow_rate_limit = 1;
 show warnings;
 set session join_cache_level = 8;
 show warnings;

@@ -102,8 +102,10 @@ fn garbage_instead_of_sql_is_answered_with_an_error() {
         }
     }
     assert!(errors > 2000, "{errors}");
-    let deep = format!("SELECT {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    let deep = format!("SELECT {}1{}", "ABS(".repeat(100_000), ")".repeat(100_000));
     assert!(matches!(client.query_drop(deep), Err(mysql::Error::MySqlError(_))));
+    let parentheses = format!("SELECT {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(client.query_first::<u8, _>(parentheses).expect("an answer"), Some(1));
     let mut raw = RawClient::login(&server);
     for _ in 0..50 {
         let bytes: Vec<u8> = (0..1 + dice.below(3000)).map(|_| dice.byte()).collect();
