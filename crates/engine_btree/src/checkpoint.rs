@@ -56,8 +56,10 @@ impl Checkpoint {
     }
 
     fn write_all(&mut self) -> Result<(), EngineError> {
-        let pending: Vec<(PageId, IndexId)> =
+        let mut pending: Vec<(PageId, IndexId)> =
             self.running.pending.lock().iter().map(|(id, index)| (*id, *index)).collect();
+        // In one order, so that a run can be repeated.
+        pending.sort_unstable();
         for (id, index) in pending {
             self.write_captured()?;
             // A dropped tree's pages are gone; the page map loses them with the tree.

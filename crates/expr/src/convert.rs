@@ -331,7 +331,7 @@ pub(crate) fn to_class<'v>(
         (TypeClass::String, v) => {
             let text = text_of(v, from.decimals).unwrap_or_default();
             let text = match from.flavor {
-                Flavor::Zerofill => zero_filled(text, from.length),
+                Flavor::Zerofill(width) => zero_filled(text, width),
                 _ => text,
             };
             let bytes = text.into_owned();

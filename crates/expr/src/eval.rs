@@ -80,8 +80,8 @@ impl Expr {
             (_, v) => v,
         };
         let text = convert::text_of_cow(value, decimals);
-        Ok(match self.type_ref() {
-            Some(ty) if ty.flavor == Flavor::Zerofill => text.map(|text| zero_filled(text, ty.length)),
+        Ok(match self.type_ref().map(|ty| ty.flavor) {
+            Some(Flavor::Zerofill(width)) => text.map(|text| zero_filled(text, width)),
             _ => text,
         })
     }

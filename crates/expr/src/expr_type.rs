@@ -62,8 +62,8 @@ pub enum Flavor {
     Boolean,
     /// A literal `0x41` or `b'1000001'`: bytes that count as a big-endian number where a number is wanted.
     Hex,
-    /// A ZEROFILL column: as text it has zeros in front, up to its length.
-    Zerofill,
+    /// A ZEROFILL column: as text it has zeros in front, up to its declared width.
+    Zerofill(u32),
 }
 
 /// The type of an expression with its attributes.
@@ -211,7 +211,7 @@ impl ExprType {
             ascii: !is_text,
             members: column.members.clone(),
             flavor: if column.zerofill && column.kind != TypeKind::Year {
-                Flavor::Zerofill
+                Flavor::Zerofill(column.length)
             } else {
                 Flavor::Plain
             },
@@ -220,8 +220,9 @@ impl ExprType {
 
     /// The column type that could hold this expression (CREATE TABLE .. SELECT, temporary tables).
     pub fn to_column_type(&self) -> ColumnType {
-        let length = match self.kind {
-            TypeKind::Decimal => self.precision(),
+        let length = match (self.kind, self.flavor) {
+            (TypeKind::Decimal, _) => self.precision(),
+            (_, Flavor::Zerofill(width)) => width,
             _ => self.length,
         };
         let decimals = match self.kind {
@@ -234,7 +235,7 @@ impl ExprType {
             length,
             decimals,
             unsigned: self.unsigned && self.kind != TypeKind::Bit,
-            zerofill: self.flavor == Flavor::Zerofill,
+            zerofill: matches!(self.flavor, Flavor::Zerofill(_)),
             collation: self.collation,
             members: self.members.clone(),
         }
@@ -338,12 +339,8 @@ pub(crate) fn is_string_kind(kind: TypeKind) -> bool {
 
 fn column_width(column: &ColumnType) -> u32 {
     let fraction = |base: u32| if column.decimals > 0 { base + 1 + u32::from(column.decimals) } else { base };
-    // The declared width of an integer is for its display, with zeros in front; without them an expression
-    // counts on all digits.
-    let integer = |digits: u32| match column.zerofill {
-        true => column.length,
-        false => column.length.max(digits + u32::from(!column.unsigned)),
-    };
+    // The declared width of an integer is for its display; an expression counts on all digits.
+    let integer = |digits: u32| column.length.max(digits + u32::from(!column.unsigned));
     match column.kind {
         TypeKind::TinyInt => integer(3),
         TypeKind::SmallInt => integer(5),

@@ -17,8 +17,10 @@ pub(super) fn run(
     ctx: &mut StatementContext<'_>,
     sink: &mut dyn RowSink,
 ) -> SqlResult<()> {
-    // As in MariaDB, whose rows come by way of a table without indexes.
-    ctx.session.reads_whole_table.set(true);
+    // As in MariaDB, where all but UNION ALL comes by way of a table without indexes.
+    if set.op != SetOperator::Union || set.distinct > 0 {
+        ctx.session.reads_whole_table.set(true);
+    }
     let distinct = || Distinct::new(set.collations.clone());
     if set.op == SetOperator::Union {
         let seen = (set.distinct > 0).then(distinct);

@@ -292,7 +292,10 @@ fn column_type(declared: &ast::DataType) -> ColumnType {
         None => Collation::UTF8MB4_GENERAL_CI,
     };
     match kind {
-        TinyInt | SmallInt | MediumInt | Int | BigInt => ColumnType::int(kind, length, declared.unsigned),
+        TinyInt | SmallInt | MediumInt | Int | BigInt => ColumnType {
+            zerofill: declared.zerofill,
+            ..ColumnType::int(kind, length, declared.unsigned || declared.zerofill)
+        },
         Decimal => ColumnType::decimal(length.unwrap_or(10) as u8, declared.decimals.unwrap_or(0) as u8),
         Float | Double => ColumnType::real(kind, None),
         Bit => ColumnType::bit(length.unwrap_or(1) as u8),
