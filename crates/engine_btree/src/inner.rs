@@ -149,9 +149,13 @@ impl Inner {
         let keys = if is_aborted { &leftovers.written } else { &leftovers.deleted };
         for (index, key) in keys {
             let Some(tree) = self.tree(*index) else { continue };
-            match is_aborted {
-                true => self.restore(record, &tree, key, oldest)?,
-                false => self.remove_deleted(record, &tree, key)?,
+            let done = match is_aborted {
+                true => self.restore(record, &tree, key, oldest),
+                false => self.remove_deleted(record, &tree, key),
+            };
+            // The pages of a tree that was dropped meanwhile are gone, and the entry with them.
+            if done.is_err() && self.tree(*index).is_some() {
+                done?;
             }
         }
         let values = match is_aborted {

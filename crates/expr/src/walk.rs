@@ -63,6 +63,7 @@ impl Expr {
     /// Rebuilds the tree bottom up: `rewrite` gets each node with its operands already rewritten. Types are
     /// kept.
     pub fn transform(mut self, rewrite: &mut dyn FnMut(Expr) -> SqlResult<Expr>) -> SqlResult<Expr> {
+        cohort_types::check_stack()?;
         for child in self.children_mut() {
             let taken = std::mem::replace(child, Expr::Row(Vec::new()));
             *child = taken.transform(rewrite)?;
@@ -137,14 +138,12 @@ impl Expr {
         if matches!(self, Expr::Const(_) | Expr::Row(_)) && self.children().is_empty() {
             return self;
         }
-        if self.is_const() && !matches!(self, Expr::Row(_)) {
-            let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
-            let value = self.eval(&[], &quiet).map(std::borrow::Cow::into_owned);
-            if let (Ok(value), 0) = (value, quiet.warning_count()) {
-                let ty = self.ty();
-                return Expr::typed_constant(value, ty);
-            }
+        // What lies deeper than the stack reaches stays as it is; its evaluation says so.
+        if ctx.check_stack().is_err() {
             return self;
+        }
+        if self.is_const() && !matches!(self, Expr::Row(_)) {
+            return self.fold_constant(ctx);
         }
         let mut folded = self;
         for child in folded.children_mut() {
@@ -155,6 +154,18 @@ impl Expr {
             node.find_set();
         }
         folded
+    }
+
+    /// A function of its own, so that a level of [`Expr::fold`] takes little of the stack.
+    #[inline(never)]
+    fn fold_constant(self, ctx: &EvalContext<'_>) -> Expr {
+        let quiet = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
+        let value = self.eval(&[], &quiet).map(std::borrow::Cow::into_owned);
+        if let (Ok(value), 0) = (value, quiet.warning_count()) {
+            let ty = self.ty();
+            return Expr::typed_constant(value, ty);
+        }
+        self
     }
 }
 
