@@ -18,7 +18,7 @@ macro_rules! with_inert_settings {
             AriaForceStartAfterRecoveryFailures = Setting::global("aria_force_start_after_recovery_failures", num(0, 0, 255)).read_only().no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaGroupCommit = Setting::global("aria_group_commit", word(0, &["none", "hard", "soft"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaGroupCommitInterval = Setting::global("aria_group_commit_interval", num(0, 0, 4294967295)).no_effect(MYISAM).doc("Of Aria and MyISAM.");
-            AriaLogDirPath = Setting::global("aria_log_dir_path", text("/tmp/w/meta/m/data/")).read_only().no_effect(MYISAM).doc("Of Aria and MyISAM.");
+            AriaLogDirPath = Setting::global("aria_log_dir_path", text("/var/lib/cohort/")).read_only().no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaLogFileSize = Setting::global("aria_log_file_size", blocks(1073741824, 8388608, 4294967295, 8192)).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaLogPurgeType = Setting::global("aria_log_purge_type", word(0, &["immediate", "external", "at_flush"])).no_effect(MYISAM).doc("Of Aria and MyISAM.");
             AriaMaxSortFileSize = Setting::global("aria_max_sort_file_size", blocks(9223372036853727232, 0, 9223372036854775807, 1048576)).no_effect(MYISAM).doc("Of Aria and MyISAM.");
@@ -343,7 +343,7 @@ macro_rules! with_inert_settings {
             WsrepClusterAddress = Setting::global("wsrep_cluster_address", text("")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepClusterName = Setting::global("wsrep_cluster_name", text("my_wsrep_cluster")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepConvertLockToTrx = Setting::global("wsrep_convert_lock_to_trx", flag(false)).no_effect(NO_GALERA).doc("Of Galera clusters.");
-            WsrepDataHomeDir = Setting::global("wsrep_data_home_dir", text("/tmp/w/meta/m/data/")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
+            WsrepDataHomeDir = Setting::global("wsrep_data_home_dir", text("/var/lib/cohort/")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepDbugOption = Setting::global("wsrep_dbug_option", text("")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepDebug = Setting::global("wsrep_debug", word(0, &["NONE", "SERVER", "TRANSACTION", "STREAMING", "CLIENT"])).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepDesync = Setting::global("wsrep_desync", flag(false)).no_effect(NO_GALERA).doc("Of Galera clusters.");
@@ -362,7 +362,7 @@ macro_rules! with_inert_settings {
             WsrepMysqlReplicationBundle = Setting::global("wsrep_mysql_replication_bundle", num(0, 0, 1000)).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepNodeAddress = Setting::global("wsrep_node_address", text("")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepNodeIncomingAddress = Setting::global("wsrep_node_incoming_address", text("AUTO")).no_effect(NO_GALERA).doc("Of Galera clusters.");
-            WsrepNodeName = Setting::global("wsrep_node_name", text("vm")).no_effect(NO_GALERA).doc("Of Galera clusters.");
+            WsrepNodeName = Setting::global("wsrep_node_name", text("")).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepNotifyCmd = Setting::global("wsrep_notify_cmd", text("")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepOn = Setting::both("wsrep_on", flag(false)).session_super().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepOsuMethod = Setting::both("wsrep_osu_method", word(0, &["TOI", "RSU"])).no_effect(NO_GALERA).doc("Of Galera clusters.");

@@ -10,7 +10,7 @@
 //! `graph`, then a row shard or a name's queue (one at a time), then an owner's `wait`.
 //!
 //! # Deliberately missing
-//! Gap locks (they come with the B+tree engine); lock escalation.
+//! Gap locks; lock escalation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
