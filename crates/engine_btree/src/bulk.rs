@@ -12,7 +12,7 @@ use cohort_engine::{Batch, BulkLoad, Direction, EngineError};
 use parking_lot::Mutex;
 
 use crate::inner::Inner;
-use crate::page::{Entry, KEY_BYTES_MAX, PAGE_BYTES, Page, PageId, PageSpec};
+use crate::page::{Entry, PAGE_BYTES, Page, PageId, PageSpec, check_key};
 use crate::scan::Asked;
 use crate::space::Extent;
 use crate::store::{MapChange, Place};
@@ -199,12 +199,7 @@ impl Load {
 impl BulkLoad for Load {
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         assert!(self.last.as_deref().is_none_or(|last| last < key), "bulk load keys ascend strictly");
-        if key.len() > KEY_BYTES_MAX {
-            return Err(EngineError::Io(std::io::Error::new(
-                std::io::ErrorKind::InvalidInput,
-                format!("a key of {} bytes is longer than {KEY_BYTES_MAX}", key.len()),
-            )));
-        }
+        check_key(key)?;
         self.last = Some(key.to_vec());
         self.push_former(Some(key))?;
         self.push_value(key.to_vec(), value)

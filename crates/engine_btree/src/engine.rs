@@ -92,16 +92,6 @@ impl BtreeEngine {
     pub fn purge(&self) -> Result<usize, EngineError> {
         self.inner.purge()
     }
-
-    /// `innodb_rollback_segments`, at run time.
-    pub fn set_rollback_segments(&self, segments: usize) {
-        self.inner.versions.set_segments(segments);
-    }
-
-    /// `innodb_buffer_pool_size`, at run time.
-    pub fn resize_pool(&self, bytes: usize) {
-        self.inner.ground.pool.resize(bytes);
-    }
 }
 
 /// The thread ends with the engine.

@@ -21,7 +21,7 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
 use crate::inner::Inner;
-use crate::page::{Entry, KEY_BYTES_MAX, Page};
+use crate::page::{Entry, Page, check_key};
 use crate::pool::{Exclusive, Frame};
 use crate::tree::Tree;
 use crate::value;
@@ -234,12 +234,7 @@ impl Inner {
 fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
     let (index, key) =
         full_key.split_first_chunk::<INDEX_ID_BYTES>().expect("a full key starts with its index");
-    if key.len() > KEY_BYTES_MAX {
-        return Err(EngineError::Io(std::io::Error::new(
-            std::io::ErrorKind::InvalidInput,
-            format!("a key of {} bytes is longer than {KEY_BYTES_MAX}", key.len()),
-        )));
-    }
+    check_key(key)?;
     Ok((IndexId(u32::from_be_bytes(*index)), key))
 }
 

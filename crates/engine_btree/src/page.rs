@@ -32,8 +32,10 @@
 //! longer values back; the next change that finds no room splits it.
 
 use std::cmp::Ordering;
+use std::io;
 
 use cohort_base::IndexId;
+use cohort_engine::EngineError;
 
 use crate::version::{TrxNo, VersionRef};
 
@@ -86,6 +88,15 @@ pub struct PageSpec<'k> {
     pub level: u8,
     pub low: &'k [u8],
     pub high: Option<&'k [u8]>,
+}
+
+/// Refuses a key that no page may hold.
+pub fn check_key(key: &[u8]) -> Result<(), EngineError> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    let text = format!("a key of {} bytes is longer than {KEY_BYTES_MAX}", key.len());
+    Err(EngineError::Io(io::Error::new(io::ErrorKind::InvalidInput, text)))
 }
 
 fn head_of(suffix: &[u8]) -> u32 {

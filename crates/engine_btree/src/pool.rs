@@ -77,7 +77,7 @@ pub struct Pool {
     store: Arc<Store>,
     shards: Box<[Mutex<HashMap<PageId, Resident>>]>,
     /// `innodb_buffer_pool_size`
-    bytes_max: AtomicUsize,
+    bytes_max: usize,
     pages: AtomicUsize,
     hand: AtomicUsize,
     /// Pages read from the file.
@@ -94,7 +94,7 @@ impl Pool {
         Pool {
             store,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            bytes_max: AtomicUsize::new(bytes_max),
+            bytes_max,
             pages: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
             reads: AtomicU64::new(0),
@@ -192,18 +192,13 @@ impl Pool {
         self.store.forget_evicted(id);
     }
 
-    /// Changes the pool's size; pages beyond it leave with the next misses.
-    pub fn resize(&self, bytes_max: usize) {
-        self.bytes_max.store(bytes_max, Ordering::Relaxed);
-    }
-
     /// Pages in memory.
     pub fn pages(&self) -> usize {
         self.pages.load(Ordering::Relaxed)
     }
 
     fn is_over(&self) -> bool {
-        self.pages() * PAGE_BYTES > self.bytes_max.load(Ordering::Relaxed)
+        self.pages() * PAGE_BYTES > self.bytes_max
     }
 
     /// Makes room while the pool is too large: the hand passes over shards, and takes what nobody holds and

@@ -166,7 +166,7 @@ pub enum Horizon {
 pub struct Versions {
     segments: Box<[RwLock<Segment>]>,
     /// Segments that new transactions use: `innodb_rollback_segments`.
-    in_use: AtomicUsize,
+    in_use: usize,
     next: AtomicUsize,
 }
 
@@ -175,19 +175,14 @@ impl Versions {
     pub fn new(segments: usize) -> Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
-            in_use: AtomicUsize::new(segments.clamp(1, SEGMENTS_MAX)),
+            in_use: segments.clamp(1, SEGMENTS_MAX),
             next: AtomicUsize::new(0),
         }
     }
 
-    /// Changes how many segments new transactions use. Those of the others end where they are.
-    pub fn set_segments(&self, segments: usize) {
-        self.in_use.store(segments.clamp(1, SEGMENTS_MAX), Ordering::Relaxed);
-    }
-
     /// A record for a transaction that is about to be installed.
     pub fn begin(&self) -> Arc<TrxRecord> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use.load(Ordering::Relaxed);
+        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use;
         let mut segment = self.segments[at].write();
         let place = segment.base + segment.records.len() as u64;
         let record = Arc::new(TrxRecord {
