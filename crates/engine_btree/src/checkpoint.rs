@@ -10,7 +10,7 @@
 //! The former superblock stays in force. The pages are listed again for the next checkpoint, and what was
 //! written is free again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -104,13 +104,16 @@ impl Checkpoint {
     fn publish(&mut self) -> Result<(), EngineError> {
         let inner = &self.inner;
         let _alone = inner.publishing.lock();
-        let is_there = |index: &IndexId| inner.directory.read().contains_key(index);
-        let (written, orphaned): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.written).into_iter().partition(|(index, ..)| is_there(index));
+        // One look for all that follows: a tree that is dropped meanwhile goes with the next checkpoint.
+        let directory = inner.directory.read().clone();
+        let (written, orphaned): (Vec<_>, Vec<_>) = std::mem::take(&mut self.written)
+            .into_iter()
+            .partition(|(index, ..)| directory.contains_key(index));
         orphaned.into_iter().for_each(|(_, _, place)| inner.store.free(place.image));
+        let pages: HashSet<PageId> = written.iter().map(|(_, page, _)| *page).collect();
         let has_root = |tree: &&Arc<Tree>| {
-            is_there(&tree.index)
-                && (written.iter().any(|(_, page, _)| *page == tree.root)
+            directory.contains_key(&tree.index)
+                && (pages.contains(&tree.root)
                     || inner.store.with_map(|map| map.trees.contains_key(&tree.index)))
         };
         let told =

@@ -91,29 +91,6 @@ impl Privileges {
     pub const NONE: Privileges = Privileges(0);
     /// All there are, GRANT OPTION among them.
     pub const EVERY: Privileges = Privileges::of(Privilege::ALL);
-    /// What can be granted on a schema.
-    pub const OF_SCHEMA: Privileges = Privileges::of(&[
-        Privilege::Select,
-        Privilege::Insert,
-        Privilege::Update,
-        Privilege::Delete,
-        Privilege::Create,
-        Privilege::Drop,
-        Privilege::GrantOption,
-        Privilege::References,
-        Privilege::Index,
-        Privilege::Alter,
-        Privilege::CreateTemporaryTables,
-        Privilege::LockTables,
-        Privilege::Execute,
-        Privilege::CreateView,
-        Privilege::ShowView,
-        Privilege::CreateRoutine,
-        Privilege::AlterRoutine,
-        Privilege::Event,
-        Privilege::Trigger,
-        Privilege::DeleteHistory,
-    ]);
     /// What can be granted on a table.
     pub const OF_TABLE: Privileges = Privileges::of(&[
         Privilege::Select,
@@ -131,6 +108,15 @@ impl Privileges {
         Privilege::Trigger,
         Privilege::DeleteHistory,
     ]);
+    /// What can be granted on a schema: that, and what makes things in it.
+    pub const OF_SCHEMA: Privileges = Privileges::OF_TABLE.and(Privileges::of(&[
+        Privilege::CreateTemporaryTables,
+        Privilege::LockTables,
+        Privilege::Execute,
+        Privilege::CreateRoutine,
+        Privilege::AlterRoutine,
+        Privilege::Event,
+    ]));
     /// What can be granted on a column.
     pub const OF_COLUMN: Privileges =
         Privileges::of(&[Privilege::Select, Privilege::Insert, Privilege::Update, Privilege::References]);
