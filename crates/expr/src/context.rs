@@ -1,7 +1,7 @@
 //! What an evaluation may look at and change: the session's settings, hooks to what lives elsewhere,
 //! warnings.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use cohort_types::{
     Collation, Date, DateTime, ErrorCode, FixedOffset, Interrupt, Level, LocalToUtc, SqlError, SqlMode,
     SqlResult, Value, Warning, WarningSink, check_floor,
 };
+
+use crate::expr::Subquery;
 
 /// The session's time zone.
 #[derive(Clone, Debug)]
@@ -207,6 +209,14 @@ pub trait SessionHooks {
     }
 }
 
+/// Runs the subqueries of a statement, for the expressions that ask for them.
+pub trait Subqueries {
+    /// The value of a column of a query around.
+    fn outer(&self, slot: usize) -> SqlResult<Value>;
+    /// The answer to what a subquery is asked.
+    fn value(&self, subquery: &Subquery, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value>;
+}
+
 /// The warnings of a statement, bounded as `max_error_count` wants it.
 #[derive(Debug)]
 pub struct Warnings {
@@ -257,8 +267,16 @@ pub struct EvalContext<'s> {
     pub hooks: &'s dyn SessionHooks,
     /// Values of `Expr::Param`.
     pub params: &'s [Value],
+    subqueries: Option<&'s dyn Subqueries>,
+    own: EvalState,
+    /// Another context's, of which this one is a view.
+    shared: Option<&'s EvalState>,
+}
+
+/// What evaluations of one statement change.
+struct EvalState {
     /// Set while a strict statement changes data: a warning becomes the statement's error.
-    pub abort_on_warning: Cell<bool>,
+    abort_on_warning: Cell<bool>,
     warnings: RefCell<Warnings>,
     /// What the statement keeps.
     memory: RefCell<Option<Reservation>>,
@@ -269,31 +287,54 @@ pub struct EvalContext<'s> {
     /// The row a warning about a column is told of; the first is 1.
     row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
-    pub(crate) random: RefCell<HashMap<usize, (u32, u32)>>,
+    random: RefCell<HashMap<usize, (u32, u32)>>,
 }
 
 impl<'s> EvalContext<'s> {
     /// A context for one statement.
     pub fn new(env: &'s SessionEnv, hooks: &'s dyn SessionHooks, params: &'s [Value]) -> EvalContext<'s> {
+        let memory = hooks.memory().map(|budget| Reservation::new(Arc::clone(budget)));
+        let own = EvalState::new(memory, StackFloor::current());
+        EvalContext { env, hooks, params, subqueries: None, own, shared: None }
+    }
+
+    /// The same context, in which subqueries can be asked for.
+    pub fn with_subqueries<'v>(&'v self, subqueries: &'v dyn Subqueries) -> EvalContext<'v> {
         EvalContext {
-            env,
-            hooks,
-            params,
-            abort_on_warning: Cell::new(false),
-            warnings: RefCell::new(Warnings::default()),
-            memory: RefCell::new(hooks.memory().map(|budget| Reservation::new(Arc::clone(budget)))),
-            floor: StackFloor::current(),
-            steps_left: Cell::new(STEPS_UNASKED),
-            row_number: Cell::new(1),
-            random: RefCell::new(HashMap::new()),
+            env: self.env,
+            hooks: self.hooks,
+            params: self.params,
+            subqueries: Some(subqueries),
+            own: EvalState::new(None, self.state().floor),
+            shared: Some(self.state()),
         }
+    }
+
+    #[inline]
+    fn state(&self) -> &EvalState {
+        self.shared.unwrap_or(&self.own)
+    }
+
+    /// Whoever runs subqueries: error 1235 where nobody does.
+    pub(crate) fn subqueries(&self) -> SqlResult<&dyn Subqueries> {
+        self.subqueries.ok_or_else(|| SqlError::not_supported("subqueries here"))
+    }
+
+    /// Whether a warning is the statement's error: set while a strict statement changes data.
+    pub fn set_abort_on_warning(&self, abort: bool) {
+        self.state().abort_on_warning.set(abort);
+    }
+
+    /// State of RAND(n), by the address of its node.
+    pub(crate) fn random(&self) -> RefMut<'_, HashMap<usize, (u32, u32)>> {
+        self.state().random.borrow_mut()
     }
 
     /// Charges memory that the statement keeps until its end, or until [`EvalContext::let_go`]. Errors 1290
     /// and 1041 when it may not have so much.
     #[inline]
     pub fn keep(&self, bytes: usize) -> SqlResult<()> {
-        match &mut *self.memory.borrow_mut() {
+        match &mut *self.state().memory.borrow_mut() {
             Some(memory) => Ok(memory.grow(bytes as u64)?),
             None => Ok(()),
         }
@@ -301,7 +342,7 @@ impl<'s> EvalContext<'s> {
 
     /// Gives back what the statement keeps no longer.
     pub fn let_go(&self, bytes: usize) {
-        if let Some(memory) = &mut *self.memory.borrow_mut() {
+        if let Some(memory) = &mut *self.state().memory.borrow_mut() {
             memory.shrink(bytes as u64);
         }
     }
@@ -309,37 +350,40 @@ impl<'s> EvalContext<'s> {
     /// Error 1436 when the stack has no room for another level of recursion.
     #[inline]
     pub fn check_stack(&self) -> SqlResult<()> {
-        check_floor(self.floor)
+        check_floor(self.state().floor)
     }
 
     /// Notes a warning, or fails with it in a strict data change.
     pub fn warn(&self, code: ErrorCode, message: impl Into<String>) -> SqlResult<()> {
         let error = SqlError::new(code, message);
-        if self.abort_on_warning.get() {
+        if self.state().abort_on_warning.get() {
             return Err(error);
         }
-        self.warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+        self.state().warnings.borrow_mut().push(Warning { level: Level::Warning, error });
         Ok(())
     }
 
     /// Notes something that is never an error.
     pub fn note(&self, code: ErrorCode, message: impl Into<String>) {
-        self.warnings.borrow_mut().push(Warning { level: Level::Note, error: SqlError::new(code, message) });
+        self.state()
+            .warnings
+            .borrow_mut()
+            .push(Warning { level: Level::Note, error: SqlError::new(code, message) });
     }
 
     /// The row that warnings name.
     pub fn row_number(&self) -> u64 {
-        self.row_number.get()
+        self.state().row_number.get()
     }
 
     /// Says which row the next warnings are about; the first is 1.
     pub fn set_row_number(&self, row: u64) {
-        self.row_number.set(row);
+        self.state().row_number.set(row);
     }
 
     /// Adds a warning made elsewhere.
     pub fn push_warning(&self, warning: Warning) {
-        self.warnings.borrow_mut().push(warning);
+        self.state().warnings.borrow_mut().push(warning);
     }
 
     /// Runs a conversion that warns; its first warning is the error in a strict data change.
@@ -359,25 +403,39 @@ impl<'s> EvalContext<'s> {
 
     /// Takes the warnings noted so far.
     pub fn take_warnings(&self) -> Warnings {
-        self.warnings.take()
+        self.state().warnings.take()
     }
 
     /// How many warnings were noted so far.
     pub fn warning_count(&self) -> u64 {
-        self.warnings.borrow().total()
+        self.state().warnings.borrow().total()
+    }
+}
+
+impl EvalState {
+    fn new(memory: Option<Reservation>, floor: StackFloor) -> EvalState {
+        EvalState {
+            abort_on_warning: Cell::new(false),
+            warnings: RefCell::new(Warnings::default()),
+            memory: RefCell::new(memory),
+            floor,
+            steps_left: Cell::new(STEPS_UNASKED),
+            row_number: Cell::new(1),
+            random: RefCell::new(HashMap::new()),
+        }
     }
 }
 
 impl Interrupt for EvalContext<'_> {
     #[inline]
     fn steps(&self, rounds: u32) -> SqlResult<()> {
-        match self.steps_left.get().checked_sub(rounds) {
+        match self.state().steps_left.get().checked_sub(rounds) {
             Some(left) => {
-                self.steps_left.set(left);
+                self.state().steps_left.set(left);
                 Ok(())
             }
             None => {
-                self.steps_left.set(STEPS_UNASKED);
+                self.state().steps_left.set(STEPS_UNASKED);
                 self.hooks.check_interrupt()
             }
         }
@@ -392,7 +450,7 @@ struct Sink<'c, 's> {
 
 impl WarningSink for Sink<'_, '_> {
     fn warn(&mut self, warning: Warning) {
-        if warning.level == Level::Warning && self.ctx.abort_on_warning.get() {
+        if warning.level == Level::Warning && self.ctx.state().abort_on_warning.get() {
             self.failed.get_or_insert(warning.error);
         } else {
             self.ctx.push_warning(warning);

@@ -201,6 +201,9 @@ impl fmt::Display for Expr {
             }
             Expr::Param(_) => f.write_str("?"),
             Expr::Column(node) => f.write_str(&node.name),
+            Expr::Outer(node) => f.write_str(&node.name),
+            // The text of a query is not kept.
+            Expr::Subquery(_) => f.write_str("(subquery)"),
             Expr::Compare(node) => write!(
                 f,
                 "{} {} {}",

@@ -44,6 +44,8 @@ impl Expr {
             Expr::Call(call) => call.eval(row, ctx).map(Cow::Owned),
             Expr::Case(node) => eval_case(node, row, ctx),
             Expr::Cast(node) => crate::cast::eval(node, row, ctx),
+            Expr::Outer(node) => ctx.subqueries()?.outer(node.slot).map(Cow::Owned),
+            Expr::Subquery(node) => ctx.subqueries()?.value(node, row, ctx).map(Cow::Owned),
             Expr::Row(items) => items.first().map_or(Ok(Cow::Borrowed(&NULL)), |first| first.eval(row, ctx)),
             condition => condition.eval_bool(row, ctx).map(truth),
         }

@@ -43,6 +43,44 @@ pub enum Expr {
     Row(Vec<Expr>),
     /// A function or an arithmetic operator.
     Call(Box<Call>),
+    /// A column of a query around: a slot of the frame.
+    Outer(Box<Outer>),
+    /// A subquery.
+    Subquery(Box<Subquery>),
+}
+
+/// A column of a query around the one that the expression stands in. It is the same for all rows of one run
+/// of the inner query.
+#[derive(Clone, Debug)]
+pub struct Outer {
+    /// Index into the frame ([`crate::Subqueries::outer`]).
+    pub slot: usize,
+    pub ty: ExprType,
+    pub name: Arc<str>,
+}
+
+/// A subquery as an expression: evaluated when its value is asked for, never before.
+#[derive(Clone, Debug)]
+pub struct Subquery {
+    /// Its number in the statement.
+    pub id: usize,
+    pub test: SubqueryTest,
+    pub ty: ExprType,
+    /// Slots of the frame to be filled before it runs, and with what of the row.
+    pub outer: Vec<(usize, Expr)>,
+    /// It may have other rows each time it runs.
+    pub is_volatile: bool,
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Clone, Debug)]
+pub enum SubqueryTest {
+    /// The n-th value of its only row; NULL without one. Error 1242 when there are several.
+    Column(usize),
+    /// Whether there is a row.
+    Exists,
+    /// `operand op ANY|ALL (query)`; IN is `= ANY`, NOT IN `<> ALL`. A row operand is an [`Expr::Row`].
+    Quantified { operand: Expr, op: CompareOp, all: bool, how: CompareHow },
 }
 
 /// A value known when the tree was built.
@@ -288,6 +326,8 @@ impl Expr {
             Expr::Case(node) => node.ty.clone(),
             Expr::Cast(node) => node.ty.clone(),
             Expr::Call(node) => node.ty.clone(),
+            Expr::Outer(node) => node.ty.clone(),
+            Expr::Subquery(node) => node.ty.clone(),
             Expr::Row(items) => items.first().map_or_else(ExprType::null, Expr::ty),
             Expr::IsNull(_) => ExprType::boolean().with_nullable(false),
             condition => ExprType::boolean().with_nullable(condition.may_be_unknown(CONDITION_DEPTH)),
@@ -337,6 +377,8 @@ impl Expr {
             Expr::Case(node) => Some(&node.ty),
             Expr::Cast(node) => Some(&node.ty),
             Expr::Call(node) => Some(&node.ty),
+            Expr::Outer(node) => Some(&node.ty),
+            Expr::Subquery(node) => Some(&node.ty),
             _ => None,
         }
     }

@@ -76,8 +76,8 @@ pub use build::{
     user_variable_assign,
 };
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
-pub use context::{EvalContext, SessionEnv, SessionHooks, TimeZone, VariableScope, Warnings};
-pub use expr::{CastType, CompareOp, Expr};
+pub use context::{EvalContext, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings};
+pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use joined::{to_joined, union_type};
 pub use sort::sort_rows;

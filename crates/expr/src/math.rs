@@ -489,7 +489,7 @@ const RAND_MAX: u32 = 0x3FFF_FFFF;
 /// site.
 fn rand(a: Args<'_>) -> SqlResult<Value> {
     let site = if a.count() == 0 { 0 } else { std::ptr::from_ref(a.call) as usize };
-    let mut states = a.ctx.random.borrow_mut();
+    let mut states = a.ctx.random();
     let known = states.get(&site).copied();
     let constant = a.count() == 0 || a.expr(0).is_const_per_execution();
     let (seed1, seed2) = match known {

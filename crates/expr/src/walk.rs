@@ -3,14 +3,21 @@
 use cohort_types::SqlResult;
 
 use crate::context::EvalContext;
-use crate::expr::Expr;
+use crate::expr::{Expr, SubqueryTest};
 use crate::table::Stability;
 
 impl Expr {
     /// The operands of this node.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => Vec::new(),
+            Expr::Subquery(node) => {
+                let operand = match &node.test {
+                    SubqueryTest::Quantified { operand, .. } => Some(operand),
+                    SubqueryTest::Column(_) | SubqueryTest::Exists => None,
+                };
+                operand.into_iter().chain(node.outer.iter().map(|(_, value)| value)).collect()
+            }
             Expr::Compare(node) => vec![&node.left, &node.right],
             Expr::And(items) | Expr::Or(items) | Expr::Row(items) => items.iter().collect(),
             Expr::Not(operand) => vec![operand],
@@ -30,7 +37,15 @@ impl Expr {
     /// The same, to change them in place.
     fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(_) => Vec::new(),
+            Expr::Subquery(node) => {
+                let node = node.as_mut();
+                let operand = match &mut node.test {
+                    SubqueryTest::Quantified { operand, .. } => Some(operand),
+                    SubqueryTest::Column(_) | SubqueryTest::Exists => None,
+                };
+                operand.into_iter().chain(node.outer.iter_mut().map(|(_, value)| value)).collect()
+            }
             Expr::Compare(node) => vec![&mut node.left, &mut node.right],
             Expr::And(items) | Expr::Or(items) | Expr::Row(items) => items.iter_mut().collect(),
             Expr::Not(operand) => vec![operand],
@@ -104,7 +119,9 @@ impl Expr {
     fn stability(&self) -> Option<Stability> {
         let own = match self {
             Expr::Column(_) => return None,
-            Expr::Param(_) => Stability::Statement,
+            Expr::Param(_) | Expr::Outer(_) => Stability::Statement,
+            Expr::Subquery(node) if node.is_volatile => Stability::Volatile,
+            Expr::Subquery(_) => Stability::Statement,
             Expr::Call(node) => node.function.stability,
             // Time zone and sql_mode decide what a text becomes.
             Expr::Cast(_) => Stability::Statement,
@@ -193,6 +210,10 @@ impl PartialEq for Expr {
                     && a.otherwise.is_some() == b.otherwise.is_some()
             }
             (Expr::Cast(a), Expr::Cast(b)) => a.to == b.to && a.ty == b.ty,
+            (Expr::Outer(a), Expr::Outer(b)) => a.slot == b.slot,
+            (Expr::Subquery(a), Expr::Subquery(b)) => {
+                a.id == b.id && !a.is_volatile && a.test.is_like(&b.test)
+            }
             (Expr::Call(a), Expr::Call(b)) => {
                 std::ptr::eq(a.function, b.function)
                     && a.extra == b.extra
@@ -201,5 +222,20 @@ impl PartialEq for Expr {
             _ => false,
         };
         same_node && self.children() == other.children()
+    }
+}
+
+impl SubqueryTest {
+    /// Whether the same is asked, apart from the operand.
+    fn is_like(&self, other: &SubqueryTest) -> bool {
+        match (self, other) {
+            (SubqueryTest::Column(a), SubqueryTest::Column(b)) => a == b,
+            (SubqueryTest::Exists, SubqueryTest::Exists) => true,
+            (
+                SubqueryTest::Quantified { op, all, how, .. },
+                SubqueryTest::Quantified { op: other_op, all: other_all, how: other_how, .. },
+            ) => (op, all, how) == (other_op, other_all, other_how),
+            _ => false,
+        }
     }
 }

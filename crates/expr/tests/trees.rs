@@ -118,7 +118,7 @@ fn a_strict_data_change_makes_warnings_errors() {
     let env = session_env();
     let hooks = TestSession::default();
     let ctx = EvalContext::new(&env, &hooks, &[]);
-    ctx.abort_on_warning.set(true);
+    ctx.set_abort_on_warning(true);
     for (text, code) in [
         ("1 / 0", ErrorCode::DivisionByZero),
         ("'abc' + 1", ErrorCode::TruncatedWrongValue),

@@ -26,7 +26,7 @@ mod sync;
 mod table;
 mod waits;
 
-pub use mode::{MetadataMode, NameKey, RowMode};
+pub use mode::{MetadataMode, NameKey, RowMode, WaitPolicy};
 pub use owner::{KillFlag, KillLevel, LockOwner};
 pub use sleep::{Sleeper, SleeperOf, this_thread};
 pub use table::{Granted, LockError, LockStats, LockTable, WaitLimit, Wakeups};

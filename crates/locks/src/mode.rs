@@ -96,6 +96,18 @@ pub enum NameKey {
     Accounts,
 }
 
+/// What to do about a row that somebody else has locked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Wait up to `innodb_lock_wait_timeout`.
+    #[default]
+    Wait,
+    /// NOWAIT: error 1205 at once.
+    NoWait,
+    /// SKIP LOCKED: the row is not there.
+    SkipLocked,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

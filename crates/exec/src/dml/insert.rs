@@ -56,7 +56,7 @@ impl InsertPlan {
     pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
-        ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
+        ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
         let null = if single { NullRule::Error } else { NullRule::Adjust };
         let mut insert = Insert {
@@ -74,7 +74,7 @@ impl InsertPlan {
         };
         insert.writer.narrow_images(ctx.trx, self.written());
         let outcome = insert.run(ctx);
-        ctx.eval.abort_on_warning.set(false);
+        ctx.eval.set_abort_on_warning(false);
         outcome?;
         let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
         Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })

@@ -70,7 +70,7 @@ impl UpdatePlan {
         check_safe_update(ctx.session, &self.target, false)?;
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
-        ctx.eval.abort_on_warning.set(strictness == Strictness::Error);
+        ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };
         let mut assigned: Vec<usize> = self.assignments.iter().map(|(column, _)| *column).collect();
         let touched =
@@ -82,7 +82,7 @@ impl UpdatePlan {
         let outcome = self.target.for_each(ctx, order, &assigned, &mut |ctx, writer, key, before| {
             self.change(ctx, writer, key, before, &mut after, &assigner, &mut counts)
         });
-        ctx.eval.abort_on_warning.set(false);
+        ctx.eval.set_abort_on_warning(false);
         outcome?;
         let Counts { matched, changed } = counts;
         let warnings = ctx.eval.warning_count();

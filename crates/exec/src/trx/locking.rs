@@ -5,23 +5,12 @@ use std::time::Duration;
 
 use cohort_base::IndexId;
 use cohort_catalog::Table;
+pub use cohort_locks::WaitPolicy;
 use cohort_locks::{LockError, MetadataMode, NameKey, RowMode, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
 use crate::trx::session_locks::Holder;
-
-/// What to do about a row that somebody else has locked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WaitPolicy {
-    /// Wait up to `innodb_lock_wait_timeout`.
-    #[default]
-    Wait,
-    /// NOWAIT: error 1205 at once.
-    NoWait,
-    /// SKIP LOCKED: the row is not there.
-    SkipLocked,
-}
 
 /// The answer of [`SessionTrx::lock_row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

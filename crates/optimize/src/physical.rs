@@ -1,0 +1,382 @@
+//! The plan of a query as operators run it: immutable, shared by sessions, run with other parameters each
+//! time.
+//!
+//! # Rows
+//! Each node yields rows of a fixed width. The expressions of a node read the row of its input by position
+//! ([`cohort_expr::Expr::Column`]); those of a join read the row of its left input followed by that of its
+//! right one.
+//!
+//! # What lies outside
+//! A column of a query around is an [`cohort_expr::Expr::Outer`]: a slot of the *frame*, which whoever
+//! evaluates the subquery fills before. A subquery in an expression is an [`cohort_expr::Expr::Subquery`],
+//! whose number is its place in [`Plan::subqueries`].
+//!
+//! # Where subqueries may stand
+//! In every expression but [`Scan::filter`]: a scan holds the engines while it asks its filter. The spans of
+//! a scan may name subqueries that read no column of the scan's input; they are evaluated before it opens.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_locks::WaitPolicy;
+use cohort_types::Collation;
+
+/// A query.
+#[derive(Debug)]
+pub struct Plan {
+    pub root: Node,
+    /// Values that one row of the result has; the root may yield more, which come behind.
+    pub width: usize,
+    pub subqueries: Vec<SubqueryPlan>,
+    pub common: Vec<CommonPlan>,
+    /// Slots of the frame.
+    pub frame: usize,
+}
+
+/// A subquery of an expression.
+#[derive(Debug)]
+pub struct SubqueryPlan {
+    pub root: Node,
+    /// Values of a row.
+    pub width: usize,
+    /// Slots of the frame that it reads, its own subqueries included: it yields the same rows as long as
+    /// these are the same.
+    pub reads: Vec<usize>,
+    /// RAND() and its like: it is run each time.
+    pub is_volatile: bool,
+}
+
+/// A common table that is kept: named more than once, or recursive.
+#[derive(Debug)]
+pub struct CommonPlan {
+    /// The rows; of a recursive one those it starts from.
+    pub seed: Node,
+    /// Of a recursive table: yields new rows from those found last, which it reads by [`Node::Common`].
+    pub step: Option<RecursiveStep>,
+    /// Slots of the frame that it reads.
+    pub reads: Vec<usize>,
+}
+
+/// The part of a recursive common table that is run again and again, until it yields nothing new.
+#[derive(Debug)]
+pub struct RecursiveStep {
+    pub node: Node,
+    /// UNION, not UNION ALL: a row that was there before is not new.
+    pub distinct: bool,
+    /// How rows compare then.
+    pub collations: Vec<Collation>,
+}
+
+/// An operator with its inputs.
+#[derive(Debug)]
+pub enum Node {
+    /// One row without columns.
+    Unit,
+    /// No row.
+    Empty,
+    /// These rows.
+    Values(Vec<Vec<Expr>>),
+    Scan(Box<Scan>),
+    /// A table that the server computes.
+    Virtual(Box<VirtualScan>),
+    /// The rows of a common table; inside of a recursive one, those found last.
+    Common {
+        number: usize,
+    },
+    Filter {
+        input: Box<Node>,
+        condition: Expr,
+    },
+    /// A row of these for each row. Values leave with the digits of their type
+    /// ([`Expr::eval_output`]).
+    Project {
+        input: Box<Node>,
+        items: Vec<Expr>,
+    },
+    Join(Box<Join>),
+    Aggregate(Box<AggregateNode>),
+    Window(Box<WindowNode>),
+    Sort(Box<Sort>),
+    Limit(Box<LimitNode>),
+    /// No row twice.
+    Distinct {
+        input: Box<Node>,
+        /// How the first columns compare; columns behind them do not count, the first row has its own.
+        collations: Vec<Collation>,
+    },
+    /// The rows of the inputs one after the other.
+    Concat(Vec<Node>),
+    SetOperation(Box<SetOperation>),
+    /// The integers from `first` to `last`.
+    Series {
+        first: u64,
+        last: u64,
+        step: i64,
+    },
+    /// One row of the input, or error 1242.
+    OneRow(Box<Node>),
+}
+
+/// A table read by one of its indexes.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    pub table: Arc<Table>,
+    /// What the statement calls it: for EXPLAIN, and for LOCK TABLES.
+    pub name: Arc<str>,
+    /// Its SELECT, as EXPLAIN numbers them.
+    pub block: u32,
+    /// The span expressions read the row of the join's left input; of a scan that stands alone, none.
+    pub access: Access,
+    pub mode: ReadMode,
+    /// Reads a row of the whole table, whatever columns are yielded. No subqueries.
+    pub filter: Option<Expr>,
+    /// Ordinals of the columns that filter or result read.
+    pub read: Columns,
+    /// Ordinals of the columns yielded, in this order.
+    pub columns: Vec<usize>,
+    /// Behind them comes the row's clustered key, as a binary string. Locking reads only.
+    pub with_key: bool,
+    /// Rows that the optimizer expects from one visit.
+    pub rows: f64,
+}
+
+/// A table that the server computes.
+#[derive(Clone, Debug)]
+pub struct VirtualScan {
+    pub schema: Arc<str>,
+    pub table: Arc<str>,
+    pub name: Arc<str>,
+    pub block: u32,
+    /// Reads a row of the whole table. No subqueries. Tells the table which of its rows are wanted.
+    pub filter: Option<Expr>,
+    /// Ordinals of the columns yielded.
+    pub columns: Vec<usize>,
+}
+
+/// The planner's choice for one table.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Which index of [`Table::indexes`]; 0 is the clustered one.
+    pub index: usize,
+    pub spans: Spans,
+    /// Rows come in descending order of the index.
+    pub reverse: bool,
+}
+
+/// The part of the index that is read.
+#[derive(Clone, Debug)]
+pub enum Spans {
+    /// All of it.
+    Full,
+    /// One after the other. They may overlap once their keys are computed; no row comes twice.
+    List(Vec<Span>),
+}
+
+/// Keys that begin with `eq` and whose next part lies between the bounds. The expressions read parameters,
+/// and in a join columns of the tables before.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// Values of the first key parts; NULL matches nothing.
+    pub eq: Vec<Expr>,
+    /// Bounds of the key part behind them. NULL matches nothing.
+    pub lower: Bound<Expr>,
+    pub upper: Bound<Expr>,
+}
+
+/// Which columns the caller looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All.
+    All,
+    /// These ordinals; the others are NULL in the rows yielded.
+    Some(Arc<[usize]>),
+}
+
+/// How rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMode {
+    /// From the statement's or transaction's read view.
+    Snapshot,
+    /// The newest row, locked so that nobody changes it: LOCK IN SHARE MODE.
+    LockShare(WaitPolicy),
+    /// The newest row, locked for a change: FOR UPDATE, UPDATE, DELETE.
+    LockExclusive(WaitPolicy),
+}
+
+/// Which rows a join yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Every pair that matches.
+    Inner,
+    /// The same, and each left row without a match, with NULLs.
+    Left,
+    /// Each left row that has a match, once; nothing of the right one.
+    Semi,
+    /// Each left row without a match; nothing of the right one.
+    Anti,
+}
+
+/// A join.
+#[derive(Debug)]
+pub struct Join {
+    pub kind: JoinKind,
+    pub left: Node,
+    pub method: JoinMethod,
+    /// Conditions beyond the keys, over left and right row.
+    pub on: Option<Expr>,
+}
+
+/// How the rows on the right are found.
+#[derive(Debug)]
+pub enum JoinMethod {
+    /// The table is asked for each left row, by an index.
+    Lookup(Box<Scan>),
+    /// The right rows are kept in a hash table.
+    Hash { right: Node, keys: Vec<HashKey>, right_width: usize },
+    /// The right rows are kept, and gone through for each left row.
+    Loop { right: Node, right_width: usize },
+}
+
+/// An equality. NULL is equal to nothing.
+#[derive(Debug)]
+pub struct HashKey {
+    /// Over the left row.
+    pub left: Expr,
+    /// Over the right row alone.
+    pub right: Expr,
+    pub collation: Collation,
+}
+
+/// GROUP BY, or aggregates without it. Yields the keys, then `first`, then the aggregates.
+#[derive(Debug)]
+pub struct AggregateNode {
+    pub input: Node,
+    /// None: one group, also of no rows.
+    pub keys: Vec<(Expr, Collation)>,
+    /// There was a GROUP BY, maybe of constants only: no rows, no groups.
+    pub is_grouped: bool,
+    /// Answered by the group's first row (sql_mode without ONLY_FULL_GROUP_BY); NULL for a group of no rows.
+    pub first: Vec<Expr>,
+    pub aggregates: Vec<Aggregate>,
+    /// WITH ROLLUP: behind the groups of each prefix of the keys comes a row for all of them, whose further
+    /// keys are NULL.
+    pub rollup: bool,
+    /// Groups come in the order of their keys. A rollup is always in order.
+    pub ordered: bool,
+}
+
+/// Window functions over one partitioning and order. Yields the input's row, then the functions' values. Rows
+/// come in the order of partition and sort keys.
+#[derive(Debug)]
+pub struct WindowNode {
+    pub input: Node,
+    pub partition: Vec<(Expr, Collation)>,
+    pub order: Vec<(Expr, SortKey)>,
+    pub calls: Vec<WindowCall>,
+}
+
+/// A call of a window function.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    pub function: WindowFunction,
+    pub frame: Frame,
+    pub ty: ExprType,
+}
+
+/// What is computed over a frame or partition; arguments read the input's row.
+#[derive(Clone, Debug)]
+pub enum WindowFunction {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Ntile(Expr),
+    /// LAG and LEAD: the row so many before or after the current one.
+    Lag {
+        value: Expr,
+        offset: Option<Expr>,
+        is_lead: bool,
+    },
+    FirstValue(Expr),
+    LastValue(Expr),
+    NthValue {
+        value: Expr,
+        n: Expr,
+    },
+    /// An aggregate over the frame.
+    Aggregate(Aggregate),
+    /// MEDIAN(x) = PERCENTILE_CONT(0.5) over the partition, in the window's order.
+    PercentileCont {
+        fraction: Expr,
+    },
+    PercentileDisc {
+        fraction: Expr,
+    },
+}
+
+/// The rows around the current one.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub unit: FrameUnit,
+    pub start: FrameBound,
+    pub end: FrameBound,
+}
+
+/// What bounds of a frame count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameUnit {
+    Rows,
+    /// Distances of the one order key. `CURRENT ROW` means all rows of its value.
+    Range,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    /// The value does not depend on the row.
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
+}
+
+/// ORDER BY.
+#[derive(Debug)]
+pub struct Sort {
+    pub input: Node,
+    pub keys: Vec<(Expr, SortKey)>,
+    /// Rows beyond these are not wanted: offset and count of the limit above.
+    pub limit: Option<LimitCount>,
+}
+
+/// LIMIT and OFFSET, unsigned constants of the execution.
+#[derive(Clone, Debug, Default)]
+pub struct LimitCount {
+    pub count: Option<Expr>,
+    pub offset: Option<Expr>,
+}
+
+/// LIMIT.
+#[derive(Debug)]
+pub struct LimitNode {
+    pub input: Node,
+    pub limit: LimitCount,
+    /// SQL_CALC_FOUND_ROWS: goes on to the end and counts.
+    pub count_all: bool,
+}
+
+/// EXCEPT or INTERSECT.
+#[derive(Debug)]
+pub struct SetOperation {
+    pub left: Node,
+    pub right: Node,
+    /// Rows of the left side that the right side has, or those that it has not.
+    pub wants_common: bool,
+    /// ALL: each row of the right side counts for one of the left.
+    pub all: bool,
+    pub collations: Vec<Collation>,
+}

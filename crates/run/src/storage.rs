@@ -1,0 +1,60 @@
+//! Where rows come from: the transaction's tables and the server's own, behind one interface, so that the
+//! operators know neither sessions nor engines.
+
+use std::fs::File;
+
+use cohort_expr::EvalContext;
+use cohort_optimize::{Scan, VirtualScan};
+use cohort_types::{SqlResult, Value};
+
+/// An open cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorId(pub usize);
+
+/// The transaction and the server, as operators see them. Filters are asked while the implementor is borrowed:
+/// they have no subqueries that are not known already.
+pub trait Storage {
+    /// Opens a scan. The span expressions read `row`. `rows_expected`: the caller will hardly go beyond.
+    fn open(
+        &mut self,
+        scan: &Scan,
+        row: &[Value],
+        rows_expected: Option<u64>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<CursorId>;
+
+    /// Starts again, with spans computed from another row.
+    fn reopen(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &[Value],
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<()>;
+
+    /// The next row that the scan's filter lets pass: `row` gets a value per column of the *table*. False at
+    /// the end.
+    fn next(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool>;
+
+    /// Clustered key of the row yielded last. Locking reads only.
+    fn key(&self, cursor: CursorId) -> &[u8];
+
+    /// Lets go of a cursor.
+    fn close(&mut self, cursor: CursorId);
+
+    /// All rows of a table that the server computes, a value per column of the table. Rows that the filter
+    /// does not let pass may be among them.
+    fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
+
+    /// A new file in `tmpdir` that has no name, for rows that do not fit into memory.
+    fn spill_file(&mut self) -> SqlResult<File>;
+
+    /// Bytes that one operator may hold before it spills.
+    fn operator_memory(&self) -> usize;
+}
