@@ -149,6 +149,20 @@ impl Expr {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
+    /// Whether it may answer anew each time, or has an effect.
+    pub fn is_volatile(&self) -> bool {
+        let mut volatile = false;
+        self.walk(&mut |node| {
+            volatile |= match node {
+                Expr::Call(call) => call.function.stability == Stability::Volatile,
+                Expr::Subquery(subquery) => subquery.is_volatile,
+                _ => false,
+            };
+            !volatile
+        });
+        volatile
+    }
+
     /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their
     /// row comes.
     pub fn fold(self, ctx: &EvalContext<'_>) -> Expr {

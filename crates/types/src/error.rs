@@ -231,6 +231,9 @@ errors! {
     WrongUsage = 1221, "HY000";
     WrongNumberOfColumnsInSelect = 1222, "21000";
     SubqueryNo1Row = 1242, "21000";
+    QueryResultIncomplete = 1931, "HY000";
+    InvalidNtileArgument = 4024, "HY000";
+    ArgumentOutOfRange = 4103, "HY000";
     DerivedMustHaveAlias = 1248, "42000";
     WrongNameForIndex = 1280, "42000";
     WarnDeprecatedSyntax = 1287, "HY000";

@@ -1,0 +1,158 @@
+//! Walks over plans: what decides how operators run them.
+
+use cohort_expr::Expr;
+use cohort_optimize::{AggregateNode, FrameBound, JoinMethod, Node, Plan, WindowFunction, WindowNode};
+
+use crate::runtime::BATCH_ROWS;
+use crate::scan::span_exprs;
+
+/// Rows that operators ask for at once. Where evaluations have effects that others see, or answer anew each time,
+/// a row goes all its way before the next one is read.
+pub(crate) fn batch_rows(plan: &Plan) -> usize {
+    let subqueries = plan.subqueries.iter().map(|subquery| &subquery.root);
+    let common =
+        plan.common.iter().flat_map(|c| std::iter::once(&c.seed).chain(c.step.as_ref().map(|s| &s.node)));
+    let mut volatile = false;
+    for root in std::iter::once(&plan.root).chain(subqueries).chain(common) {
+        walk(root, &mut |node| {
+            exprs(node, &mut |expr| volatile |= expr.is_volatile());
+            !volatile
+        });
+    }
+    if volatile { 1 } else { BATCH_ROWS }
+}
+
+/// Whether a node may yield other rows when it is opened again in the same run.
+pub(crate) fn varies(root: &Node, plan: &Plan) -> bool {
+    let mut varies = false;
+    walk(root, &mut |node| {
+        if let Node::Common { number } = node {
+            let common = &plan.common[*number];
+            varies |= common.step.is_some() || !common.reads.is_empty();
+        }
+        exprs(node, &mut |expr| {
+            expr.walk(&mut |part| {
+                varies |= match part {
+                    Expr::Outer(_) => true,
+                    Expr::Subquery(node) => node.is_volatile || !plan.subqueries[node.id].reads.is_empty(),
+                    _ => false,
+                };
+                !varies
+            });
+            varies |= expr.is_volatile();
+        });
+        !varies
+    });
+    varies
+}
+
+/// Calls `visit` for a node and, when it answers true, for those below.
+fn walk(node: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
+    if !visit(node) {
+        return;
+    }
+    match node {
+        Node::Unit
+        | Node::Empty
+        | Node::Values(_)
+        | Node::Scan(_)
+        | Node::Virtual(_)
+        | Node::Common { .. }
+        | Node::Series { .. } => {}
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::OneRow(input) => walk(input, visit),
+        Node::Join(join) => {
+            walk(&join.left, visit);
+            match &join.method {
+                JoinMethod::Lookup(_) => {}
+                JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => walk(right, visit),
+            }
+        }
+        Node::Aggregate(node) => walk(&node.input, visit),
+        Node::Window(node) => walk(&node.input, visit),
+        Node::Sort(sort) => walk(&sort.input, visit),
+        Node::Limit(limit) => walk(&limit.input, visit),
+        Node::Concat(nodes) => nodes.iter().for_each(|node| walk(node, visit)),
+        Node::SetOperation(node) => {
+            walk(&node.left, visit);
+            walk(&node.right, visit);
+        }
+    }
+}
+
+/// The expressions of a node.
+fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
+    match node {
+        Node::Unit
+        | Node::Empty
+        | Node::Common { .. }
+        | Node::Distinct { .. }
+        | Node::Concat(_)
+        | Node::SetOperation(_)
+        | Node::Series { .. }
+        | Node::OneRow(_) => {}
+        Node::Values(rows) => rows.iter().flatten().for_each(visit),
+        Node::Scan(scan) => span_exprs(scan).into_iter().chain(&scan.filter).for_each(visit),
+        Node::Virtual(scan) => scan.filter.iter().for_each(visit),
+        Node::Filter { condition, .. } => visit(condition),
+        Node::Project { items, .. } => items.iter().for_each(visit),
+        Node::Join(join) => {
+            join.on.iter().for_each(&mut *visit);
+            match &join.method {
+                JoinMethod::Lookup(scan) => span_exprs(scan).into_iter().chain(&scan.filter).for_each(visit),
+                JoinMethod::Hash { keys, .. } => {
+                    keys.iter().flat_map(|key| [&key.left, &key.right]).for_each(visit);
+                }
+                JoinMethod::Loop { .. } => {}
+            }
+        }
+        Node::Aggregate(node) => aggregate_exprs(node, visit),
+        Node::Window(node) => window_exprs(node, visit),
+        Node::Sort(sort) => {
+            sort.keys.iter().map(|key| &key.0).for_each(&mut *visit);
+            let limit = sort.limit.iter();
+            limit.flat_map(|limit| limit.count.iter().chain(&limit.offset)).for_each(visit);
+        }
+        Node::Limit(node) => node.limit.count.iter().chain(&node.limit.offset).for_each(visit),
+    }
+}
+
+fn of_aggregate(aggregate: &cohort_expr::Aggregate) -> impl Iterator<Item = &Expr> {
+    aggregate.args.iter().chain(aggregate.options.order.iter().map(|key| &key.expr))
+}
+
+fn aggregate_exprs(node: &AggregateNode, visit: &mut dyn FnMut(&Expr)) {
+    let keys = node.keys.iter().map(|key| &key.0);
+    keys.chain(&node.first).chain(node.aggregates.iter().flat_map(of_aggregate)).for_each(visit);
+}
+
+fn window_exprs(node: &WindowNode, visit: &mut dyn FnMut(&Expr)) {
+    node.partition.iter().map(|key| &key.0).for_each(&mut *visit);
+    node.order.iter().map(|key| &key.0).for_each(&mut *visit);
+    for call in &node.calls {
+        for bound in [&call.frame.start, &call.frame.end] {
+            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
+                visit(expr);
+            }
+        }
+        match &call.function {
+            WindowFunction::Ntile(expr)
+            | WindowFunction::FirstValue(expr)
+            | WindowFunction::LastValue(expr)
+            | WindowFunction::PercentileCont { fraction: expr }
+            | WindowFunction::PercentileDisc { fraction: expr } => visit(expr),
+            WindowFunction::Lag { value, offset, .. } => {
+                std::iter::once(value).chain(offset).for_each(&mut *visit)
+            }
+            WindowFunction::NthValue { value, n } => [value, n].into_iter().for_each(&mut *visit),
+            WindowFunction::Aggregate(aggregate) => of_aggregate(aggregate).for_each(&mut *visit),
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist => {}
+        }
+    }
+}
