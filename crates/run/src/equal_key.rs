@@ -19,7 +19,8 @@ pub(crate) enum KeyMode {
 }
 
 impl KeyMode {
-    /// For two expressions that are compared. Other pairs than of numbers, of texts and of one type do not get here.
+    /// For two expressions that are compared. Other pairs than of numbers, of texts and of one type do not
+    /// get here.
     pub fn of(left: &Expr, right: &Expr) -> KeyMode {
         let (left, right) = (left.ty(), right.ty());
         let is_exact = |class| matches!(class, TypeClass::Int | TypeClass::Decimal);

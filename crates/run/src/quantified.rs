@@ -1,12 +1,13 @@
 //! IN, ANY and ALL over the rows of a subquery, with three truth values.
 //!
 //! # Concepts
-//! An [`Operand`] is what is compared, evaluated. A [`Verdict`] takes rows one by one until the answer is certain:
-//! ANY is true with the first row that compares true, false when all compare false, else unknown; ALL the other way
-//! round. [`Members`] keep the rows of a query that always yields the same, and need not look at each:
+//! An [`Operand`] is what is compared, evaluated. A [`Verdict`] takes rows one by one until the answer is
+//! certain: ANY is true with the first row that compares true, false when all compare false, else unknown;
+//! ALL the other way round. [`Members`] keep the rows of a query that always yields the same, and need not
+//! look at each:
 //!
-//! - equality finds a row by its key ([`Keys`]), when operand and rows are of one class, whose equal values have
-//!   equal keys. Not found, the answer depends on whether a NULL may hide it;
+//! - equality finds a row by its key ([`Keys`]), when operand and rows are of one class, whose equal values
+//!   have equal keys. Not found, the answer depends on whether a NULL may hide it;
 //! - order needs the least and the greatest value, when all are of one class.
 //!
 //! Everything else looks at all rows.

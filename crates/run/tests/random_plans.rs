@@ -1,5 +1,5 @@
-//! Random plans over random tables against an interpreter of nested loops, in memory and with so little of it that
-//! everything goes to disk.
+//! Random plans over random tables against an interpreter of nested loops, in memory and with so little of it
+//! that everything goes to disk.
 
 mod support;
 

@@ -3,9 +3,10 @@
 //! # States
 //! - *unbuilt*: the table is filled when the first row on the left has come;
 //! - *whole*: all right rows are in memory; rows on the left are looked up as they come, in their order;
-//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk ([`crate::partition`]), of
-//!   which one after the other is joined, so rows come in no order. A partition of the right side that does not fit
-//!   either is parted again, down to [`DEEPEST`]: rows of one key cannot be told apart, and stay in memory.
+//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk
+//!   ([`crate::partition`]), of which one after the other is joined, so rows come in no order. A partition of
+//!   the right side that does not fit either is parted again, down to [`DEEPEST`]: rows of one key cannot be
+//!   told apart, and stay in memory.
 
 use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind};
