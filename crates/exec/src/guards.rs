@@ -6,7 +6,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::plan::TargetPlan;
 use crate::session_state::SessionState;
-use crate::table::Spans;
+use cohort_optimize::Spans;
 
 /// Error 1290 under `read_only`, for accounts without READ_ONLY ADMIN.
 pub(crate) fn check_read_only(session: &SessionState) -> SqlResult<()> {

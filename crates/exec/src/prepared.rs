@@ -12,7 +12,7 @@ use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
-use crate::bind::ParamSource;
+use cohort_plan::ParamSource;
 use crate::bulk::Bulk;
 use crate::dispatch::{CachedPlan, Job};
 use crate::process_list::Command;

@@ -10,7 +10,7 @@ use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 
-use crate::bind::same_name;
+use cohort_plan::same_name;
 use crate::database::Database;
 use crate::diagnostics::Diagnostics;
 use crate::prepared::PreparedStatements;

@@ -11,7 +11,7 @@ use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::access::check_global;
-use crate::bind::convert;
+use cohort_plan::convert;
 use crate::dispatch::Job;
 use crate::guards::check_settable_now;
 use crate::session::Session;

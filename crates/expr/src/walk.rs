@@ -86,6 +86,15 @@ impl Expr {
         rewrite(self)
     }
 
+    /// The node with its operands changed.
+    pub fn map_children(mut self, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+        for child in self.children_mut() {
+            let taken = std::mem::replace(child, Expr::Row(Vec::new()));
+            *child = change(taken);
+        }
+        self
+    }
+
     /// Ordinals of the columns used, each once, ascending.
     pub fn columns(&self) -> Vec<usize> {
         let mut ordinals = Vec::new();
@@ -147,6 +156,20 @@ impl Expr {
     /// and NOW() qualify.
     pub fn is_const_per_execution(&self) -> bool {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
+    }
+
+    /// Whether each evaluation may have another value for the same row.
+    pub fn is_volatile(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |node| {
+            found |= match node {
+                Expr::Call(call) => call.function.stability == Stability::Volatile,
+                Expr::Subquery(node) => node.is_volatile,
+                _ => false,
+            };
+            !found
+        });
+        found
     }
 
     /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their

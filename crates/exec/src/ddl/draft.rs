@@ -6,7 +6,7 @@ use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table,
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use super::key;
-use crate::bind::same_name;
+use cohort_plan::same_name;
 use crate::statement::StatementContext;
 
 const COLUMNS_MAX: usize = 1017;

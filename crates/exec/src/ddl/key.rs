@@ -6,7 +6,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftKey, DraftPart, TableDraft};
 use super::work::{check_identifier, not_supported};
-use crate::bind::same_name;
+use cohort_plan::same_name;
 use crate::statement::StatementContext;
 
 const KEYS_MAX: u32 = 64;

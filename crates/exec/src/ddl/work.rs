@@ -11,7 +11,7 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
-pub(super) use crate::bind::not_supported;
+pub(super) use cohort_plan::not_supported;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::trx::DdlCommit;

@@ -7,7 +7,7 @@ use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Scope, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
 use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
 use crate::plan::QueryPlan;

@@ -13,7 +13,8 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, Spans, TableCursor, TableWriter};
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, ResolveAccess, TableCursor, TableWriter};
+use cohort_optimize::Spans;
 use crate::trx::WaitPolicy;
 
 /// Whether rows may be changed while the scan that finds them runs.

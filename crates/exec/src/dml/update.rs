@@ -6,12 +6,13 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 
-use crate::bind::{Binder, Clause, PlanContext, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
 
@@ -33,12 +34,12 @@ struct Counts {
 
 impl UpdatePlan {
     /// Binds and plans the statement.
-    pub fn plan(ctx: &PlanContext<'_>, update: &ast::Update) -> SqlResult<UpdatePlan> {
+    pub fn plan(ctx: &PlanContext<'_>, session: &SessionState, update: &ast::Update) -> SqlResult<UpdatePlan> {
         let ast::TableRef::Table(table) = &update.tables else {
             return Err(not_supported("multi-table UPDATE"));
         };
         let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
-        let target = plan_target(ctx, table, filter, &update.order_by, limit, Privilege::Update)?;
+        let target = plan_target(ctx, session, table, filter, &update.order_by, limit, Privilege::Update)?;
         let binder = Binder::new(ctx, &target.scope, Clause::Set);
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {

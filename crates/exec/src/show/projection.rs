@@ -8,7 +8,7 @@ use super::listing::Listing;
 use super::schema_table::{SchemaTable, table};
 use super::{create, schema_of};
 use crate::access::sees_table;
-use crate::bind::not_supported;
+use cohort_plan::not_supported;
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualTable, WantedNames};
 

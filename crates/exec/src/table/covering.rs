@@ -3,7 +3,7 @@
 use cohort_catalog::IndexKind;
 use cohort_types::{KeyError, KeyPart, SqlResult, Value};
 
-use crate::table::cursor::Columns;
+use cohort_optimize::Columns;
 use crate::table::open_table::OpenTable;
 
 /// What to do with a part of an entry.
