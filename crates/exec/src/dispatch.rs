@@ -28,7 +28,6 @@ use cohort_sql::{Digest, PlanKey};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::access::{self, TableNeed};
-use cohort_plan::{ParamSource, PlanContext, not_supported};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
@@ -37,6 +36,7 @@ use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::is_current;
+use cohort_plan::{ParamSource, PlanContext, not_supported};
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {

@@ -13,7 +13,6 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value};
 
 use crate::access;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
@@ -21,6 +20,7 @@ use crate::plan::SessionNames;
 use crate::session::Session;
 use crate::show;
 use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 
 impl Session {
     /// Runs a statement that is not planned.

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use cohort_expr::{CompareHow, CompareOp, EvalContext, Expr};
+pub use cohort_plan::{VirtualColumn, VirtualDefinition};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, SqlResult, Value};
-pub use cohort_plan::{VirtualColumn, VirtualDefinition};
 
 use crate::statement::StatementContext;
 

@@ -154,6 +154,16 @@ enum Total {
     Real(f64),
 }
 
+impl AggregateState {
+    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). Whoever is done with it gives
+    /// them back.
+    pub fn kept_bytes(&self) -> usize {
+        let keys = self.seen.iter().flatten().map(|key| key.capacity() + SEEN_BYTES).sum::<usize>();
+        let parts = if let Accumulated::Text(text) = &self.sum { text.kept_bytes() } else { 0 };
+        keys + parts
+    }
+}
+
 impl Aggregate {
     /// Checks the arguments and derives the type.
     pub fn new(

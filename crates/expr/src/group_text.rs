@@ -24,6 +24,19 @@ struct Part {
     text: Vec<u8>,
 }
 
+impl Part {
+    fn bytes(&self) -> usize {
+        self.text.capacity() + size_of::<Part>() + row_memory_bytes(&self.keys)
+    }
+}
+
+impl TextState {
+    /// Bytes charged to the statement.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.parts.iter().map(Part::bytes).sum()
+    }
+}
+
 /// Takes a row in; GROUP_CONCAT leaves rows out in which an argument is NULL.
 pub(crate) fn add(
     aggregate: &Aggregate,
@@ -51,9 +64,9 @@ pub(crate) fn add(
     }
     let keys: SqlResult<Vec<Value>> =
         order_exprs(aggregate).map(|(key, _)| Ok(key.eval(row, ctx)?.into_owned())).collect();
-    let keys = keys?;
-    ctx.keep(text.capacity() + size_of::<Part>() + row_memory_bytes(&keys))?;
-    state.parts.push(Part { keys, text });
+    let part = Part { keys: keys?, text };
+    ctx.keep(part.bytes())?;
+    state.parts.push(part);
     Ok(())
 }
 

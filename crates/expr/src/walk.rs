@@ -158,18 +158,18 @@ impl Expr {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
-    /// Whether each evaluation may have another value for the same row.
+    /// Whether it may answer anew each time, or has an effect.
     pub fn is_volatile(&self) -> bool {
-        let mut found = false;
+        let mut volatile = false;
         self.walk(&mut |node| {
-            found |= match node {
+            volatile |= match node {
                 Expr::Call(call) => call.function.stability == Stability::Volatile,
-                Expr::Subquery(node) => node.is_volatile,
+                Expr::Subquery(subquery) => subquery.is_volatile,
                 _ => false,
             };
-            !found
+            !volatile
         });
-        found
+        volatile
     }
 
     /// Evaluates the constant parts once. Parts that fail, or warn, stay as they are: they do so when their

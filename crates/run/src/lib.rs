@@ -3,7 +3,45 @@
 //! | module | concept |
 //! |---|---|
 //! | `storage` | [`Storage`]: where rows come from |
+//! | `rows` | [`run`], [`Rows`]: a plan's rows, pushed or pulled |
+//! | `batch` | [`Batch`]: rows on their way |
+//! | `runtime` | what the operators of a run share; memory |
+//! | `operator` | the interface of operators; a plan becomes some |
+//! | `nodes` | walks over plans: what may change, what has effects |
+//! | `source`, `scan` | rows of nothing, of expressions, of tables |
+//! | `project`, `limit` | filter, projection, LIMIT |
+//! | `join` | joins by lookup, by a hash table, by going through all |
+//! | `aggregate` | groups: hashed, ordered, rolled up |
+//! | `sort`, `sort_front` | ORDER BY in memory and on disk |
+//! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
+//! | `common` | common tables and recursion |
+//! | `subquery`, `quantified` | subqueries of expressions; IN, ANY, ALL |
+//! | `key_table` | keys by hash |
+//! | `row_store`, `partition`, `spill` | rows that are kept, put aside, written to disk |
 
+mod aggregate;
+mod batch;
+mod common;
+mod join;
+mod key_table;
+mod limit;
+mod nodes;
+mod operator;
+mod partition;
+mod project;
+mod quantified;
+mod row_store;
+mod rows;
+mod runtime;
+mod scan;
+mod set_operation;
+mod sort;
+mod sort_front;
+mod source;
+mod spill;
 mod storage;
+mod subquery;
 
+pub use batch::Batch;
+pub use rows::{Rows, run};
 pub use storage::{CursorId, Storage};

@@ -175,6 +175,7 @@ errors! {
     SpFetchNoData = 1329, "02000";
     TooManyRows = 1172, "42000";
     WithColListWrongNumber = 4002, "HY000";
+    CantCreateFile = 1004, "HY000";
     DupQueryName = 4004, "HY000";
     RecursiveWithoutAnchors = 4005, "HY000";
     WrongWindowSpecName = 4009, "HY000";
@@ -244,6 +245,9 @@ errors! {
     WrongUsage = 1221, "HY000";
     WrongNumberOfColumnsInSelect = 1222, "21000";
     SubqueryNo1Row = 1242, "21000";
+    QueryResultIncomplete = 1931, "HY000";
+    InvalidNtileArgument = 4024, "HY000";
+    ArgumentOutOfRange = 4103, "HY000";
     DerivedMustHaveAlias = 1248, "42000";
     WrongNameForIndex = 1280, "42000";
     WarnDeprecatedSyntax = 1287, "HY000";

@@ -9,9 +9,9 @@ use cohort_types::{
 use super::charset;
 use super::draft::DraftColumn;
 use super::work::{check_identifier, not_supported};
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 
 /// What a column inherits from its table.
 #[derive(Clone, Copy)]

@@ -16,10 +16,10 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
 use super::work::{Changes, free};
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::table::{build_index, copy_rows};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 
 /// How much has to be made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

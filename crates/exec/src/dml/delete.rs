@@ -6,7 +6,6 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use cohort_plan::{PlanContext, not_supported};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
 use crate::dml::target::Order;
@@ -14,6 +13,7 @@ use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
+use cohort_plan::{PlanContext, not_supported};
 
 /// DELETE.
 pub struct DeletePlan {
@@ -23,7 +23,11 @@ pub struct DeletePlan {
 
 impl DeletePlan {
     /// Binds and plans the statement.
-    pub fn plan(ctx: &PlanContext<'_>, session: &SessionState, delete: &ast::Delete) -> SqlResult<DeletePlan> {
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        delete: &ast::Delete,
+    ) -> SqlResult<DeletePlan> {
         let ast::TableRef::Table(table) = &delete.from else {
             return Err(not_supported("multi-table DELETE"));
         };

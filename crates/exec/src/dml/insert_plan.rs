@@ -7,11 +7,11 @@ use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
-use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
 use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
+use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]

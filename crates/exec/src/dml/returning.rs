@@ -10,8 +10,8 @@ use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult, Value};
 
-use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_plan::meta::column_meta;
+use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
 /// What is returned of each row.
 pub(crate) struct Returning {

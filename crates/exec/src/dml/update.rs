@@ -6,7 +6,6 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 
-use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
@@ -15,6 +14,7 @@ use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
+use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 
 /// UPDATE.
 pub struct UpdatePlan {
@@ -34,7 +34,11 @@ struct Counts {
 
 impl UpdatePlan {
     /// Binds and plans the statement.
-    pub fn plan(ctx: &PlanContext<'_>, session: &SessionState, update: &ast::Update) -> SqlResult<UpdatePlan> {
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        update: &ast::Update,
+    ) -> SqlResult<UpdatePlan> {
         let ast::TableRef::Table(table) = &update.tables else {
             return Err(not_supported("multi-table UPDATE"));
         };

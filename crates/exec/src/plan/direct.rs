@@ -10,9 +10,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{Body, Collected, From, FromTable, OrderBy, Query, Select, Source};
 use cohort_types::{SqlResult, TypeKind, Value};
 
-use crate::plan::query::{
-    DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue,
-};
+use crate::plan::query::{DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue};
 
 /// The direct plan of a query that has one. The statement has no subqueries and no common tables.
 pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<DirectPlan>> {
@@ -51,7 +49,8 @@ impl Direct<'_> {
         });
         let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
             self.select.conditions.iter().map(|e| self.place(e)).partition(|e| e.columns().is_empty());
-        let limit = LimitCount { count: self.query.limit.count.clone(), offset: self.query.limit.offset.clone() };
+        let limit =
+            LimitCount { count: self.query.limit.count.clone(), offset: self.query.limit.offset.clone() };
         let mut needed = vec![false; width];
         note_columns(&mut needed, &items, &having, &sort, &group);
         let table = self.table.map(|table| {
@@ -87,11 +86,12 @@ impl Direct<'_> {
     fn place(&self, expr: &Expr) -> Expr {
         let (first, width) = self.table.map_or((0, 0), |table| (table.first, table.width));
         let aggregates = self.select.group.as_ref().map_or(&[][..], |group| &group.aggregates);
-        expr.clone().map_columns(&mut |column| {
-            match aggregates.iter().position(|collected| collected.column == column) {
-                Some(n) => width + n,
-                None => column - first,
-            }
+        expr.clone().map_columns(&mut |column| match aggregates
+            .iter()
+            .position(|collected| collected.column == column)
+        {
+            Some(n) => width + n,
+            None => column - first,
         })
     }
 

@@ -19,17 +19,11 @@ use cohort_types::SqlResult;
 use crate::session_state::SessionState;
 
 pub use names::SessionNames;
-pub use query::{
-    DirectPlan, DirectTable, ExactStep, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue,
-};
+pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
 pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.
-pub fn plan_query(
-    ctx: &PlanContext<'_>,
-    session: &SessionState,
-    query: &ast::Query,
-) -> SqlResult<QueryPlan> {
+pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
     let bound = bind_query(ctx, &CommonTables::default(), None, query)?;
     let (subqueries, common) = (ctx.subqueries.take(), ctx.common.take());
     let direct = match subqueries.is_empty() && common.is_empty() {

@@ -81,7 +81,8 @@ impl Names for SessionNames<'_> {
 impl Statistics for SessionState {
     fn entries(&self, table: &Table) -> u64 {
         let engines = &self.db.engines;
-        let engine = engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first());
+        let engine =
+            engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first());
         engine.map_or(1000, |e| e.stats(table.clustered().id).entries)
     }
 }

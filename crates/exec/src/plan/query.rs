@@ -117,7 +117,10 @@ impl QueryPlan {
                 plan.each_node(&mut |node| {
                     let is_kept = matches!(
                         node,
-                        Node::Virtual(_) | Node::Common { .. } | Node::Distinct { .. } | Node::SetOperation(_)
+                        Node::Virtual(_)
+                            | Node::Common { .. }
+                            | Node::Distinct { .. }
+                            | Node::SetOperation(_)
                     );
                     found |= is_kept;
                 });

@@ -8,9 +8,9 @@ use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_optimize::{Access, Candidates, Columns, Condition, Statistics, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
+use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_plan::{allowed_indexes, bind_limit};
 
 use crate::session_state::SessionState;

@@ -142,7 +142,9 @@ impl Lines {
                     JoinMethod::Loop { right: Node::Scan(scan), .. } => {
                         self.scan(scan, block, vec!["Using join buffer (flat, BNL join)"]);
                     }
-                    JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => self.node(right, block),
+                    JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => {
+                        self.node(right, block)
+                    }
                 }
             }
             Node::Concat(inputs) => {

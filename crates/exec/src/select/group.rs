@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 use crate::plan::GroupPlan;
 use crate::select::Flow;
-use crate::select::scan::ScanSink;
 use crate::select::output::KEY_BYTES;
+use crate::select::scan::ScanSink;
 use crate::statement::StatementContext;
 
 struct Group {

@@ -154,7 +154,8 @@ impl Window {
             return Ok(Flow::Stop);
         }
         self.sent += 1;
-        if sink.row(&ctx.eval, ctx.trx.hold_until(), values)? == Flow::Stop || self.sent >= self.limits.count {
+        if sink.row(&ctx.eval, ctx.trx.hold_until(), values)? == Flow::Stop || self.sent >= self.limits.count
+        {
             return Ok(Flow::Stop);
         }
         Ok(Flow::Continue)

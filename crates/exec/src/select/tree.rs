@@ -3,14 +3,17 @@
 
 use std::cell::Cell;
 use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_run::{CursorId, Storage};
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use crate::database::Database;
 use crate::process_list::Process;
@@ -45,10 +48,11 @@ pub(super) fn run(
     let mut values = Vec::with_capacity(plan.width);
     let found = cohort_run::run(plan, &mut storage, eval, &mut |row| {
         values.clear();
-        values.extend(row.iter_mut().take(plan.width).map(std::mem::take));
+        values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
         sent += 1;
         let flow = sink.row(eval, hold.get(), &mut values)?;
-        Ok(flow == Flow::Continue && sent < limit_default)
+        let goes_on = flow == Flow::Continue && sent < limit_default;
+        Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     Ok(RowCounts { found })
 }
@@ -66,7 +70,7 @@ struct TrxStorage<'s> {
 }
 
 impl TrxStorage<'_> {
-    fn mode(&self, scan: &Scan) -> ReadMode {
+    fn mode(&mut self, scan: &Scan) -> ReadMode {
         match scan.mode {
             ReadMode::Snapshot if self.trx.plain_reads_lock() => ReadMode::LockShare(WaitPolicy::Wait),
             mode => mode,
@@ -158,10 +162,26 @@ impl Storage for TrxStorage<'_> {
     }
 
     fn spill_file(&mut self) -> SqlResult<File> {
-        self.db.spill_file()
+        let directory = self.db.globals.value(VarId::Tmpdir).to_string();
+        spill_file(Path::new(&directory))
     }
 
     fn operator_memory(&self) -> usize {
         usize::try_from(self.session.vars.uint(VarId::SortBufferSize)).unwrap_or(usize::MAX)
     }
+}
+
+/// A new file without a name: it goes with its last handle.
+fn spill_file(directory: &Path) -> SqlResult<File> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
+    let made = File::options().read(true).write(true).create_new(true).open(&path).and_then(|file| {
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    });
+    made.map_err(|error| {
+        let text = format!("Can't create/write to file '{}' ({error})", path.display());
+        SqlError::new(ErrorCode::CantCreateFile, text)
+    })
 }

@@ -10,12 +10,12 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
 use crate::trx::{TableLock, engine_error};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 
 fn position_type() -> ColumnType {
     ColumnType::int(TypeKind::BigInt, Some(20), true)

@@ -31,12 +31,12 @@ mod tests;
 mod write;
 
 pub use access::{KeySpan, KeySpans};
-pub use cohort_optimize::{Columns, ReadMode};
 pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
+pub use cohort_optimize::{Columns, ReadMode};
 pub use cursor::{CursorOptions, TableCursor, every_row};
-pub use resolve::ResolveAccess;
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
+pub use resolve::ResolveAccess;
 pub(crate) use write::{Duplicate, TableWriter};

@@ -1,0 +1,432 @@
+//! GROUP BY and aggregates.
+//!
+//! # Ways
+//! - *hash*: a table of groups; groups come out in the order of their first rows. Rows of groups for which there is
+//!   no memory are put aside ([`crate::partition`]) and taken after the others.
+//! - *ordered*: the same, and the groups are sorted by their keys.
+//! - *rollup*: the rows are sorted by the keys; each prefix of the keys has a group that ends when the prefix does.
+//!
+//! # Missing
+//! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
+
+use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows};
+use cohort_optimize::AggregateNode;
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::{Batch, taken};
+use crate::key_table::KeyTable;
+use crate::operator::{Input, Operator};
+use crate::partition::{Partition, PartitionReader, Partitions};
+use crate::runtime::{Held, Run};
+use crate::sort::{Order, Sorter};
+use crate::spill::SpillFile;
+
+/// GROUP BY.
+pub(crate) struct AggregateOperator<'p> {
+    node: &'p AggregateNode,
+    input: Input<'p>,
+    groups: Groups<'p>,
+    /// Sorts the groups (ordered), or the rows (rollup).
+    sorter: Sorter<'p>,
+    rollup: Option<Rollup<'p>>,
+    progress: Progress,
+}
+
+#[derive(PartialEq)]
+enum Progress {
+    Unread,
+    Yielding,
+}
+
+impl<'p> AggregateOperator<'p> {
+    pub fn new(node: &'p AggregateNode, input: Input<'p>) -> AggregateOperator<'p> {
+        let ascending = |collation| SortKey { collation, descending: false };
+        let keys = node.keys.iter().map(|(expr, collation)| (expr, ascending(*collation)));
+        let order = match node.rollup {
+            true => Order::new(keys),
+            false => Order::of_columns(keys.map(|key| key.1)),
+        };
+        AggregateOperator {
+            node,
+            input,
+            groups: Groups::new(node),
+            sorter: Sorter::new(order),
+            rollup: node.rollup.then(|| Rollup::new(node)),
+            progress: Progress::Unread,
+        }
+    }
+
+    /// Reads all rows.
+    fn read(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let mut batch = Batch::new();
+        if self.node.rollup {
+            while self.input.refill_all(run, &mut batch)? {
+                for n in 0..batch.len() {
+                    self.sorter.push(run, batch.row_mut(n))?;
+                }
+            }
+            return self.sorter.finish(run);
+        }
+        while self.input.refill_all(run, &mut batch)? {
+            for row in batch.iter() {
+                self.groups.add(run, row)?;
+            }
+        }
+        if self.groups.is_empty() && !self.node.is_grouped {
+            self.groups.add_empty(run)?;
+        }
+        self.groups.finish()?;
+        if self.node.ordered && !self.node.keys.is_empty() {
+            loop {
+                batch.clear();
+                self.groups.read(run, &mut batch, run.state.batch_rows)?;
+                if batch.is_empty() {
+                    break;
+                }
+                for n in 0..batch.len() {
+                    self.sorter.push(run, batch.row_mut(n))?;
+                }
+            }
+            self.sorter.finish(run)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'p> Operator<'p> for AggregateOperator<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.groups.clear(run);
+        self.sorter.start(run, u64::MAX);
+        if let Some(rollup) = &mut self.rollup {
+            rollup.clear(run);
+        }
+        self.progress = Progress::Unread;
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if self.progress == Progress::Unread {
+            self.read(run)?;
+            self.progress = Progress::Yielding;
+        }
+        match &mut self.rollup {
+            Some(rollup) => rollup.read(run, &mut self.sorter, out, want),
+            None if self.sorter.is_sorted() => self.sorter.read(run, out, want),
+            None => self.groups.read(run, out, want),
+        }
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.groups.clear(run);
+        self.sorter.clear(run);
+        if let Some(rollup) = &mut self.rollup {
+            rollup.clear(run);
+        }
+        self.input.close(run);
+    }
+}
+
+/// Groups in a hash table.
+struct Groups<'p> {
+    node: &'p AggregateNode,
+    table: KeyTable,
+    key: Vec<u8>,
+    /// Keys and first values of each group.
+    values: Batch,
+    /// Of each group, one per aggregate.
+    states: Vec<AggregateState>,
+    held: Held,
+    memory: Option<usize>,
+    /// Rows of other groups.
+    aside: Option<Partitions>,
+    pending: Vec<Partition>,
+    level: u32,
+    /// The group to be yielded next.
+    next: usize,
+}
+
+impl<'p> Groups<'p> {
+    fn new(node: &'p AggregateNode) -> Groups<'p> {
+        Groups {
+            node,
+            table: KeyTable::default(),
+            key: Vec::new(),
+            values: Batch::new(),
+            states: Vec::new(),
+            held: Held::default(),
+            memory: None,
+            aside: None,
+            pending: Vec::new(),
+            level: 0,
+            next: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    fn clear(&mut self, run: Run<'_, '_>) {
+        self.clear_table(run);
+        self.aside = None;
+        self.pending.clear();
+        self.level = 0;
+        self.memory = None;
+    }
+
+    fn clear_table(&mut self, run: Run<'_, '_>) {
+        self.table.clear();
+        self.values.clear();
+        for state in self.states.drain(..) {
+            run.eval.let_go(state.kept_bytes());
+        }
+        self.next = 0;
+        self.held.release(run);
+    }
+
+    /// Takes a row in.
+    #[inline]
+    fn add(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<()> {
+        self.key.clear();
+        for (expr, collation) in &self.node.keys {
+            append_group_key(&*expr.eval_output(row, run.eval)?, *collation, &mut self.key);
+        }
+        let hash = self.table.hash(&self.key);
+        let group = match self.table.find(hash, &self.key) {
+            Some(group) => group,
+            None => match self.start(run, hash, row)? {
+                Some(group) => group,
+                None => return Ok(()),
+            },
+        };
+        let aggregates = &self.node.aggregates;
+        let states = &mut self.states[group * aggregates.len()..(group + 1) * aggregates.len()];
+        for (aggregate, state) in aggregates.iter().zip(states) {
+            aggregate.add(state, row, run.eval)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a group, or puts the row aside.
+    fn start(&mut self, run: Run<'_, '_>, hash: u64, row: &[Value]) -> SqlResult<Option<usize>> {
+        let memory = *self.memory.get_or_insert_with(|| run.storage().operator_memory());
+        if let Some(aside) = &mut self.aside {
+            aside.push(run, hash, row)?;
+            return Ok(None);
+        }
+        for expr in self.node.keys.iter().map(|key| &key.0).chain(&self.node.first) {
+            let value = expr.eval_output(row, run.eval)?.into_owned();
+            self.values.open_row().push(value);
+        }
+        self.grow(run)?;
+        if self.held.bytes() > memory && !self.node.keys.is_empty() {
+            let file = match self.pending.last() {
+                Some(partition) => partition.file.clone(),
+                None => SpillFile::create(run)?,
+            };
+            self.aside = Some(Partitions::new(file, self.level));
+        }
+        Ok(Some(self.table.insert(hash, &self.key)))
+    }
+
+    /// Charges the group whose values have come.
+    fn grow(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        let values: usize = self.values.unfinished().iter().map(Value::memory_bytes).sum();
+        let states = self.node.aggregates.len() * size_of::<AggregateState>();
+        self.values.end_row();
+        self.states.extend(self.node.aggregates.iter().map(|aggregate| aggregate.new_state()));
+        self.held.grow(run, values + states + KeyTable::bytes_for(&self.key))
+    }
+
+    /// The group of no rows.
+    fn add_empty(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        let nulls = self.node.keys.len() + self.node.first.len();
+        self.values.open_row().extend(std::iter::repeat_n(Value::Null, nulls));
+        self.grow(run)
+    }
+
+    /// No more rows come.
+    fn finish(&mut self) -> SqlResult<()> {
+        if let Some(aside) = self.aside.take() {
+            self.pending.extend(aside.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Appends at most `want` groups.
+    fn read(&mut self, run: Run<'_, '_>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        while self.next == self.values.len() {
+            let Some(partition) = self.pending.pop() else { return Ok(()) };
+            self.clear_table(run);
+            self.level = partition.level;
+            let mut reader = PartitionReader::new(partition);
+            let mut batch = Batch::new();
+            while reader.refill(run, &mut batch, run.state.batch_rows)? {
+                for row in batch.iter() {
+                    self.add(run, row)?;
+                }
+            }
+            self.finish()?;
+        }
+        let count = self.node.aggregates.len();
+        let end = self.values.len().min(self.next.saturating_add(want));
+        for group in self.next..end {
+            out.open_row().extend(taken(self.values.row_mut(group)));
+            for (n, aggregate) in self.node.aggregates.iter().enumerate() {
+                let state = std::mem::replace(&mut self.states[group * count + n], aggregate.new_state());
+                run.eval.let_go(state.kept_bytes());
+                let value = aggregate.finish(state, run.eval)?;
+                out.open_row().push(value);
+            }
+            out.end_row();
+        }
+        self.next = end;
+        Ok(())
+    }
+}
+
+/// Groups of all prefixes of the keys, of rows that come in order.
+struct Rollup<'p> {
+    node: &'p AggregateNode,
+    order: Vec<SortKey>,
+    /// Keys of the row read last.
+    keys: Vec<Value>,
+    /// Values of the first row of the innermost group.
+    first: Vec<Value>,
+    /// Per length of prefix one for each aggregate; empty before the first row.
+    states: Vec<Vec<AggregateState>>,
+    /// Groups that are to be yielded: of prefixes of this length, and down to that one.
+    closing: Option<(usize, usize)>,
+    rows: Batch,
+    at: usize,
+    /// The row whose turn it is when the groups are yielded.
+    waiting: Option<Vec<Value>>,
+    done: bool,
+}
+
+impl<'p> Rollup<'p> {
+    fn new(node: &'p AggregateNode) -> Rollup<'p> {
+        let ascending = |collation| SortKey { collation, descending: false };
+        Rollup {
+            node,
+            order: node.keys.iter().map(|key| ascending(key.1)).collect(),
+            keys: Vec::new(),
+            first: Vec::new(),
+            states: Vec::new(),
+            closing: None,
+            rows: Batch::new(),
+            at: 0,
+            waiting: None,
+            done: false,
+        }
+    }
+
+    fn clear(&mut self, run: Run<'_, '_>) {
+        for state in self.states.drain(..).flatten() {
+            run.eval.let_go(state.kept_bytes());
+        }
+        self.closing = None;
+        self.rows.clear();
+        self.at = 0;
+        self.waiting = None;
+        self.done = false;
+    }
+
+    fn read(
+        &mut self,
+        run: Run<'_, 'p>,
+        sorter: &mut Sorter<'p>,
+        out: &mut Batch,
+        want: usize,
+    ) -> SqlResult<()> {
+        let target = out.len().saturating_add(want);
+        while out.len() < target {
+            if let Some((length, down_to)) = self.closing {
+                self.yield_group(run, length, out)?;
+                self.closing = (length > down_to).then(|| (length - 1, down_to));
+                continue;
+            }
+            if let Some(keys) = self.waiting.take() {
+                self.keys = keys;
+                let row = self.rows.row(self.at - 1);
+                self.first.clear();
+                for expr in &self.node.first {
+                    self.first.push(expr.eval_output(row, run.eval)?.into_owned());
+                }
+                self.add(run, self.at - 1)?;
+                continue;
+            }
+            if self.at == self.rows.len() {
+                self.rows.clear();
+                self.at = 0;
+                if !self.done {
+                    sorter.read(run, &mut self.rows, run.state.batch_rows)?;
+                }
+                if self.rows.is_empty() {
+                    if std::mem::replace(&mut self.done, true) || self.states.is_empty() {
+                        return Ok(());
+                    }
+                    self.closing = Some((self.order.len(), 0));
+                    continue;
+                }
+            }
+            cohort_types::Interrupt::step(run.eval)?;
+            self.at += 1;
+            self.take(run)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the next row: it belongs to the innermost group, or ends some.
+    fn take(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        let row = self.rows.row(self.at - 1);
+        let mut keys = Vec::with_capacity(self.order.len());
+        for (expr, _) in &self.node.keys {
+            keys.push(expr.eval_output(row, run.eval)?.into_owned());
+        }
+        if self.states.is_empty() {
+            let levels = 0..=self.order.len();
+            self.states =
+                levels.map(|_| self.node.aggregates.iter().map(|a| a.new_state()).collect()).collect();
+            self.waiting = Some(keys);
+            return Ok(());
+        }
+        let differs = |n: &usize| {
+            let one = *n..n + 1;
+            compare_rows(&self.keys[one.clone()], &keys[one.clone()], &self.order[one]).is_ne()
+        };
+        match (0..keys.len()).find(differs) {
+            None => self.add(run, self.at - 1),
+            Some(first) => {
+                self.closing = Some((self.order.len(), first + 1));
+                self.waiting = Some(keys);
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, run: Run<'_, '_>, row: usize) -> SqlResult<()> {
+        let row = self.rows.row(row);
+        for states in &mut self.states {
+            for (aggregate, state) in self.node.aggregates.iter().zip(states) {
+                aggregate.add(state, row, run.eval)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Yields the group of a prefix, and starts another.
+    fn yield_group(&mut self, run: Run<'_, '_>, length: usize, out: &mut Batch) -> SqlResult<()> {
+        out.open_row().extend_from_slice(&self.keys[..length]);
+        out.open_row().extend(std::iter::repeat_n(Value::Null, self.keys.len() - length));
+        out.open_row().extend_from_slice(&self.first);
+        for (n, aggregate) in self.node.aggregates.iter().enumerate() {
+            let state = std::mem::replace(&mut self.states[length][n], aggregate.new_state());
+            run.eval.let_go(state.kept_bytes());
+            let value = aggregate.finish(state, run.eval)?;
+            out.open_row().push(value);
+        }
+        out.end_row();
+        Ok(())
+    }
+}

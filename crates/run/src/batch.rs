@@ -1,0 +1,120 @@
+//! Rows on their way between operators: their values one after the other, without an allocation per row.
+
+use cohort_types::{SqlResult, Value};
+
+/// Some rows of one width. The first row decides about the width.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    values: Vec<Value>,
+    width: usize,
+    rows: usize,
+}
+
+impl Batch {
+    /// No rows.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Lets go of the rows and keeps the room.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.rows = 0;
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The n-th row.
+    #[inline]
+    pub fn row(&self, n: usize) -> &[Value] {
+        &self.values[n * self.width..(n + 1) * self.width]
+    }
+
+    /// The n-th row, whose values may be taken.
+    #[inline]
+    pub fn row_mut(&mut self, n: usize) -> &mut [Value] {
+        &mut self.values[n * self.width..(n + 1) * self.width]
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[Value]> {
+        (0..self.rows).map(|n| self.row(n))
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, row: impl IntoIterator<Item = Value>) {
+        self.values.extend(row);
+        self.end_row();
+    }
+
+    /// Where the values of the next row go; [`Batch::end_row`] makes them one.
+    #[inline]
+    pub(crate) fn open_row(&mut self) -> &mut Vec<Value> {
+        &mut self.values
+    }
+
+    /// The values behind the last row become one.
+    #[inline]
+    pub(crate) fn end_row(&mut self) {
+        if self.rows == 0 {
+            self.width = self.values.len();
+        }
+        self.rows += 1;
+        debug_assert_eq!(self.values.len(), self.rows * self.width, "rows of one width");
+    }
+
+    /// The values of the row that has not ended.
+    #[inline]
+    pub(crate) fn unfinished(&self) -> &[Value] {
+        &self.values[self.rows * self.width..]
+    }
+
+    /// Drops the row that has not ended, but for its first values.
+    #[inline]
+    pub(crate) fn cut_unfinished(&mut self, keep: usize) {
+        let complete = if self.rows == 0 { 0 } else { self.rows * self.width };
+        self.values.truncate(complete + keep);
+    }
+
+    /// Keeps the first rows only.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        if rows < self.rows {
+            self.values.truncate(rows * self.width);
+            self.rows = rows;
+        }
+    }
+
+    /// Keeps the rows before `from`, and of those behind what passes.
+    pub(crate) fn retain_from(
+        &mut self,
+        from: usize,
+        mut passes: impl FnMut(&[Value]) -> SqlResult<bool>,
+    ) -> SqlResult<()> {
+        let mut kept = from;
+        for n in from..self.rows {
+            if passes(self.row(n))? {
+                if kept < n {
+                    let (front, back) = self.values.split_at_mut(n * self.width);
+                    let target = &mut front[kept * self.width..(kept + 1) * self.width];
+                    target.swap_with_slice(&mut back[..self.width]);
+                }
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+        Ok(())
+    }
+}
+
+/// Takes the values out of a row.
+pub(crate) fn taken(row: &mut [Value]) -> impl Iterator<Item = Value> + '_ {
+    row.iter_mut().map(|value| std::mem::replace(value, Value::Null))
+}

@@ -1,0 +1,332 @@
+//! A join by equality: the right rows lie in a hash table.
+//!
+//! # States
+//! - *unbuilt*: the table is filled when the first row on the left has come;
+//! - *whole*: all right rows are in memory; rows on the left are looked up as they come, in their order;
+//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk ([`crate::partition`]), of
+//!   which one after the other is joined, so rows come in no order. A partition of the right side that does not fit
+//!   either is parted again, down to [`DEEPEST`]: rows of one key cannot be told apart, and stay in memory.
+
+use cohort_expr::append_group_key;
+use cohort_optimize::{HashKey, Join, JoinKind};
+use cohort_types::{Interrupt, SqlResult, Value};
+
+use super::Left;
+use crate::batch::{Batch, taken};
+use crate::key_table::KeyTable;
+use crate::operator::{Input, Operator};
+use crate::partition::{Partition, PartitionReader, Partitions};
+use crate::runtime::{Held, Run};
+use crate::spill::SpillFile;
+
+/// Levels of partitions.
+const DEEPEST: u32 = 6;
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// A hash join.
+pub(crate) struct Hash<'p> {
+    left: Left<'p>,
+    right: Input<'p>,
+    keys: &'p [HashKey],
+    right_width: usize,
+    /// The right rows may be others when the join is opened again.
+    varies: bool,
+    table: Table,
+    built: Built,
+    key: Vec<u8>,
+    /// The match whose turn it is; None when the next row on the left is.
+    matching: Option<u32>,
+    pending: Vec<(Partition, Partition)>,
+}
+
+#[derive(PartialEq)]
+enum Built {
+    No,
+    Whole,
+    Parted,
+}
+
+/// Right rows by key.
+#[derive(Default)]
+struct Table {
+    keys: KeyTable,
+    /// Per key, its first and last row.
+    chains: Vec<(u32, u32)>,
+    rows: Batch,
+    /// Per row, the next one of its key.
+    next: Vec<u32>,
+    held: Held,
+    memory: usize,
+}
+
+impl Table {
+    fn clear(&mut self, run: Run<'_, '_>) {
+        self.keys.clear();
+        self.chains.clear();
+        self.rows.clear();
+        self.next.clear();
+        self.held.release(run);
+    }
+
+    /// Adds a row, whose values it takes.
+    fn add(&mut self, run: Run<'_, '_>, hash: u64, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
+        let number = self.next.len() as u32;
+        let mut bytes = row.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<u32>();
+        match self.keys.find(hash, key) {
+            Some(chain) => {
+                let last = std::mem::replace(&mut self.chains[chain].1, number);
+                self.next[last as usize] = number;
+            }
+            None => {
+                bytes += KeyTable::bytes_for(key) + 2 * size_of::<u32>();
+                self.keys.insert(hash, key);
+                self.chains.push((number, number));
+            }
+        }
+        self.next.push(NONE);
+        self.rows.push(taken(row));
+        self.held.grow(run, bytes)
+    }
+
+    fn is_full(&self) -> bool {
+        self.held.bytes() > self.memory || self.next.len() >= NONE as usize - 1
+    }
+}
+
+/// Replaces `key` by that of a row; false when a part is NULL, which is equal to nothing.
+#[inline]
+fn make_key<'p>(
+    keys: &'p [HashKey],
+    side: impl Fn(&'p HashKey) -> &'p cohort_expr::Expr,
+    row: &[Value],
+    run: Run<'_, '_>,
+    key: &mut Vec<u8>,
+) -> SqlResult<bool> {
+    key.clear();
+    for part in keys {
+        let value = side(part).eval_output(row, run.eval)?;
+        if value.is_null() {
+            return Ok(false);
+        }
+        append_group_key(&value, part.collation, key);
+    }
+    Ok(true)
+}
+
+impl<'p> Hash<'p> {
+    pub fn new(
+        join: &'p Join,
+        left: Input<'p>,
+        right: Input<'p>,
+        (keys, right_width): (&'p [HashKey], usize),
+        varies: bool,
+    ) -> Hash<'p> {
+        Hash {
+            left: Left::new(join, left),
+            right,
+            keys,
+            right_width,
+            varies,
+            table: Table::default(),
+            built: Built::No,
+            key: Vec::new(),
+            matching: None,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Reads the right side.
+    fn build(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.table.clear(run);
+        self.table.memory = run.storage().operator_memory();
+        self.right.open(run)?;
+        let mut aside: Option<Partitions> = None;
+        let mut batch = Batch::new();
+        while self.right.refill_all(run, &mut batch)? {
+            for n in 0..batch.len() {
+                if !make_key(self.keys, |key| &key.right, batch.row(n), run, &mut self.key)? {
+                    continue;
+                }
+                let hash = self.table.keys.hash(&self.key);
+                if let Some(aside) = &mut aside {
+                    aside.push(run, hash, batch.row(n))?;
+                    continue;
+                }
+                self.table.add(run, hash, &self.key, batch.row_mut(n))?;
+                if self.table.is_full() {
+                    aside = Some(self.put_aside(run, 0)?);
+                }
+            }
+        }
+        match aside {
+            None => self.built = Built::Whole,
+            Some(right) => {
+                self.built = Built::Parted;
+                self.part_left(run, right)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the table's rows into partitions.
+    fn put_aside(&mut self, run: Run<'_, 'p>, level: u32) -> SqlResult<Partitions> {
+        let file = SpillFile::create(run)?;
+        let mut aside = Partitions::new(file, level);
+        for row in self.table.rows.iter() {
+            make_key(self.keys, |key| &key.right, row, run, &mut self.key)?;
+            aside.push(run, self.table.keys.hash(&self.key), row)?;
+        }
+        self.table.clear(run);
+        Ok(aside)
+    }
+
+    /// Puts the rows on the left aside, beginning with the one that has come.
+    fn part_left(&mut self, run: Run<'_, 'p>, right: Partitions) -> SqlResult<()> {
+        let mut left = Partitions::new(right.file.clone(), 0);
+        loop {
+            let row = self.left.row();
+            // What is equal to nothing has no match in any partition.
+            make_key(self.keys, |key| &key.left, row, run, &mut self.key)?;
+            left.push(run, self.table.keys.hash(&self.key), row)?;
+            if !self.left.advance(run, run.state.batch_rows)? {
+                break;
+            }
+        }
+        self.pending.extend(left.finish()?.into_iter().zip(right.finish()?));
+        Ok(())
+    }
+
+    /// Takes up the next pair of partitions; false when there is none.
+    fn next_partition(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
+        let mut batch = Batch::new();
+        'pairs: while let Some((left, right)) = self.pending.pop() {
+            run.eval.step()?;
+            let needs_right = matches!(self.left.kind, JoinKind::Inner | JoinKind::Semi);
+            if left.chain.rows() == 0 || (needs_right && right.chain.rows() == 0) {
+                continue;
+            }
+            self.table.clear(run);
+            let level = right.level;
+            let mut reader = PartitionReader::new(right);
+            while reader.refill(run, &mut batch, run.state.batch_rows)? {
+                for n in 0..batch.len() {
+                    make_key(self.keys, |key| &key.right, batch.row(n), run, &mut self.key)?;
+                    let hash = self.table.keys.hash(&self.key);
+                    self.table.add(run, hash, &self.key, batch.row_mut(n))?;
+                    if self.table.is_full() && level < DEEPEST && self.table.keys.len() > 1 {
+                        let mut aside = self.put_aside(run, level)?;
+                        for row in (n + 1..batch.len()).map(|n| batch.row(n)) {
+                            self.part_again(run, row, false, &mut aside)?;
+                        }
+                        while reader.refill(run, &mut batch, run.state.batch_rows)? {
+                            batch.iter().try_for_each(|row| self.part_again(run, row, false, &mut aside))?;
+                        }
+                        let mut left_aside = Partitions::new(aside.file.clone(), level);
+                        let mut reader = PartitionReader::new(left);
+                        while reader.refill(run, &mut batch, run.state.batch_rows)? {
+                            batch
+                                .iter()
+                                .try_for_each(|row| self.part_again(run, row, true, &mut left_aside))?;
+                        }
+                        self.pending.extend(left_aside.finish()?.into_iter().zip(aside.finish()?));
+                        continue 'pairs;
+                    }
+                }
+            }
+            self.left.read_partition(PartitionReader::new(left));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn part_again(
+        &mut self,
+        run: Run<'_, 'p>,
+        row: &[Value],
+        is_left: bool,
+        aside: &mut Partitions,
+    ) -> SqlResult<()> {
+        let side = |key: &'p HashKey| if is_left { &key.left } else { &key.right };
+        make_key(self.keys, side, row, run, &mut self.key)?;
+        aside.push(run, self.table.keys.hash(&self.key), row)
+    }
+
+    /// Goes to the next row on the left and finds its matches; false at the end.
+    fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
+        while !self.left.advance(run, want)? {
+            if self.built != Built::Parted || !self.next_partition(run)? {
+                return Ok(false);
+            }
+        }
+        if self.built == Built::No {
+            self.build(run)?;
+            if self.built == Built::Parted {
+                return self.advance(run, want);
+            }
+        }
+        self.matching = Some(NONE);
+        if make_key(self.keys, |key| &key.left, self.left.row(), run, &mut self.key)? {
+            let hash = self.table.keys.hash(&self.key);
+            if let Some(chain) = self.table.keys.find(hash, &self.key) {
+                self.matching = Some(self.table.chains[chain].0);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<'p> Operator<'p> for Hash<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.matching = None;
+        self.pending.clear();
+        if self.varies || self.built == Built::Parted {
+            self.built = Built::No;
+            self.table.clear(run);
+        }
+        self.left.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let target = out.len().saturating_add(want);
+        while out.len() < target {
+            let row = match self.matching {
+                Some(row) => row,
+                None => {
+                    if !self.advance(run, target - out.len())? {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
+            if row == NONE {
+                self.left.end_matches(out, self.right_width);
+                self.matching = None;
+                continue;
+            }
+            run.eval.step()?;
+            let next = self.table.next[row as usize];
+            // The row on the left is not needed once its last match is decided; unless it goes without one.
+            let is_last = next == NONE && (self.left.on.is_none() || self.left.kind == JoinKind::Inner);
+            if is_last {
+                self.left.begin_last(out)
+            } else {
+                self.left.begin(out)
+            }
+            if self.left.on.is_some() || matches!(self.left.kind, JoinKind::Inner | JoinKind::Left) {
+                out.open_row().extend_from_slice(self.table.rows.row(row as usize));
+            }
+            self.matching = if self.left.decide(run, out)? { None } else { Some(next) };
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.pending.clear();
+        self.table.clear(run);
+        self.built = Built::No;
+        self.right.close(run);
+        self.left.input.close(run);
+    }
+}

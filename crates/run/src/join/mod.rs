@@ -1,0 +1,145 @@
+//! Joins, by the way the rows on the right are found.
+
+mod hash;
+mod lookup;
+mod nested;
+
+pub(crate) use hash::Hash;
+pub(crate) use lookup::Lookup;
+pub(crate) use nested::Loop;
+
+use cohort_expr::Expr;
+use cohort_optimize::{Join, JoinKind};
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::{Batch, taken};
+use crate::operator::Input;
+use crate::partition::PartitionReader;
+use crate::runtime::Run;
+
+/// The left side, row by row, and what becomes of its rows.
+struct Left<'p> {
+    kind: JoinKind,
+    on: Option<&'p Expr>,
+    input: Input<'p>,
+    /// Rows that were put aside come instead of the input's.
+    partition: Option<PartitionReader>,
+    rows: Batch,
+    /// The current row.
+    at: usize,
+    /// It has a match.
+    matched: bool,
+    started: bool,
+    done: bool,
+}
+
+impl<'p> Left<'p> {
+    fn new(join: &'p Join, input: Input<'p>) -> Left<'p> {
+        let rows = Batch::new();
+        let (kind, on) = (join.kind, join.on.as_ref());
+        Left { kind, on, input, partition: None, rows, at: 0, matched: false, started: false, done: false }
+    }
+
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.rows.clear();
+        self.at = 0;
+        self.started = false;
+        self.done = false;
+        self.partition = None;
+        self.input.open(run)
+    }
+
+    /// Goes before the first row of a partition.
+    fn read_partition(&mut self, reader: PartitionReader) {
+        self.partition = Some(reader);
+        self.done = false;
+    }
+
+    /// Goes to the next row; `want` rows are asked for above.
+    fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
+        self.matched = false;
+        if self.started {
+            self.at += 1;
+        }
+        self.started = true;
+        if self.at < self.rows.len() {
+            return Ok(true);
+        }
+        self.at = 0;
+        if !self.done {
+            self.done = !match &mut self.partition {
+                Some(reader) => reader.refill(run, &mut self.rows, want)?,
+                None => self.input.refill(run, &mut self.rows, want)?,
+            };
+        }
+        self.started = !self.done;
+        Ok(!self.done)
+    }
+
+    #[inline]
+    fn row(&self) -> &[Value] {
+        self.rows.row(self.at)
+    }
+
+    /// Puts the row's values where the joined row goes.
+    #[inline]
+    fn begin(&self, out: &mut Batch) {
+        let row = self.rows.row(self.at);
+        out.open_row().extend_from_slice(row);
+    }
+
+    /// The same, when the row is needed no longer.
+    #[inline]
+    fn begin_last(&mut self, out: &mut Batch) {
+        let row = self.rows.row_mut(self.at);
+        out.open_row().extend(taken(row));
+    }
+
+    /// The joined row lies in `out`: yields what the kind of join wants, or drops it. True when the row on the left
+    /// needs no more matches.
+    #[inline]
+    fn decide(&mut self, run: Run<'_, 'p>, out: &mut Batch) -> SqlResult<bool> {
+        if let Some(on) = self.on
+            && !on.passes(out.unfinished(), run.eval)?
+        {
+            out.cut_unfinished(0);
+            return Ok(false);
+        }
+        self.matched = true;
+        match self.kind {
+            JoinKind::Inner | JoinKind::Left => {
+                out.end_row();
+                Ok(false)
+            }
+            JoinKind::Semi => {
+                out.cut_unfinished(self.rows.row(self.at).len());
+                out.end_row();
+                Ok(true)
+            }
+            JoinKind::Anti => {
+                out.cut_unfinished(0);
+                Ok(true)
+            }
+        }
+    }
+
+    /// There are no more matches.
+    #[inline]
+    fn end_matches(&mut self, out: &mut Batch, right_width: usize) {
+        if self.matched {
+            return;
+        }
+        match self.kind {
+            JoinKind::Left => {
+                self.begin_last(out);
+                out.open_row().extend(std::iter::repeat_n(Value::Null, right_width));
+                out.end_row();
+            }
+            JoinKind::Anti => {
+                self.begin_last(out);
+                out.end_row();
+            }
+            JoinKind::Inner | JoinKind::Semi => {}
+        }
+    }
+}

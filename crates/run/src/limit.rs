@@ -1,0 +1,83 @@
+//! LIMIT.
+
+use cohort_expr::{EvalContext, Expr};
+use cohort_optimize::{LimitCount, LimitNode};
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::Batch;
+use crate::operator::{Input, Operator};
+use crate::runtime::Run;
+
+/// Rows to leave out, and rows to yield.
+pub(crate) fn bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u64, u64)> {
+    let number = |expr: &Option<Expr>, otherwise: u64| -> SqlResult<u64> {
+        let Some(expr) = expr else { return Ok(otherwise) };
+        Ok(match expr.eval(&[], eval)?.as_ref() {
+            Value::UInt(n) => *n,
+            Value::Int(n) => u64::try_from(*n).unwrap_or(0),
+            _ => 0,
+        })
+    };
+    Ok((number(&limit.offset, 0)?, number(&limit.count, u64::MAX)?))
+}
+
+/// Some rows, behind some that are left out.
+pub(crate) struct Limit<'p> {
+    node: &'p LimitNode,
+    input: Input<'p>,
+    skip: u64,
+    left: u64,
+    /// Rows of the input, for [`LimitNode::count_all`].
+    found: u64,
+    unwanted: Batch,
+}
+
+impl<'p> Limit<'p> {
+    pub fn new(node: &'p LimitNode, input: Input<'p>) -> Limit<'p> {
+        Limit { node, input, skip: 0, left: 0, found: 0, unwanted: Batch::new() }
+    }
+
+    /// Leaves out rows; the number that came.
+    fn drop_rows(&mut self, run: Run<'_, 'p>, want: u64) -> SqlResult<u64> {
+        self.unwanted.clear();
+        let want = usize::try_from(want).unwrap_or(usize::MAX).min(run.state.batch_rows);
+        let rows = self.input.next(run, &mut self.unwanted, want)? as u64;
+        self.found += rows;
+        Ok(rows)
+    }
+}
+
+impl<'p> Operator<'p> for Limit<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        (self.skip, self.left) = bounds(&self.node.limit, run.eval)?;
+        self.found = 0;
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        while self.skip > 0 && self.left > 0 {
+            match self.drop_rows(run, self.skip)? {
+                0 => self.left = 0,
+                rows => self.skip -= rows,
+            }
+        }
+        if self.left > 0 {
+            let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(want);
+            let rows = self.input.next(run, out, want)? as u64;
+            self.found += rows;
+            self.left = if rows == 0 { 0 } else { self.left - rows };
+            if rows > 0 {
+                return Ok(());
+            }
+        }
+        if self.node.count_all {
+            while self.drop_rows(run, u64::MAX)? > 0 {}
+            run.state.found.set(Some(self.found));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}

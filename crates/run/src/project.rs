@@ -1,0 +1,157 @@
+//! Filter and projection.
+
+use cohort_expr::{Expr, ExprType, to_common_class, to_joined};
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::Batch;
+use crate::operator::{Input, Operator};
+use crate::runtime::Run;
+
+/// Rows that pass a condition.
+pub(crate) struct Filter<'p> {
+    input: Input<'p>,
+    condition: &'p Expr,
+}
+
+impl<'p> Filter<'p> {
+    pub fn new(input: Input<'p>, condition: &'p Expr) -> Filter<'p> {
+        Filter { input, condition }
+    }
+}
+
+impl<'p> Operator<'p> for Filter<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let before = out.len();
+        // The rows go where they stay, and those that do not pass leave.
+        while out.len() == before && self.input.next(run, out, want)? > 0 {
+            out.retain_from(before, |row| self.condition.passes(row, run.eval))?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// The input, or nothing if a condition that reads none of its rows does not hold.
+pub(crate) struct Gate<'p> {
+    input: Input<'p>,
+    condition: &'p Expr,
+    is_open: bool,
+}
+
+impl<'p> Gate<'p> {
+    pub fn new(input: Input<'p>, condition: &'p Expr) -> Gate<'p> {
+        Gate { input, condition, is_open: false }
+    }
+}
+
+impl<'p> Operator<'p> for Gate<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.is_open = self.condition.passes(&[], run.eval)?;
+        if self.is_open { self.input.open(run) } else { Ok(()) }
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if self.is_open { self.input.next(run, out, want).map(|_| ()) } else { Ok(()) }
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// Values of one type each as those of another.
+pub(crate) struct Convert<'p> {
+    input: Input<'p>,
+    from: &'p [ExprType],
+    to: &'p [ExprType],
+}
+
+impl<'p> Convert<'p> {
+    pub fn new(input: Input<'p>, from: &'p [ExprType], to: &'p [ExprType]) -> Convert<'p> {
+        Convert { input, from, to }
+    }
+}
+
+impl<'p> Operator<'p> for Convert<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let before = out.len();
+        self.input.next(run, out, want)?;
+        for n in before..out.len() {
+            for (value, (from, to)) in out.row_mut(n).iter_mut().zip(self.from.iter().zip(self.to)) {
+                *value = to_joined(std::mem::replace(value, Value::Null), from, to, run.eval)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// A row of expressions for each row.
+pub(crate) struct Project<'p> {
+    input: Input<'p>,
+    items: &'p [Expr],
+    /// Per item: the column that it is, when no item behind it reads the same.
+    moved: Vec<Option<usize>>,
+    rows: Batch,
+}
+
+impl<'p> Project<'p> {
+    pub fn new(input: Input<'p>, items: &'p [Expr]) -> Project<'p> {
+        let mut read_later: Vec<usize> = Vec::new();
+        let mut moved = vec![None; items.len()];
+        for (n, item) in items.iter().enumerate().rev() {
+            if let Expr::Column(column) = item {
+                moved[n] = (!read_later.contains(&column.ordinal)).then_some(column.ordinal);
+                read_later.push(column.ordinal);
+            } else {
+                read_later.extend(item.columns());
+            }
+        }
+        Project { input, items, moved, rows: Batch::new() }
+    }
+}
+
+impl<'p> Operator<'p> for Project<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        self.rows.clear();
+        self.input.next(run, &mut self.rows, want)?;
+        for n in 0..self.rows.len() {
+            let row = self.rows.row_mut(n);
+            for (item, moved) in self.items.iter().zip(&self.moved) {
+                let value = match moved {
+                    // Numbers get the digits of their type, and timestamps the session's time zone.
+                    Some(ordinal) if matches!(row[*ordinal], Value::Str(_) | Value::Int(_) | Value::Null) => {
+                        std::mem::replace(&mut row[*ordinal], Value::Null)
+                    }
+                    _ if matches!(item, Expr::Column(_)) => item.eval_output(row, run.eval)?.into_owned(),
+                    _ => to_common_class(item.eval_output(row, run.eval)?.into_owned(), &item.ty()),
+                };
+                out.open_row().push(value);
+            }
+            out.end_row();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}

@@ -1,0 +1,114 @@
+//! Rows that an operator keeps and reads again: in memory, and on disk once they are too many.
+
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::{Batch, taken};
+use crate::runtime::{Held, Run};
+use crate::spill::{Chain, ChainReader, SpillFile};
+
+/// Rows in the order they came.
+#[derive(Debug, Default)]
+pub(crate) struct RowStore {
+    rows: Batch,
+    held: Held,
+    /// All rows, once they are on disk.
+    spilled: Option<(SpillFile, Chain)>,
+}
+
+/// A place in a store.
+#[derive(Debug, Default)]
+pub(crate) struct StoreReader {
+    next: u64,
+    chain: Option<ChainReader>,
+    /// The row read last from disk.
+    row: Vec<Value>,
+}
+
+impl RowStore {
+    pub fn len(&self) -> u64 {
+        self.spilled.as_ref().map_or(self.rows.len() as u64, |(_, chain)| chain.rows())
+    }
+
+    /// Appends a row, whose values it takes.
+    pub fn push(&mut self, run: Run<'_, '_>, row: &mut [Value]) -> SqlResult<()> {
+        if let Some((file, chain)) = &mut self.spilled {
+            return chain.push(file, row);
+        }
+        let bytes = row.iter().map(Value::memory_bytes).sum();
+        if self.held.bytes() + bytes > run.storage().operator_memory() {
+            self.spill(run)?;
+            return self.push(run, row);
+        }
+        self.held.grow(run, bytes)?;
+        self.rows.push(taken(row));
+        Ok(())
+    }
+
+    fn spill(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        let file = SpillFile::create(run)?;
+        let mut chain = Chain::default();
+        for row in self.rows.iter() {
+            cohort_types::Interrupt::step(run.eval)?;
+            chain.push(&file, row)?;
+        }
+        self.spilled = Some((file, chain));
+        self.rows = Batch::new();
+        self.held.release(run);
+        Ok(())
+    }
+
+    /// Lets go of all rows.
+    pub fn clear(&mut self, run: Run<'_, '_>) {
+        self.rows.clear();
+        self.spilled = None;
+        self.held.release(run);
+    }
+
+    /// The n-th row.
+    pub fn row<'s>(&'s self, reader: &'s mut StoreReader, n: u64) -> SqlResult<&'s [Value]> {
+        let Some((file, chain)) = &self.spilled else { return Ok(self.rows.row(n as usize)) };
+        if reader.chain.is_none() || reader.next != n {
+            // The row read last is asked for again more often than not.
+            if reader.chain.is_some() && reader.next == n + 1 && !reader.row.is_empty() {
+                return Ok(&reader.row);
+            }
+            reader.chain.get_or_insert_default().seek(file, chain, n)?;
+        }
+        reader.row.clear();
+        reader.chain.get_or_insert_default().next(file, chain, &mut reader.row)?;
+        reader.next = n + 1;
+        Ok(&reader.row)
+    }
+
+    /// Appends at most `want` rows from the reader's place on, none from `end` on; says how many.
+    pub fn read(&self, reader: &mut StoreReader, end: u64, out: &mut Batch, want: usize) -> SqlResult<usize> {
+        let rows = end.saturating_sub(reader.next).min(want as u64) as usize;
+        match &self.spilled {
+            None => {
+                let first = reader.next as usize;
+                (first..first + rows).for_each(|n| out.push(self.rows.row(n).iter().cloned()));
+                // The rows may be on disk when the reader comes again.
+                reader.chain = None;
+            }
+            Some((file, chain)) => {
+                if reader.chain.is_none() {
+                    reader.chain.get_or_insert_default().seek(file, chain, reader.next)?;
+                }
+                let from = reader.chain.get_or_insert_default();
+                for _ in 0..rows {
+                    from.next(file, chain, out.open_row())?;
+                    out.end_row();
+                }
+            }
+        }
+        reader.next += rows as u64;
+        Ok(rows)
+    }
+}
+
+impl StoreReader {
+    /// Before the n-th row.
+    pub fn at(n: u64) -> StoreReader {
+        StoreReader { next: n, ..StoreReader::default() }
+    }
+}

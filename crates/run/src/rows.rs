@@ -1,0 +1,118 @@
+//! Runs a plan: pushes its rows, or lets them be pulled.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use cohort_expr::EvalContext;
+use cohort_optimize::Plan;
+use cohort_types::{SqlResult, Value};
+
+use crate::batch::Batch;
+use crate::nodes::batch_rows;
+use crate::operator::{Input, build};
+use crate::runtime::{Run, Runtime, State};
+use crate::storage::Storage;
+
+/// The rows of a plan, for a caller that stops and goes on.
+pub struct Rows<'p> {
+    state: State<'p>,
+    root: Option<Input<'p>>,
+    yielded: u64,
+}
+
+impl<'p> Rows<'p> {
+    /// Nothing has run yet.
+    pub fn new(plan: &'p Plan) -> Rows<'p> {
+        Rows { state: State::new(plan, batch_rows(plan)), root: None, yielded: 0 }
+    }
+
+    /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for. After an
+    /// error only [`Rows::close`] may be called.
+    pub fn next(
+        &mut self,
+        storage: &mut dyn Storage,
+        eval: &EvalContext<'_>,
+        out: &mut Batch,
+        want: usize,
+    ) -> SqlResult<bool> {
+        out.clear();
+        let want = want.min(self.state.batch_rows);
+        let root = &mut self.root;
+        let rows = with_run(&self.state, storage, eval, |run| {
+            let mut input = match root.take() {
+                Some(input) => input,
+                None => {
+                    let mut input = build(&run.state.plan.root, run)?;
+                    input.open(run)?;
+                    input
+                }
+            };
+            let rows = input.next(run, out, want);
+            *root = Some(input);
+            rows
+        })?;
+        self.yielded += rows as u64;
+        Ok(rows > 0)
+    }
+
+    /// Rows of the result; where the plan counts all that there are without its LIMIT, these, once the end was
+    /// reached.
+    pub fn found(&self) -> u64 {
+        self.state.found.get().unwrap_or(self.yielded)
+    }
+
+    /// Lets go of cursors and memory.
+    pub fn close(&mut self, storage: &mut dyn Storage, eval: &EvalContext<'_>) {
+        let root = &mut self.root;
+        with_run(&self.state, storage, eval, |run| {
+            root.iter_mut().for_each(|root| root.close(run));
+            run.state.subqueries.iter().for_each(|state| state.borrow_mut().close(run));
+            run.state.common.iter().for_each(|state| state.borrow_mut().close(run));
+        });
+        self.root = None;
+    }
+}
+
+/// Joins what lasts with what is lent for a call.
+fn with_run<'p, T>(
+    state: &State<'p>,
+    storage: &mut dyn Storage,
+    eval: &EvalContext<'_>,
+    call: impl FnOnce(Run<'_, 'p>) -> T,
+) -> T {
+    let runtime = Runtime { state, storage: RefCell::new(storage) };
+    let eval = eval.with_subqueries(&runtime);
+    call(runtime.run(&eval))
+}
+
+/// Runs a plan and pushes its rows into `sink`, which may say that it wants no more. A row has [`Plan::width`]
+/// values, which the sink may take. Returns how many rows there are ([`Rows::found`]).
+pub fn run(
+    plan: &Plan,
+    storage: &mut dyn Storage,
+    eval: &EvalContext<'_>,
+    sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<u64> {
+    let mut rows = Rows::new(plan);
+    let outcome = push(&mut rows, plan.width, storage, eval, sink);
+    rows.close(storage, eval);
+    outcome.map(|()| rows.found())
+}
+
+fn push(
+    rows: &mut Rows<'_>,
+    width: usize,
+    storage: &mut dyn Storage,
+    eval: &EvalContext<'_>,
+    sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<()> {
+    let mut batch = Batch::new();
+    while rows.next(storage, eval, &mut batch, usize::MAX)? {
+        for n in 0..batch.len() {
+            if sink(&mut batch.row_mut(n)[..width])?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Rows of tables.
+
+use std::ops::Bound;
+
+use cohort_expr::{Expr, Subquery};
+use cohort_optimize::{Scan, Spans, VirtualScan};
+use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
+
+use crate::batch::{Batch, taken};
+use crate::operator::Operator;
+use crate::runtime::{Held, Run, subqueries_of};
+use crate::storage::CursorId;
+
+/// A place in a table.
+pub(crate) struct Cursor<'p> {
+    scan: &'p Scan,
+    id: Option<CursorId>,
+    /// A row of the whole table.
+    row: Vec<Value>,
+    /// Of the spans.
+    subqueries: Vec<&'p Subquery>,
+    /// No column is yielded twice.
+    takes: bool,
+}
+
+impl<'p> Cursor<'p> {
+    pub fn new(scan: &'p Scan) -> Cursor<'p> {
+        let mut sorted = scan.columns.clone();
+        sorted.sort_unstable();
+        let takes = sorted.windows(2).all(|pair| pair[0] != pair[1]);
+        Cursor { scan, id: None, row: Vec::new(), subqueries: subqueries_of(span_exprs(scan)), takes }
+    }
+
+    /// Values of a row yielded.
+    pub fn width(&self) -> usize {
+        self.scan.columns.len() + usize::from(self.scan.with_key)
+    }
+
+    /// Goes before the first row, with spans of `outer`.
+    pub fn seek(&mut self, run: Run<'_, 'p>, outer: &[Value], rows: Option<u64>) -> SqlResult<()> {
+        run.prime(&self.subqueries, outer)?;
+        let sought = match self.id {
+            Some(id) => run.storage().reopen(id, self.scan, outer, run.eval).map(|()| id),
+            None => run.storage().open(self.scan, outer, rows, run.eval),
+        };
+        run.unprime(&self.subqueries);
+        self.id = Some(sought?);
+        Ok(())
+    }
+
+    /// Appends the values of at most `want` rows, and says of how many; fewer at the end only.
+    pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
+        let Some(id) = self.id else { return Ok(0) };
+        let mut storage = run.storage();
+        for rows in 0..want {
+            if !storage.next(id, self.scan, &mut self.row, run.eval)? {
+                return Ok(rows);
+            }
+            self.yield_row(out.open_row());
+            if self.scan.with_key {
+                out.open_row().push(Value::binary(storage.key(id)));
+            }
+            out.end_row();
+        }
+        Ok(want)
+    }
+
+    /// Appends the values of the next row to one that has not ended; false at the end.
+    pub fn read_into(&mut self, run: Run<'_, 'p>, out: &mut Vec<Value>) -> SqlResult<bool> {
+        let Some(id) = self.id else { return Ok(false) };
+        let mut storage = run.storage();
+        if !storage.next(id, self.scan, &mut self.row, run.eval)? {
+            return Ok(false);
+        }
+        self.yield_row(out);
+        if self.scan.with_key {
+            out.push(Value::binary(storage.key(id)));
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn yield_row(&mut self, out: &mut Vec<Value>) {
+        if self.takes {
+            let row = &mut self.row;
+            out.extend(self.scan.columns.iter().map(|n| std::mem::replace(&mut row[*n], Value::Null)));
+        } else {
+            out.extend(self.scan.columns.iter().map(|n| self.row[*n].clone()));
+        }
+    }
+
+    pub fn close(&mut self, run: Run<'_, 'p>) {
+        if let Some(id) = self.id.take() {
+            run.storage().close(id);
+        }
+    }
+}
+
+pub(crate) fn span_exprs(scan: &Scan) -> Vec<&Expr> {
+    let Spans::List(spans) = &scan.access.spans else { return Vec::new() };
+    let mut exprs = Vec::new();
+    for span in spans {
+        exprs.extend(&span.eq);
+        for bound in [&span.lower, &span.upper] {
+            match bound {
+                Bound::Included(expr) | Bound::Excluded(expr) => exprs.push(expr),
+                Bound::Unbounded => {}
+            }
+        }
+    }
+    exprs
+}
+
+/// A table that stands alone.
+pub(crate) struct ScanOperator<'p> {
+    cursor: Cursor<'p>,
+    progress: Progress,
+}
+
+#[derive(PartialEq)]
+enum Progress {
+    Unopened,
+    Reading,
+    Done,
+}
+
+impl<'p> ScanOperator<'p> {
+    pub fn new(scan: &'p Scan) -> ScanOperator<'p> {
+        ScanOperator { cursor: Cursor::new(scan), progress: Progress::Unopened }
+    }
+}
+
+impl<'p> Operator<'p> for ScanOperator<'p> {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        self.progress = Progress::Unopened;
+        Ok(())
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if self.progress == Progress::Unopened {
+            let expected = (want < run.state.batch_rows).then_some(want as u64);
+            self.cursor.seek(run, &[], expected)?;
+            self.progress = Progress::Reading;
+        }
+        if self.progress == Progress::Reading && self.cursor.read(run, out, want)? < want {
+            self.progress = Progress::Done;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.progress = Progress::Unopened;
+        self.cursor.close(run);
+    }
+}
+
+/// A table that the server computes.
+pub(crate) struct Virtual<'p> {
+    scan: &'p VirtualScan,
+    rows: Option<std::vec::IntoIter<Vec<Value>>>,
+    held: Held,
+}
+
+impl<'p> Virtual<'p> {
+    pub fn new(scan: &'p VirtualScan) -> Virtual<'p> {
+        Virtual { scan, rows: None, held: Held::default() }
+    }
+}
+
+impl<'p> Operator<'p> for Virtual<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.close(run);
+        Ok(())
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if self.rows.is_none() {
+            let rows = run.storage().virtual_rows(self.scan, run.eval)?;
+            self.held.grow(run, rows.iter().map(|row| row_memory_bytes(row)).sum())?;
+            self.rows = Some(rows.into_iter());
+        }
+        let Some(rows) = &mut self.rows else { return Ok(()) };
+        let mut missing = want;
+        while missing > 0 {
+            let Some(mut row) = rows.next() else { break };
+            run.eval.step()?;
+            if let Some(filter) = &self.scan.filter
+                && !filter.passes(&row, run.eval)?
+            {
+                continue;
+            }
+            if self.scan.columns.len() == row.len() && self.scan.columns.iter().copied().eq(0..row.len()) {
+                out.push(taken(&mut row));
+            } else {
+                out.push(self.scan.columns.iter().map(|n| row[*n].clone()));
+            }
+            missing -= 1;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.rows = None;
+        self.held.release(run);
+    }
+}

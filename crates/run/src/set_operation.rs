@@ -1,0 +1,234 @@
+//! DISTINCT, EXCEPT and INTERSECT: what becomes of a row depends on which rows with its key came before.
+//!
+//! # Concepts
+//! Every key of the right side has a count. Rows of the left side are then looked up: DISTINCT is EXCEPT without a
+//! right side. Keys for which there is no memory are put aside with their rows, of both sides, and taken after the
+//! others ([`crate::partition`]). So the rows come in the order of the left side as long as nothing is put aside.
+
+use cohort_expr::append_group_key;
+use cohort_optimize::SetOperation;
+use cohort_types::{Collation, SqlResult, Value};
+
+use crate::batch::{Batch, taken};
+use crate::key_table::KeyTable;
+use crate::operator::{Input, Operator};
+use crate::partition::{Partition, PartitionReader, Partitions};
+use crate::runtime::{Held, Run};
+use crate::spill::SpillFile;
+
+/// EXCEPT, INTERSECT, DISTINCT.
+pub(crate) struct SetOperator<'p> {
+    left: Input<'p>,
+    right: Option<Input<'p>>,
+    wants_common: bool,
+    all: bool,
+    collations: &'p [Collation],
+    table: KeyTable,
+    /// Per key: rows of the right side that are left, or whether the key may still be yielded.
+    counts: Vec<u64>,
+    key: Vec<u8>,
+    held: Held,
+    memory: usize,
+    aside: Option<Aside>,
+    pending: Vec<(Partition, Partition)>,
+    level: u32,
+    source: Source,
+    rows: Batch,
+}
+
+/// Rows put aside, of both sides.
+struct Aside {
+    left: Partitions,
+    right: Partitions,
+}
+
+/// Where rows of the left side come from.
+enum Source {
+    /// The right side has not been read.
+    Unread,
+    Input,
+    Partition(PartitionReader),
+    Done,
+}
+
+impl<'p> SetOperator<'p> {
+    pub fn operation(node: &'p SetOperation, left: Input<'p>, right: Input<'p>) -> SetOperator<'p> {
+        let distinct = SetOperator::distinct(left, &node.collations);
+        SetOperator { right: Some(right), wants_common: node.wants_common, all: node.all, ..distinct }
+    }
+
+    pub fn distinct(input: Input<'p>, collations: &'p [Collation]) -> SetOperator<'p> {
+        SetOperator {
+            left: input,
+            right: None,
+            wants_common: false,
+            all: false,
+            collations,
+            table: KeyTable::default(),
+            counts: Vec::new(),
+            key: Vec::new(),
+            held: Held::default(),
+            memory: 0,
+            aside: None,
+            pending: Vec::new(),
+            level: 0,
+            source: Source::Unread,
+            rows: Batch::new(),
+        }
+    }
+
+    fn clear(&mut self, run: Run<'_, 'p>) {
+        self.clear_table(run);
+        self.aside = None;
+        self.pending.clear();
+        self.level = 0;
+        self.source = Source::Unread;
+    }
+
+    fn clear_table(&mut self, run: Run<'_, 'p>) {
+        self.table.clear();
+        self.counts.clear();
+        self.held.release(run);
+    }
+
+    /// The key of a row and its number, when there is one.
+    fn look_up(&mut self, row: &[Value]) -> (u64, Option<usize>) {
+        self.key.clear();
+        for (value, collation) in row.iter().zip(self.collations) {
+            append_group_key(value, *collation, &mut self.key);
+        }
+        let hash = self.table.hash(&self.key);
+        (hash, self.table.find(hash, &self.key))
+    }
+
+    /// Adds the key looked up last; false when its rows have to be put aside.
+    fn add_key(&mut self, run: Run<'_, 'p>, hash: u64, count: u64) -> SqlResult<bool> {
+        if self.aside.is_some() {
+            return Ok(false);
+        }
+        self.held.grow(run, KeyTable::bytes_for(&self.key) + size_of::<u64>())?;
+        self.table.insert(hash, &self.key);
+        self.counts.push(count);
+        if self.held.bytes() > self.memory {
+            let file = SpillFile::create(run)?;
+            let right = Partitions::new(file.clone(), self.level);
+            self.aside = Some(Aside { left: Partitions::new(file, self.level), right });
+        }
+        Ok(true)
+    }
+
+    fn take_right(&mut self, run: Run<'_, 'p>, row: &[Value]) -> SqlResult<()> {
+        let (hash, number) = self.look_up(row);
+        match number {
+            Some(number) => self.counts[number] += u64::from(self.all),
+            None if self.add_key(run, hash, 1)? => {}
+            None => {
+                if let Some(aside) = &mut self.aside {
+                    aside.right.push(run, hash, row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a row of the left side is yielded now.
+    fn take_left(&mut self, run: Run<'_, 'p>, n: usize) -> SqlResult<bool> {
+        let rows = std::mem::take(&mut self.rows);
+        let row = rows.row(n);
+        let (hash, number) = self.look_up(row);
+        let yielded = match number {
+            Some(number) => {
+                let count = &mut self.counts[number];
+                let matched = *count > 0;
+                if self.all || self.wants_common {
+                    *count = count.saturating_sub(1);
+                }
+                if self.all { matched == self.wants_common } else { matched && self.wants_common }
+            }
+            None => match &mut self.aside {
+                Some(aside) => {
+                    aside.left.push(run, hash, row)?;
+                    false
+                }
+                // A key that is yielded once is known from then on, and is not yielded again.
+                None => !self.wants_common && (self.all || self.add_key(run, hash, 0)?),
+            },
+        };
+        self.rows = rows;
+        Ok(yielded)
+    }
+
+    /// Replaces the batch by rows of the left side; false when there are none at all.
+    fn refill(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
+        loop {
+            let more = match &mut self.source {
+                Source::Unread => {
+                    self.read_right(run)?;
+                    self.source = Source::Input;
+                    continue;
+                }
+                Source::Input => self.left.refill(run, &mut self.rows, want)?,
+                Source::Partition(reader) => reader.refill(run, &mut self.rows, want)?,
+                Source::Done => return Ok(false),
+            };
+            if more {
+                return Ok(true);
+            }
+            if let Some(aside) = self.aside.take() {
+                self.pending.extend(aside.left.finish()?.into_iter().zip(aside.right.finish()?));
+            }
+            self.clear_table(run);
+            let Some((left, right)) = self.pending.pop() else {
+                self.source = Source::Done;
+                return Ok(false);
+            };
+            self.level = left.level;
+            let mut reader = PartitionReader::new(right);
+            while reader.refill(run, &mut self.rows, run.state.batch_rows)? {
+                let rows = std::mem::take(&mut self.rows);
+                rows.iter().try_for_each(|row| self.take_right(run, row))?;
+                self.rows = rows;
+            }
+            self.source = Source::Partition(PartitionReader::new(left));
+        }
+    }
+
+    fn read_right(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let Some(mut right) = self.right.take() else { return Ok(()) };
+        right.open(run)?;
+        let mut batch = Batch::new();
+        while right.refill_all(run, &mut batch)? {
+            batch.iter().try_for_each(|row| self.take_right(run, row))?;
+        }
+        self.right = Some(right);
+        Ok(())
+    }
+}
+
+impl<'p> Operator<'p> for SetOperator<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.clear(run);
+        self.memory = run.storage().operator_memory();
+        self.left.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let before = out.len();
+        while out.len() == before && self.refill(run, want)? {
+            for n in 0..self.rows.len() {
+                if self.take_left(run, n)? {
+                    out.push(taken(self.rows.row_mut(n)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.clear(run);
+        self.left.close(run);
+        if let Some(right) = &mut self.right {
+            right.close(run);
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! ORDER BY.
+//!
+//! # Concepts
+//! A row is kept with its keys: those that are no columns of the row are computed and stand before it. The order of
+//! the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number, which decides
+//! most comparisons.
+//!
+//! Rows that do not fit become sorted *runs* on disk, which are merged: many into one as long as there are more
+//! than [`FAN_IN`], the rest while rows are asked for. Equal rows stay in the order they came: in a run, and
+//! because runs are merged in their order.
+//!
+//! With a limit only so many rows are kept: twice as many are sorted and cut, and a row that comes behind the last
+//! one kept is dropped at once.
+
+use std::cmp::Ordering;
+
+use cohort_expr::{Expr, SortKey, compare_rows, sort_rows};
+use cohort_optimize::Sort;
+use cohort_types::{Interrupt, SqlResult, Value};
+
+use crate::batch::Batch;
+use crate::limit::bounds;
+use crate::operator::{Input, Operator};
+use crate::runtime::{Held, Run};
+use crate::sort_front::{FrontKind, front_of};
+use crate::spill::{Chain, ChainReader, SpillFile};
+
+/// Runs merged at once.
+const FAN_IN: usize = 64;
+
+/// A row in the order.
+#[derive(Clone, Copy)]
+struct Entry {
+    front: u64,
+    row: u32,
+}
+
+/// How rows are ordered.
+#[derive(Clone)]
+pub(crate) struct Order<'p> {
+    /// Keys that are computed; they stand before the row.
+    computed: Vec<&'p Expr>,
+    /// Per key, where its value is in the row and its keys.
+    places: Vec<usize>,
+    keys: Vec<SortKey>,
+}
+
+impl<'p> Order<'p> {
+    pub fn new(keys: impl Iterator<Item = (&'p Expr, SortKey)> + Clone) -> Order<'p> {
+        let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
+        let computed: Vec<&Expr> = keys.clone().map(|key| key.0).filter(|expr| !is_column(expr)).collect();
+        let mut next = 0;
+        let mut places = Vec::new();
+        for (expr, _) in keys.clone() {
+            places.push(match expr {
+                Expr::Column(column) => computed.len() + column.ordinal,
+                _ => {
+                    next += 1;
+                    next - 1
+                }
+            });
+        }
+        Order { computed, places, keys: keys.map(|key| key.1).collect() }
+    }
+
+    /// The first columns in this order.
+    pub fn of_columns(keys: impl Iterator<Item = SortKey>) -> Order<'p> {
+        let keys: Vec<SortKey> = keys.collect();
+        Order { computed: Vec::new(), places: (0..keys.len()).collect(), keys }
+    }
+
+    /// Compares two rows with their keys before them.
+    #[inline]
+    fn compare(&self, a: &[Value], b: &[Value]) -> Ordering {
+        for (place, key) in self.places.iter().zip(&self.keys) {
+            let one = *place..*place + 1;
+            let order = compare_rows(&a[one.clone()], &b[one], std::slice::from_ref(key));
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+}
+
+/// Takes rows in, and yields them in order.
+pub(crate) struct Sorter<'p> {
+    order: Order<'p>,
+    /// Keys and rows.
+    rows: Batch,
+    entries: Vec<Entry>,
+    /// What the fronts are of; they say nothing when values of several kinds came.
+    front: FrontKind,
+    /// Rows that are wanted.
+    limit: u64,
+    /// The last row that is wanted, of those sorted last.
+    worst: Option<Vec<Value>>,
+    held: Held,
+    memory: usize,
+    file: Option<SpillFile>,
+    runs: Vec<Chain>,
+    /// The sorted rows in memory come from here on.
+    next: usize,
+    merge: Option<Merge>,
+    sorted: bool,
+}
+
+impl<'p> Sorter<'p> {
+    pub fn new(order: Order<'p>) -> Sorter<'p> {
+        Sorter {
+            order,
+            rows: Batch::new(),
+            entries: Vec::new(),
+            front: FrontKind::Unknown,
+            limit: u64::MAX,
+            worst: None,
+            held: Held::default(),
+            memory: 0,
+            file: None,
+            runs: Vec::new(),
+            next: 0,
+            merge: None,
+            sorted: false,
+        }
+    }
+
+    /// Starts with no rows.
+    pub fn start(&mut self, run: Run<'_, 'p>, limit: u64) {
+        self.clear(run);
+        self.limit = limit;
+        self.memory = run.storage().operator_memory();
+    }
+
+    pub fn clear(&mut self, run: Run<'_, 'p>) {
+        self.rows.clear();
+        self.entries.clear();
+        self.front = FrontKind::Unknown;
+        self.worst = None;
+        self.held.release(run);
+        self.file = None;
+        self.runs.clear();
+        self.merge = None;
+        self.next = 0;
+        self.sorted = false;
+    }
+
+    /// Takes a row's values.
+    pub fn push(&mut self, run: Run<'_, 'p>, row: &mut [Value]) -> SqlResult<()> {
+        for expr in &self.order.computed {
+            let value = expr.eval(row, run.eval)?.into_owned();
+            self.rows.open_row().push(value);
+        }
+        self.rows.open_row().extend(crate::batch::taken(row));
+        let kept = self.rows.unfinished();
+        if let Some(worst) = &self.worst
+            && self.order.compare(kept, worst).is_ge()
+        {
+            self.rows.cut_unfinished(0);
+            return Ok(());
+        }
+        let bytes = kept.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<Entry>();
+        let front = match (self.order.places.first(), self.order.keys.first()) {
+            (Some(place), Some(key)) => front_of(&kept[*place], key, &mut self.front),
+            _ => 0,
+        };
+        self.rows.end_row();
+        self.entries.push(Entry { front, row: self.entries.len() as u32 });
+        self.held.grow(run, bytes)?;
+        let twice = usize::try_from(self.limit).unwrap_or(usize::MAX).saturating_mul(2).max(256);
+        if self.entries.len() >= twice || self.entries.len() > u32::MAX as usize - 1 {
+            self.cut(run)?;
+        }
+        if self.held.bytes() > self.memory { self.spill(run) } else { Ok(()) }
+    }
+
+    /// Brings the entries in order.
+    fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let (rows, order) = (&self.rows, &self.order);
+        let full = |a: &Entry, b: &Entry| order.compare(rows.row(a.row as usize), rows.row(b.row as usize));
+        match self.front {
+            FrontKind::Mixed => sort_rows(&mut self.entries, &full, run.eval)?,
+            _ => {
+                let by_front = |a: &Entry, b: &Entry| a.front.cmp(&b.front).then_with(|| full(a, b));
+                sort_rows(&mut self.entries, &by_front, run.eval)?;
+            }
+        }
+        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        self.entries.truncate(wanted);
+        Ok(())
+    }
+
+    /// Keeps the rows that are wanted.
+    fn cut(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.sort(run)?;
+        let mut kept = Batch::new();
+        let mut bytes = 0;
+        for (n, entry) in self.entries.iter_mut().enumerate() {
+            let row = self.rows.row_mut(entry.row as usize);
+            bytes += row.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<Entry>();
+            kept.push(crate::batch::taken(row));
+            entry.row = n as u32;
+        }
+        self.rows = kept;
+        let before = self.held.bytes();
+        self.held.shrink(run, before.saturating_sub(bytes));
+        if self.entries.len() as u64 == self.limit {
+            self.worst = self.entries.last().map(|entry| self.rows.row(entry.row as usize).to_vec());
+        }
+        Ok(())
+    }
+
+    /// Writes what is in memory as a run.
+    fn spill(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.sort(run)?;
+        if self.file.is_none() {
+            self.file = Some(SpillFile::create(run)?);
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut chain = Chain::default();
+        for entry in &self.entries {
+            run.eval.step()?;
+            chain.push(file, self.rows.row(entry.row as usize))?;
+        }
+        chain.finish(file)?;
+        self.runs.push(chain);
+        self.rows.clear();
+        self.entries.clear();
+        self.front = FrontKind::Unknown;
+        self.held.release(run);
+        if self.runs.len() == FAN_IN { self.merge_runs(run, file.clone()) } else { Ok(()) }
+    }
+
+    /// Makes one run of all.
+    fn merge_runs(&mut self, run: Run<'_, 'p>, file: SpillFile) -> SqlResult<()> {
+        let mut merge = Merge::new(std::mem::take(&mut self.runs), file.clone(), &self.order)?;
+        let mut chain = Chain::default();
+        let mut row = Vec::new();
+        while chain.rows() < self.limit && merge.next(&self.order, &mut row)? {
+            run.eval.step()?;
+            chain.push(&file, &row)?;
+        }
+        chain.finish(&file)?;
+        self.runs.push(chain);
+        Ok(())
+    }
+
+    /// No more rows come.
+    pub fn finish(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.sorted = true;
+        self.worst = None;
+        if self.runs.is_empty() {
+            return self.sort(run);
+        }
+        if !self.entries.is_empty() {
+            self.spill(run)?;
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        self.merge = Some(Merge::new(std::mem::take(&mut self.runs), file.clone(), &self.order)?);
+        Ok(())
+    }
+
+    /// Whether [`Sorter::finish`] was called.
+    pub fn is_sorted(&self) -> bool {
+        self.sorted
+    }
+
+    /// Appends at most `want` rows in order.
+    pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let keys = self.order.computed.len();
+        if let Some(merge) = &mut self.merge {
+            let mut row = Vec::new();
+            for _ in 0..want {
+                if self.next as u64 >= self.limit || !merge.next(&self.order, &mut row)? {
+                    break;
+                }
+                run.eval.step()?;
+                self.next += 1;
+                out.push(row.drain(keys..));
+            }
+            return Ok(());
+        }
+        let end = self.entries.len().min(self.next.saturating_add(want));
+        for entry in &self.entries[self.next..end] {
+            out.push(crate::batch::taken(&mut self.rows.row_mut(entry.row as usize)[keys..]));
+        }
+        self.next = end;
+        Ok(())
+    }
+}
+
+/// Runs that are read side by side: a heap of those with rows left, the smallest row on top.
+struct Merge {
+    file: SpillFile,
+    runs: Vec<MergedRun>,
+    heap: Vec<usize>,
+}
+
+struct MergedRun {
+    chain: Chain,
+    reader: ChainReader,
+    row: Vec<Value>,
+}
+
+impl Merge {
+    fn new(chains: Vec<Chain>, file: SpillFile, order: &Order<'_>) -> SqlResult<Merge> {
+        let mut merge = Merge { file, runs: Vec::new(), heap: Vec::new() };
+        for chain in chains {
+            let mut run = MergedRun { chain, reader: ChainReader::default(), row: Vec::new() };
+            if run.reader.next(&merge.file, &run.chain, &mut run.row)? {
+                merge.heap.push(merge.runs.len());
+            }
+            merge.runs.push(run);
+        }
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sink(at, order);
+        }
+        Ok(merge)
+    }
+
+    /// Replaces `row` by the smallest row left; false when there is none.
+    fn next(&mut self, order: &Order<'_>, row: &mut Vec<Value>) -> SqlResult<bool> {
+        let Some(top) = self.heap.first() else { return Ok(false) };
+        let run = &mut self.runs[*top];
+        std::mem::swap(row, &mut run.row);
+        run.row.clear();
+        if !run.reader.next(&self.file, &run.chain, &mut run.row)? {
+            self.heap.swap_remove(0);
+        }
+        self.sink(0, order);
+        Ok(true)
+    }
+
+    /// Moves the entry at a place of the heap down to where it belongs.
+    fn sink(&mut self, mut at: usize, order: &Order<'_>) {
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.comes_before(self.heap[child], self.heap[least], order) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    /// Of equal rows that of the earlier run comes first.
+    fn comes_before(&self, a: usize, b: usize, order: &Order<'_>) -> bool {
+        order.compare(&self.runs[a].row, &self.runs[b].row).then(a.cmp(&b)).is_lt()
+    }
+}
+
+/// ORDER BY.
+pub(crate) struct SortOperator<'p> {
+    node: &'p Sort,
+    input: Input<'p>,
+    sorter: Sorter<'p>,
+}
+
+impl<'p> SortOperator<'p> {
+    pub fn new(node: &'p Sort, input: Input<'p>) -> SortOperator<'p> {
+        let order = Order::new(node.keys.iter().map(|(expr, key)| (expr, *key)));
+        SortOperator { node, input, sorter: Sorter::new(order) }
+    }
+}
+
+impl<'p> Operator<'p> for SortOperator<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let limit = match &self.node.limit {
+            Some(limit) => {
+                let (offset, count) = bounds(limit, run.eval)?;
+                offset.saturating_add(count)
+            }
+            None => u64::MAX,
+        };
+        self.sorter.start(run, limit);
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if !self.sorter.is_sorted() {
+            let mut batch = Batch::new();
+            while self.sorter.limit > 0 && self.input.refill_all(run, &mut batch)? {
+                for n in 0..batch.len() {
+                    self.sorter.push(run, batch.row_mut(n))?;
+                }
+            }
+            self.sorter.finish(run)?;
+        }
+        self.sorter.read(run, out, want)
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.sorter.clear(run);
+        self.input.close(run);
+    }
+}

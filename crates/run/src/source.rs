@@ -1,0 +1,190 @@
+//! Operators that make rows of nothing, or pass on those of others.
+
+use cohort_expr::Expr;
+use cohort_types::{Interrupt, SqlError, SqlResult, Value};
+
+use crate::batch::Batch;
+use crate::operator::{Input, Operator};
+use crate::runtime::Run;
+
+/// One row without columns.
+#[derive(Default)]
+pub(crate) struct Unit {
+    done: bool,
+}
+
+impl<'p> Operator<'p> for Unit {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, _: Run<'_, 'p>, out: &mut Batch, _: usize) -> SqlResult<()> {
+        if !std::mem::replace(&mut self.done, true) {
+            out.push([]);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, _: Run<'_, 'p>) {}
+}
+
+/// No row.
+pub(crate) struct Empty;
+
+impl<'p> Operator<'p> for Empty {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn next(&mut self, _: Run<'_, 'p>, _: &mut Batch, _: usize) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: Run<'_, 'p>) {}
+}
+
+/// Rows of expressions.
+pub(crate) struct Constants<'p> {
+    rows: &'p [Vec<Expr>],
+    next: usize,
+}
+
+impl<'p> Constants<'p> {
+    pub fn new(rows: &'p [Vec<Expr>]) -> Constants<'p> {
+        Constants { rows, next: 0 }
+    }
+}
+
+impl<'p> Operator<'p> for Constants<'p> {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        self.next = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let end = self.rows.len().min(self.next.saturating_add(want));
+        for row in &self.rows[self.next..end] {
+            for expr in row {
+                let value = expr.eval_output(&[], run.eval)?.into_owned();
+                out.open_row().push(value);
+            }
+            out.end_row();
+        }
+        self.next = end;
+        Ok(())
+    }
+
+    fn close(&mut self, _: Run<'_, 'p>) {}
+}
+
+/// The integers from one to another.
+pub(crate) struct Series {
+    first: u64,
+    last: u64,
+    step: i64,
+    next: Option<u64>,
+}
+
+impl Series {
+    pub fn new(first: u64, last: u64, step: i64) -> Series {
+        Series { first, last, step, next: None }
+    }
+}
+
+impl<'p> Operator<'p> for Series {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        let empty = if self.step >= 0 { self.first > self.last } else { self.first < self.last };
+        self.next = (!empty).then_some(self.first);
+        Ok(())
+    }
+
+    fn next(&mut self, _: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        for _ in 0..want {
+            let Some(number) = self.next else { break };
+            out.push([Value::UInt(number)]);
+            let within =
+                |n: &u64| if self.step > 0 { *n <= self.last } else { *n >= self.last && self.step < 0 };
+            self.next = number.checked_add_signed(self.step).filter(within);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, _: Run<'_, 'p>) {}
+}
+
+/// One input after the other.
+pub(crate) struct Concat<'p> {
+    inputs: Vec<Input<'p>>,
+    /// The input read now.
+    at: usize,
+    is_open: bool,
+}
+
+impl<'p> Concat<'p> {
+    pub fn new(inputs: Vec<Input<'p>>) -> Concat<'p> {
+        Concat { inputs, at: 0, is_open: false }
+    }
+}
+
+impl<'p> Operator<'p> for Concat<'p> {
+    fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
+        self.at = 0;
+        self.is_open = false;
+        Ok(())
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        while let Some(input) = self.inputs.get_mut(self.at) {
+            if !std::mem::replace(&mut self.is_open, true) {
+                input.open(run)?;
+            }
+            if input.next(run, out, want)? > 0 {
+                return Ok(());
+            }
+            self.at += 1;
+            self.is_open = false;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.inputs.iter_mut().for_each(|input| input.close(run));
+    }
+}
+
+/// One row, or error 1242.
+pub(crate) struct OneRow<'p> {
+    input: Input<'p>,
+    done: bool,
+    second: Batch,
+}
+
+impl<'p> OneRow<'p> {
+    pub fn new(input: Input<'p>) -> OneRow<'p> {
+        OneRow { input, done: false, second: Batch::new() }
+    }
+}
+
+impl<'p> Operator<'p> for OneRow<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.done = false;
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, _: usize) -> SqlResult<()> {
+        run.eval.step()?;
+        if std::mem::replace(&mut self.done, true) || self.input.next(run, out, 1)? == 0 {
+            return Ok(());
+        }
+        self.second.clear();
+        match self.input.next(run, &mut self.second, 1)? {
+            0 => Ok(()),
+            _ => Err(SqlError::subquery_returned_rows()),
+        }
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}

@@ -1,0 +1,320 @@
+//! Rows on disk, for operators that want more memory than they may have.
+//!
+//! # Concepts
+//! An operator has one [`SpillFile`], which has no name and goes when it is dropped. A [`Chain`] is a sequence
+//! of rows in it: a sorted run, a partition, a table. A chain gathers rows in a block and appends blocks to the
+//! file, so that many chains grow side by side. A row lies in one block. A [`ChainReader`] reads a chain from
+//! any row on; many read at once.
+//!
+//! # On failure
+//! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped with the
+//! file.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use cohort_types::{Collation, Date, DateTime, Decimal, ErrorCode, SqlError, SqlResult, Str, Time, Value};
+
+use crate::runtime::Run;
+
+/// Bytes of a block that is written.
+const BLOCK_BYTES: usize = 32 << 10;
+
+/// A file that many chains share.
+#[derive(Clone, Debug)]
+pub(crate) struct SpillFile {
+    file: Arc<File>,
+    end: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl SpillFile {
+    pub fn create(run: Run<'_, '_>) -> SqlResult<SpillFile> {
+        let file = run.storage().spill_file()?;
+        Ok(SpillFile { file: Arc::new(file), end: Arc::default() })
+    }
+
+    fn append(&self, bytes: &[u8]) -> SqlResult<u64> {
+        let at = self.end.fetch_add(bytes.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        self.file.write_all_at(bytes, at).map_err(|error| file_error(&error, "writing"))?;
+        Ok(at)
+    }
+}
+
+fn file_error(error: &io::Error, doing: &str) -> SqlError {
+    let errno = error.raw_os_error().unwrap_or(0);
+    if error.kind() == io::ErrorKind::StorageFull {
+        return SqlError::disk_full("temporary file", errno);
+    }
+    SqlError::new(ErrorCode::GetErrno, format!("Error {doing} a temporary file (errno: {errno} \"{error}\")"))
+}
+
+/// Rows in a file, in the order they came.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    blocks: Vec<Block>,
+    /// Rows that are not in the file yet.
+    tail: Vec<u8>,
+    /// Of these the first.
+    tail_first: u64,
+    rows: u64,
+}
+
+#[derive(Debug)]
+struct Block {
+    offset: u64,
+    bytes: usize,
+    first_row: u64,
+}
+
+impl Chain {
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, file: &SpillFile, row: &[Value]) -> SqlResult<()> {
+        encode_row(row, &mut self.tail);
+        self.rows += 1;
+        if self.tail.len() >= BLOCK_BYTES { self.write_tail(file) } else { Ok(()) }
+    }
+
+    fn write_tail(&mut self, file: &SpillFile) -> SqlResult<()> {
+        let offset = file.append(&self.tail)?;
+        self.blocks.push(Block { offset, bytes: self.tail.len(), first_row: self.tail_first });
+        self.tail_first = self.rows;
+        self.tail.clear();
+        Ok(())
+    }
+
+    /// No rows will come: lets go of the buffer.
+    pub fn finish(&mut self, file: &SpillFile) -> SqlResult<()> {
+        if !self.tail.is_empty() {
+            self.write_tail(file)?;
+        }
+        self.tail = Vec::new();
+        Ok(())
+    }
+}
+
+/// A place in a chain.
+#[derive(Debug, Default)]
+pub(crate) struct ChainReader {
+    /// The block to be read next; one beyond the last is the tail.
+    next_block: usize,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl ChainReader {
+    /// Goes to a row.
+    pub fn seek(&mut self, file: &SpillFile, chain: &Chain, row: u64) -> SqlResult<()> {
+        let behind = chain.blocks.partition_point(|block| block.first_row <= row);
+        let (block, first) = if row >= chain.tail_first || behind == 0 {
+            (chain.blocks.len(), chain.tail_first)
+        } else {
+            (behind - 1, chain.blocks[behind - 1].first_row)
+        };
+        self.next_block = block;
+        self.buffer.clear();
+        self.at = 0;
+        let mut passed = Vec::new();
+        for _ in first..row {
+            passed.clear();
+            if !self.next(file, chain, &mut passed)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the values of the next row; false at the end.
+    pub fn next(&mut self, file: &SpillFile, chain: &Chain, out: &mut Vec<Value>) -> SqlResult<bool> {
+        if self.at == self.buffer.len() && !self.load(file, chain)? {
+            return Ok(false);
+        }
+        self.at += decode_row(&self.buffer[self.at..], out).ok_or_else(damaged)?;
+        Ok(true)
+    }
+
+    fn load(&mut self, file: &SpillFile, chain: &Chain) -> SqlResult<bool> {
+        self.at = 0;
+        self.buffer.clear();
+        match chain.blocks.get(self.next_block) {
+            Some(block) => {
+                self.buffer.resize(block.bytes, 0);
+                let read = file.file.read_exact_at(&mut self.buffer, block.offset);
+                read.map_err(|error| file_error(&error, "reading"))?;
+            }
+            None if self.next_block == chain.blocks.len() => self.buffer.extend_from_slice(&chain.tail),
+            None => {}
+        }
+        self.next_block += 1;
+        Ok(!self.buffer.is_empty())
+    }
+}
+
+fn damaged() -> SqlError {
+    SqlError::new(ErrorCode::GetErrno, "A temporary file does not hold what was written")
+}
+
+/// Appends a row: the number of its values, then each with a byte that tells its kind.
+pub(crate) fn encode_row(row: &[Value], out: &mut Vec<u8>) {
+    put_number(row.len() as u64, out);
+    row.iter().for_each(|value| encode(value, out));
+}
+
+/// Appends bytes that are equal for equal values and those only.
+pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(0),
+        Value::Int(v) => {
+            out.push(1);
+            put_number(((v << 1) ^ (v >> 63)) as u64, out);
+        }
+        Value::UInt(v) => {
+            out.push(2);
+            put_number(*v, out);
+        }
+        Value::Float(v) => {
+            out.push(3);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::Double(v) => {
+            out.push(4);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::Decimal(v) => {
+            let precision = v.precision().max(v.scale()).max(1);
+            out.extend_from_slice(&[5, precision, v.scale()]);
+            v.write_packed(precision, v.scale(), out);
+        }
+        Value::Str(text) => {
+            out.push(6);
+            put_text(text, out);
+        }
+        Value::Date(v) => {
+            out.push(7);
+            out.extend_from_slice(&v.to_packed().to_le_bytes());
+        }
+        Value::Time(v) => {
+            out.push(8);
+            out.extend_from_slice(&v.micros.to_le_bytes());
+        }
+        Value::DateTime(v) => {
+            out.push(9);
+            out.extend_from_slice(&v.date.to_packed().to_le_bytes());
+            out.extend_from_slice(&[v.hour, v.minute, v.second]);
+            out.extend_from_slice(&v.micros.to_le_bytes());
+        }
+        Value::Timestamp(v) => {
+            out.push(10);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::Bit { bits, width } => {
+            out.extend_from_slice(&[11, *width]);
+            put_number(*bits, out);
+        }
+        Value::Enum { index, label } => {
+            out.push(12);
+            put_number((*index).into(), out);
+            put_text(label, out);
+        }
+        Value::Set { bits, label } => {
+            out.push(13);
+            put_number(*bits, out);
+            put_text(label, out);
+        }
+    }
+}
+
+fn put_number(mut v: u64, out: &mut Vec<u8>) {
+    while v >= 0x80 {
+        out.push(v as u8 | 0x80);
+        v >>= 7;
+    }
+    out.push(v as u8);
+}
+
+fn put_text(text: &Str, out: &mut Vec<u8>) {
+    put_number(text.collation.0.into(), out);
+    put_number(text.bytes.len() as u64, out);
+    out.extend_from_slice(&text.bytes);
+}
+
+/// Appends the values of the row that the bytes begin with, and says how long it was.
+fn decode_row(bytes: &[u8], out: &mut Vec<Value>) -> Option<usize> {
+    let mut rest = bytes;
+    let values = take_number(&mut rest)?;
+    out.reserve(values as usize);
+    for _ in 0..values {
+        out.push(decode(&mut rest)?);
+    }
+    Some(bytes.len() - rest.len())
+}
+
+fn decode(rest: &mut &[u8]) -> Option<Value> {
+    Some(match take::<1>(rest)?[0] {
+        0 => Value::Null,
+        1 => {
+            let v = take_number(rest)?;
+            Value::Int((v >> 1) as i64 ^ -((v & 1) as i64))
+        }
+        2 => Value::UInt(take_number(rest)?),
+        3 => Value::Float(f32::from_le_bytes(take(rest)?)),
+        4 => Value::Double(f64::from_le_bytes(take(rest)?)),
+        5 => {
+            let [precision, scale] = take(rest)?;
+            let (packed, behind) = rest.split_at_checked(Decimal::packed_len(precision, scale))?;
+            *rest = behind;
+            Value::Decimal(Decimal::read_packed(precision, scale, packed)?)
+        }
+        6 => Value::Str(take_text(rest)?),
+        7 => Value::Date(take_date(rest)?),
+        8 => Value::Time(Time { micros: i64::from_le_bytes(take(rest)?) }),
+        9 => {
+            let date = take_date(rest)?;
+            let [hour, minute, second] = take(rest)?;
+            let micros = u32::from_le_bytes(take(rest)?);
+            Value::DateTime(DateTime { date, hour, minute, second, micros })
+        }
+        10 => Value::Timestamp(i64::from_le_bytes(take(rest)?)),
+        11 => {
+            let [width] = take(rest)?;
+            Value::Bit { bits: take_number(rest)?, width }
+        }
+        12 => Value::Enum { index: take_number(rest)? as u16, label: take_text(rest)? },
+        13 => Value::Set { bits: take_number(rest)?, label: take_text(rest)? },
+        _ => return None,
+    })
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*taken)
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut v = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take::<1>(rest)?[0];
+        v |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(v);
+        }
+    }
+    None
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<Str> {
+    let collation = Collation(take_number(rest)? as u16);
+    let (bytes, behind) = rest.split_at_checked(take_number(rest)? as usize)?;
+    *rest = behind;
+    Some(Str { bytes: bytes.to_vec(), collation })
+}
+
+fn take_date(rest: &mut &[u8]) -> Option<Date> {
+    Date::from_packed(u32::from_le_bytes(take(rest)?))
+}
