@@ -28,7 +28,7 @@ use cohort_sql::{Digest, PlanKey};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::access::{self, TableNeed};
-use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
+use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
 use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, run_query};
@@ -44,6 +44,8 @@ pub(crate) enum Planned {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    /// UPDATE or DELETE over joins, or with subqueries.
+    Joined(Box<JoinedChange>),
 }
 
 /// A plan with the conditions of its reuse.
@@ -93,6 +95,7 @@ impl CachedPlan {
             Planned::Query(_) | Planned::Update(_) => None,
             Planned::Insert(insert) => insert.returning.as_ref(),
             Planned::Delete(delete) => delete.returning.as_ref(),
+            Planned::Joined(change) => change.returning(),
         };
         returning.map_or(&[], |returning| &returning.columns)
     }
@@ -339,6 +342,8 @@ impl Session {
             Planned::Insert(_) => Counter::ComInsert,
             Planned::Update(_) => Counter::ComUpdate,
             Planned::Delete(_) => Counter::ComDelete,
+            Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
+            Planned::Joined(_) => Counter::ComDeleteMulti,
         });
         let executed = self.in_statement(job, sink, |ctx, sink| execute(ctx, plan, sink))?;
         Ok(self.report(executed, plan, job, sink))
@@ -537,8 +542,14 @@ fn make_plan(
         Statement::Insert(insert) => {
             Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, session, query))?)
         }
-        Statement::Update(update) => Planned::Update(UpdatePlan::plan(&ctx, session, update)?),
-        Statement::Delete(delete) => Planned::Delete(DeletePlan::plan(&ctx, session, delete)?),
+        Statement::Update(update) if update.is_simple() => {
+            Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
+        }
+        Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
+        Statement::Delete(delete) if delete.is_simple() => {
+            Planned::Delete(DeletePlan::plan(&ctx, session, delete)?)
+        }
+        Statement::Delete(delete) => Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete)?)),
         _ => return Err(not_supported("this statement here")),
     };
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
@@ -589,6 +600,17 @@ fn execute(
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
+        Planned::Joined(plan) => {
+            for written in plan.written() {
+                if lock_for_write(written, ctx)? == Freshness::Stale {
+                    return Ok(Executed::Stale);
+                }
+            }
+            match lock_tables(plan.source(), ctx)? {
+                Freshness::Stale => Ok(Executed::Stale),
+                Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+            }
+        }
     }
 }
 

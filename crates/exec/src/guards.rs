@@ -35,6 +35,14 @@ pub(crate) fn check_safe_update(
     if !no_where && (uses_key || target.limit.is_some()) {
         return Ok(());
     }
+    refuse_without_key(session)
+}
+
+/// Error 1175 under `sql_safe_updates`.
+pub(crate) fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
+    if !session.vars.flag(VarId::SqlSafeUpdates) {
+        return Ok(());
+    }
     let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
     Err(SqlError::new(ErrorCode::UpdateWithoutKeyInSafeMode, text))
 }

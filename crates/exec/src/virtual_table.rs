@@ -66,7 +66,7 @@ impl WantedNames {
     ) -> SqlResult<WantedNames> {
         let [schema_at, table_at] = names_at;
         let mut wanted = WantedNames::default();
-        for condition in condition {
+        if let Some(condition) = condition {
             let parts = match condition {
                 Expr::And(parts) => parts.as_slice(),
                 single => std::slice::from_ref(single),

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
+use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, SqlResult, TypeKind};
@@ -395,7 +396,7 @@ impl Lowering<'_> {
         let Source::Base { table: base, allowed, forced } = &table.source else {
             unreachable!("only base tables have indexes")
         };
-        let columns = self.read_columns(table, facts.mode, []);
+        let columns = self.read_columns(table, mode_of(table, facts), []);
         Candidates {
             table: base,
             first_slot: table.first,
@@ -582,9 +583,11 @@ impl Lowering<'_> {
         };
         let whole: Vec<usize> = (table.first..table.first + table.width).collect();
         let filter = all_of(own).map(|expr| self.place(expr, &whole)).transpose()?;
-        let read = self.read_columns(table, facts.mode, &filter);
+        let mode = mode_of(table, facts);
+        let read = self.read_columns(table, mode, &filter);
         let columns = self.needed_of(table);
-        let layout: Vec<usize> = columns.iter().map(|n| table.first + n).collect();
+        let mut layout: Vec<usize> = columns.iter().map(|n| table.first + n).collect();
+        layout.extend(table.key);
         let mut access = choice.access;
         if let Spans::List(spans) = &mut access.spans {
             for span in spans {
@@ -596,11 +599,11 @@ impl Lowering<'_> {
             name: table.name.clone(),
             block: facts.block,
             access,
-            mode: facts.mode,
+            mode,
             filter,
             read,
             columns,
-            with_key: false,
+            with_key: table.key.is_some(),
             rows: choice.rows,
         };
         Ok((scan, layout))
@@ -684,6 +687,14 @@ impl Lowering<'_> {
         };
         let collation = hashable(right, left, &node.how)?;
         Some((left.clone(), right.clone(), collation))
+    }
+}
+
+/// How the rows of a table are read.
+fn mode_of(table: &FromTable, facts: SelectFacts) -> ReadMode {
+    match table.key {
+        Some(_) => ReadMode::LockExclusive(WaitPolicy::Wait),
+        None => facts.mode,
     }
 }
 

@@ -196,15 +196,21 @@ impl Lowering<'_> {
             rows *= inputs.len() as f64;
             node = Node::Concat(inputs);
         } else {
-            for operand in &set.rest {
-                let right = self.operand(&operand.query, query)?;
-                node = Node::SetOperation(Box::new(crate::physical::SetOperation {
-                    left: node,
-                    right,
-                    wants_common: set.op == ast::SetOperator::Intersect,
-                    all: operand.all,
-                    collations: collations.clone(),
-                }));
+            // A chain may be longer than operators can nest.
+            for run in set.rest.chunk_by(|a, b| a.all == b.all) {
+                let all = run[0].all;
+                let inputs = run.iter().map(|operand| self.operand(&operand.query, query));
+                let inputs = inputs.collect::<SqlResult<Vec<Node>>>()?;
+                let wants_common = set.op == ast::SetOperator::Intersect;
+                let pair = |left: Node, right: Node| {
+                    let collations = collations.clone();
+                    let node = crate::physical::SetOperation { left, right, wants_common, all, collations };
+                    Node::SetOperation(Box::new(node))
+                };
+                node = match wants_common {
+                    true => balanced(std::iter::once(node).chain(inputs).collect(), &pair),
+                    false => pair(node, Node::Concat(inputs)),
+                };
             }
         }
         Ok(Part { node, layout: Vec::new(), rows })
@@ -584,6 +590,22 @@ impl Above {
             window.each_mut(see);
         }
     }
+}
+
+/// Nodes combined by an associative operation, as few levels deep as can be.
+fn balanced(mut nodes: Vec<Node>, pair: &dyn Fn(Node, Node) -> Node) -> Node {
+    while nodes.len() > 1 {
+        let mut next = Vec::with_capacity(nodes.len() / 2 + 1);
+        let mut left = nodes.into_iter();
+        while let Some(first) = left.next() {
+            next.push(match left.next() {
+                Some(second) => pair(first, second),
+                None => first,
+            });
+        }
+        nodes = next;
+    }
+    nodes.pop().unwrap_or(Node::Empty)
 }
 
 /// The expression with the keys of a rollup in place of what they were made from.

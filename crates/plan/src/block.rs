@@ -108,6 +108,8 @@ pub struct Group {
     /// There was a GROUP BY.
     pub explicit: bool,
     pub rollup: bool,
+    /// No ORDER BY was written: groups come in the order of their keys, as MariaDB's do.
+    pub in_key_order: bool,
     pub aggregates: Vec<Collected>,
     /// Of WITH ROLLUP: key n, which is NULL in the rows for several groups, has the number
     /// `first_key + n` behind the grouping.
@@ -137,6 +139,8 @@ pub struct FromTable {
     /// What the statement calls it.
     pub name: Arc<str>,
     pub source: Source,
+    /// Its rows are locked for a change, and their key becomes the column of this number.
+    pub key: Option<usize>,
 }
 
 /// Where the rows of a table of FROM come from.

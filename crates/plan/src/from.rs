@@ -147,7 +147,7 @@ impl Tables<'_> {
         let number = self.scope.tables.len();
         let (first, width, name) = (table.first_slot, table.columns.len(), table.name.clone());
         self.scope.push(table);
-        let from = From::Table(Box::new(FromTable { first, width, name, source }));
+        let from = From::Table(Box::new(FromTable { first, width, name, source, key: None }));
         Ok(Side { from, numbers: vec![number] })
     }
 

@@ -5,6 +5,7 @@
 //! | `names` | [`Names`]: what binding asks of session, catalog and privileges |
 //! | `bind/` | [`Binder`]: expressions of the AST to bound trees; [`Scope`]: what names may mean |
 //! | `block` | [`Query`], [`Select`]: a query as blocks |
+//! | `change` | UPDATE and DELETE over joins |
 //! | `query` | set operations, VALUES, what stands around a SELECT |
 //! | `select` | one SELECT |
 //! | `from` | FROM and its joins |
@@ -15,6 +16,7 @@
 
 mod bind;
 mod block;
+mod change;
 pub mod conjuncts;
 mod from;
 pub mod meta;
@@ -31,6 +33,9 @@ pub use bind::{
 pub use block::{
     Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand, Order, OrderBy, Query,
     Select, SetOperation, Source, Step,
+};
+pub use change::{
+    ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_joined_delete, bind_joined_update,
 };
 pub use from::allowed_indexes;
 pub use names::{Names, VirtualColumn, VirtualDefinition};

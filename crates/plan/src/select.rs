@@ -75,6 +75,7 @@ pub(crate) fn bind_select(
         keys: std::mem::take(&mut binder.group),
         explicit,
         rollup: select.with_rollup,
+        in_key_order: query.order_by.is_empty(),
         aggregates,
     });
     let bound = Select {

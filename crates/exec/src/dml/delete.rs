@@ -29,11 +29,8 @@ impl DeletePlan {
         delete: &ast::Delete,
     ) -> SqlResult<DeletePlan> {
         let ast::TableRef::Table(table) = &delete.from else {
-            return Err(not_supported("multi-table DELETE"));
+            return Err(not_supported("a DELETE over joins here"));
         };
-        if !delete.targets.is_empty() {
-            return Err(not_supported("multi-table DELETE"));
-        }
         let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;
         let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;

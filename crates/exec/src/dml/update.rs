@@ -40,7 +40,7 @@ impl UpdatePlan {
         update: &ast::Update,
     ) -> SqlResult<UpdatePlan> {
         let ast::TableRef::Table(table) = &update.tables else {
-            return Err(not_supported("multi-table UPDATE"));
+            return Err(not_supported("an UPDATE over joins here"));
         };
         let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &update.order_by, limit, Privilege::Update)?;
@@ -125,24 +125,42 @@ impl UpdatePlan {
             };
             after[*column] = value;
         }
-        if after == before {
-            return Ok(());
-        }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
-        match writer.update(ctx.trx, key, before, after)? {
-            Ok(()) => counts.changed += 1,
-            // MariaDB says nothing of rows that UPDATE IGNORE leaves.
-            Err(_) if self.ignore => {}
-            Err(duplicate) => {
-                return Err(writer.table().duplicate_error(
-                    duplicate.index,
-                    after,
-                    &ctx.session.env.time_zone,
-                ));
-            }
+        if write_row(ctx, writer, assigner, &assigned, WrittenRow { key, before, after })? {
+            counts.changed += 1;
         }
         Ok(())
+    }
+}
+
+/// A row that has been given new values.
+pub(super) struct WrittenRow<'r> {
+    pub key: &'r [u8],
+    pub before: &'r [Value],
+    pub after: &'r mut Vec<Value>,
+}
+
+/// Writes a row of an UPDATE; false if it does not differ, or IGNORE leaves it for its duplicate key.
+pub(super) fn write_row(
+    ctx: &mut StatementContext<'_>,
+    writer: &mut TableWriter,
+    assigner: &Assigner<'_>,
+    assigned: &dyn Fn(usize) -> bool,
+    row: WrittenRow<'_>,
+) -> SqlResult<bool> {
+    let WrittenRow { key, before, after } = row;
+    if after == before {
+        return Ok(false);
+    }
+    touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
+    match writer.update(ctx.trx, key, before, after)? {
+        Ok(()) => Ok(true),
+        // MariaDB says nothing of rows that UPDATE IGNORE leaves.
+        Err(_) if assigner.strictness == Strictness::Ignore => Ok(false),
+        Err(duplicate) => {
+            let zone = &ctx.session.env.time_zone;
+            Err(writer.table().duplicate_error(duplicate.index, after, zone))
+        }
     }
 }
 

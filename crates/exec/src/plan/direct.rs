@@ -42,7 +42,7 @@ impl Direct<'_> {
         let mut sort: Vec<SortItem> = self.query.order.iter().map(|order| self.sort_item(order)).collect();
         let having = self.select.having.as_ref().map(|having| self.place(having));
         let group = self.select.group.as_ref().map(|group| GroupPlan {
-            sort_by_key: self.query.order.is_empty(),
+            sort_by_key: group.in_key_order,
             keys: group.keys.iter().map(|key| (self.place(key), key.ty().collation)).collect(),
             aggregates: group.aggregates.iter().map(|collected| self.aggregate(collected)).collect(),
             explicit: group.explicit,

@@ -20,6 +20,7 @@ pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
         },
         Planned::Update(update) => lines.target(update.target()),
         Planned::Delete(delete) => lines.target(delete.target()),
+        Planned::Joined(change) => lines.query(change.source()),
     }
     (columns(), lines.rows.into_iter().map(|(_, row)| row).collect())
 }
@@ -108,7 +109,7 @@ impl Lines {
         self.node(&plan.root, &mut Block { id: 0, select_type, extra: Vec::new() });
         for common in &plan.common {
             self.node(&common.seed, &mut Block { id: 0, select_type: "DERIVED", extra: Vec::new() });
-            for step in &common.step {
+            if let Some(step) = &common.step {
                 let mut block = Block { id: 0, select_type: "RECURSIVE UNION", extra: Vec::new() };
                 self.node(&step.node, &mut block);
             }
