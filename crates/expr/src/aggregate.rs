@@ -288,6 +288,55 @@ impl Aggregate {
         Ok(())
     }
 
+    /// Takes in what another state of the same aggregate gathered, as if its rows had come here. No DISTINCT, no
+    /// aggregate that makes a text: error 1235.
+    pub fn merge(
+        &self,
+        state: &mut AggregateState,
+        other: &AggregateState,
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        if state.seen.is_some() {
+            return Err(SqlError::not_supported("merging DISTINCT aggregates"));
+        }
+        match (&mut state.sum, &other.sum) {
+            (Accumulated::Count(count), Accumulated::Count(more)) => *count += more,
+            (Accumulated::Total { total, count }, Accumulated::Total { total: other, count: more }) => {
+                if *more > 0 {
+                    *total = match (*total, other) {
+                        (Total::Int(sum), Total::Int(other)) => Total::Int(sum + other),
+                        (sum, other) => sum.plus(&other.value(), ctx)?,
+                    };
+                    *count += more;
+                }
+            }
+            (sum @ Accumulated::Extreme(_), Accumulated::Extreme(best)) => {
+                if !best.is_null() {
+                    self.add_value(sum, best, ctx)?;
+                }
+            }
+            (Accumulated::Bits(bits), Accumulated::Bits(other)) => match self.kind {
+                AggregateKind::BitAnd => *bits &= other,
+                AggregateKind::BitOr => *bits |= other,
+                _ => *bits ^= other,
+            },
+            (
+                Accumulated::Moments { mean, squares, count },
+                Accumulated::Moments { mean: other, squares: more, count: rows },
+            ) => {
+                let (a, b) = (*count as f64, *rows as f64);
+                if b > 0.0 {
+                    let distance = other - *mean;
+                    *mean += distance * b / (a + b);
+                    *squares += more + distance * distance * a * b / (a + b);
+                    *count += rows;
+                }
+            }
+            _ => return Err(SqlError::not_supported("merging aggregates of this kind")),
+        }
+        Ok(())
+    }
+
     /// MIN and MAX order ENUM and SET by their text.
     fn order(&self, value: &Value, best: &Value) -> std::cmp::Ordering {
         let collation = self.ty.collation;

@@ -60,7 +60,7 @@ fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
         state.rows.clear(run);
         state.key = None;
     }
-    let mut seen = plan.step.as_ref().filter(|step| step.distinct).map(|step| Seen::new(step));
+    let mut seen = plan.step.as_ref().filter(|step| step.distinct).map(Seen::new);
     let taken = state.borrow_mut().seed.take();
     let mut seed = taken.map_or_else(|| build(&plan.seed, run), Ok)?;
     seed.open(run)?;

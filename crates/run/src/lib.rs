@@ -13,6 +13,7 @@
 //! | `join` | joins by lookup, by a hash table, by going through all |
 //! | `aggregate` | groups: hashed, ordered, rolled up |
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
+//! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
 //! | `common` | common tables and recursion |
 //! | `subquery`, `quantified` | subqueries of expressions; IN, ANY, ALL |
@@ -41,6 +42,7 @@ mod source;
 mod spill;
 mod storage;
 mod subquery;
+mod window;
 
 pub use batch::Batch;
 pub use rows::{Rows, run};

@@ -14,6 +14,7 @@ use crate::scan::{ScanOperator, Virtual};
 use crate::set_operation::SetOperator;
 use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, OneRow, Series, Unit};
+use crate::window::Window;
 
 /// Yields rows.
 pub(crate) trait Operator<'p>: Send {
@@ -153,6 +154,6 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
             let locks = left.locks;
             Input::new(SetOperator::operation(node, left, right), locks)
         }
-        Node::Window(_) => return Err(cohort_types::SqlError::not_supported("this operator")),
+        Node::Window(node) => Input::new(Window::new(node, below(&node.input)?, run)?, false),
     })
 }

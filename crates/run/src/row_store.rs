@@ -13,12 +13,15 @@ pub(crate) struct RowStore {
     held: Held,
     /// All rows, once they are on disk.
     spilled: Option<(SpillFile, Chain)>,
+    /// Grows whenever rows go or move; readers of an earlier one look for their place again.
+    generation: u64,
 }
 
 /// A place in a store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreReader {
     next: u64,
+    generation: u64,
     chain: Option<ChainReader>,
     /// The row read last from disk.
     row: Vec<Value>,
@@ -52,6 +55,7 @@ impl RowStore {
             chain.push(&file, row)?;
         }
         self.spilled = Some((file, chain));
+        self.generation += 1;
         self.rows = Batch::new();
         self.held.release(run);
         Ok(())
@@ -61,17 +65,19 @@ impl RowStore {
     pub fn clear(&mut self, run: Run<'_, '_>) {
         self.rows.clear();
         self.spilled = None;
+        self.generation += 1;
         self.held.release(run);
     }
 
     /// The n-th row.
     pub fn row<'s>(&'s self, reader: &'s mut StoreReader, n: u64) -> SqlResult<&'s [Value]> {
         let Some((file, chain)) = &self.spilled else { return Ok(self.rows.row(n as usize)) };
+        reader.follow(self);
+        // The row read last is asked for again more often than not.
+        if reader.chain.is_some() && reader.next == n + 1 && !reader.row.is_empty() {
+            return Ok(&reader.row);
+        }
         if reader.chain.is_none() || reader.next != n {
-            // The row read last is asked for again more often than not.
-            if reader.chain.is_some() && reader.next == n + 1 && !reader.row.is_empty() {
-                return Ok(&reader.row);
-            }
             reader.chain.get_or_insert_default().seek(file, chain, n)?;
         }
         reader.row.clear();
@@ -87,10 +93,9 @@ impl RowStore {
             None => {
                 let first = reader.next as usize;
                 (first..first + rows).for_each(|n| out.push(self.rows.row(n).iter().cloned()));
-                // The rows may be on disk when the reader comes again.
-                reader.chain = None;
             }
             Some((file, chain)) => {
+                reader.follow(self);
                 if reader.chain.is_none() {
                     reader.chain.get_or_insert_default().seek(file, chain, reader.next)?;
                 }
@@ -107,6 +112,15 @@ impl RowStore {
 }
 
 impl StoreReader {
+    /// Forgets what it knows of rows that are no longer there.
+    fn follow(&mut self, store: &RowStore) {
+        if self.generation != store.generation {
+            self.generation = store.generation;
+            self.chain = None;
+            self.row.clear();
+        }
+    }
+
     /// Before the n-th row.
     pub fn at(n: u64) -> StoreReader {
         StoreReader { next: n, ..StoreReader::default() }

@@ -1,0 +1,124 @@
+//! An aggregate over frames that move forward.
+//!
+//! # Concepts
+//! Aggregates take rows in and give none back. So the rows of the frame lie in two heaps. Those that came last are
+//! gathered in one state, the *back*. For those before, the *front*, there is a state for each row: of it and all
+//! behind it in the front. A row leaves by dropping its state; when the front is empty, the back becomes the new front.
+//! Every row is taken in twice at most, however long the frames are.
+//!
+//! While frames begin with the partition there is no front.
+
+use std::ops::Range;
+
+use cohort_expr::{Aggregate, AggregateState};
+use cohort_types::{Interrupt, SqlResult, Value};
+
+use crate::row_store::{RowStore, StoreReader};
+use crate::runtime::{Held, Run};
+
+/// The aggregate of the current frame.
+pub(super) struct Sliding<'p> {
+    aggregate: &'p Aggregate,
+    /// States of the front, that of its first row last.
+    front: Vec<AggregateState>,
+    back: AggregateState,
+    /// Rows of the back.
+    back_rows: Range<u64>,
+    reader: StoreReader,
+    held: Held,
+    /// The frame asked for last, and its answer.
+    known: Option<(Range<u64>, Value)>,
+}
+
+impl<'p> Sliding<'p> {
+    pub fn new(aggregate: &'p Aggregate) -> Sliding<'p> {
+        Sliding {
+            aggregate,
+            front: Vec::new(),
+            back: aggregate.new_state(),
+            back_rows: 0..0,
+            reader: StoreReader::default(),
+            held: Held::default(),
+            known: None,
+        }
+    }
+
+    /// A new partition begins.
+    pub fn start(&mut self, run: Run<'_, '_>) {
+        self.restart(run, 0);
+        self.known = None;
+    }
+
+    fn restart(&mut self, run: Run<'_, '_>, row: u64) {
+        self.front = Vec::new();
+        self.held.release(run);
+        self.back = self.aggregate.new_state();
+        self.back_rows = row..row;
+    }
+
+    /// The answer for a frame that neither begins nor ends before the last one.
+    pub fn value(&mut self, run: Run<'_, '_>, rows: &RowStore, frame: Range<u64>) -> SqlResult<Value> {
+        if let Some((known, value)) = &self.known
+            && *known == frame
+        {
+            return Ok(value.clone());
+        }
+        let value = if frame.is_empty() {
+            self.aggregate.finish(self.aggregate.new_state(), run.eval)?
+        } else {
+            self.slide(run, rows, frame.clone())?
+        };
+        self.known = Some((frame, value.clone()));
+        Ok(value)
+    }
+
+    fn slide(&mut self, run: Run<'_, '_>, rows: &RowStore, frame: Range<u64>) -> SqlResult<Value> {
+        let first = self.back_rows.start - self.front.len() as u64;
+        if frame.start >= self.back_rows.end {
+            self.restart(run, frame.start);
+        } else {
+            for row in first..frame.start {
+                if row >= self.back_rows.start {
+                    break;
+                }
+                self.front.pop();
+            }
+        }
+        for row in self.back_rows.end..frame.end {
+            run.eval.step()?;
+            self.aggregate.add(&mut self.back, rows.row(&mut self.reader, row)?, run.eval)?;
+        }
+        self.back_rows.end = self.back_rows.end.max(frame.end);
+        if frame.start > self.back_rows.start {
+            self.turn(run, rows, frame.start)?;
+        }
+        let mut state = self.back.clone();
+        if let Some(front) = self.front.last() {
+            self.aggregate.merge(&mut state, front, run.eval)?;
+        }
+        self.aggregate.finish(state, run.eval)
+    }
+
+    /// Makes a front of the back's rows, from `first` on.
+    fn turn(&mut self, run: Run<'_, '_>, rows: &RowStore, first: u64) -> SqlResult<()> {
+        let end = self.back_rows.end;
+        self.held.release(run);
+        self.held.grow(run, (end - first) as usize * size_of::<AggregateState>())?;
+        self.front = Vec::with_capacity((end - first) as usize);
+        for row in first..end {
+            run.eval.step()?;
+            let mut state = self.aggregate.new_state();
+            self.aggregate.add(&mut state, rows.row(&mut self.reader, row)?, run.eval)?;
+            self.front.push(state);
+        }
+        for n in (1..self.front.len()).rev() {
+            run.eval.step()?;
+            let (before, behind) = self.front.split_at_mut(n);
+            self.aggregate.merge(&mut before[n - 1], &behind[0], run.eval)?;
+        }
+        self.front.reverse();
+        self.back = self.aggregate.new_state();
+        self.back_rows = end..end;
+        Ok(())
+    }
+}
