@@ -33,6 +33,8 @@ counters! {
     ComCreateIndex = "Com_create_index";
     ComCreateTable = "Com_create_table";
     ComDelete = "Com_delete";
+    ComDeleteMulti = "Com_delete_multi";
+    ComUpdateMulti = "Com_update_multi";
     ComDropDb = "Com_drop_db";
     ComDropIndex = "Com_drop_index";
     ComDropTable = "Com_drop_table";

@@ -6,8 +6,7 @@
 //!             \-> parse -> query or data change -> plan (-> cache) --> run
 //!                      \-> anything else ----------------------------> its own code
 //! ```
-//! A plan is made and run inside of one statement of the transaction (subqueries run while the statement is
-//! planned). After its tables are locked it is checked against the catalog; when a DDL statement came
+//! A plan is made and run inside of one statement of the transaction. After its tables are locked it is checked against the catalog; when a DDL statement came
 //! between, it is made again.
 //!
 //! # Plan reuse
@@ -15,13 +14,13 @@
 //! same, the literals that the plan depends on (*pins*) have the same values, and the others are of the same
 //! kinds.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::Catalog;
 use cohort_config::{Counter, VarId};
-use cohort_expr::{EvalContext, ExprType};
+use cohort_expr::EvalContext;
 use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
@@ -29,14 +28,15 @@ use cohort_sql::{Digest, PlanKey};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::access::{self, TableNeed};
-use crate::bind::{ParamSource, PlanContext, SubqueryRunner, not_supported};
-use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, UpdatePlan};
+use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
-use crate::plan::{QueryPlan, plan_query};
+use crate::plan::{QueryPlan, SessionNames, plan_query};
 use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, run_query};
 use crate::session::Session;
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::is_current;
+use cohort_plan::{ParamSource, PlanContext, not_supported};
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -44,6 +44,8 @@ pub(crate) enum Planned {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    /// UPDATE or DELETE over joins, or with subqueries.
+    Joined(Box<JoinedChange>),
 }
 
 /// A plan with the conditions of its reuse.
@@ -93,6 +95,7 @@ impl CachedPlan {
             Planned::Query(_) | Planned::Update(_) => None,
             Planned::Insert(insert) => insert.returning.as_ref(),
             Planned::Delete(delete) => delete.returning.as_ref(),
+            Planned::Joined(change) => change.returning(),
         };
         returning.map_or(&[], |returning| &returning.columns)
     }
@@ -297,7 +300,7 @@ impl Session {
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64, Executed)>> {
         let catalog = self.state.db.catalog();
         self.in_statement(job, sink, |ctx, sink| {
-            let Some(plan) = plan_statement(ctx, &catalog, statement, job)? else { return Ok(None) };
+            let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
             let executed = execute(ctx, &plan, sink)?;
             let is_stale = matches!(executed, Executed::Stale);
             Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))
@@ -310,7 +313,7 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let found = self.with_context(job, |ctx| {
-                let Some(made) = plan_statement(ctx, &catalog, &statement, job)? else { return Ok(None) };
+                let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
                 let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
                 if lock_tables(plan, ctx)? == Freshness::Stale {
                     return Ok(None);
@@ -339,6 +342,8 @@ impl Session {
             Planned::Insert(_) => Counter::ComInsert,
             Planned::Update(_) => Counter::ComUpdate,
             Planned::Delete(_) => Counter::ComDelete,
+            Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
+            Planned::Joined(_) => Counter::ComDeleteMulti,
         });
         let executed = self.in_statement(job, sink, |ctx, sink| execute(ctx, plan, sink))?;
         Ok(self.report(executed, plan, job, sink))
@@ -367,7 +372,6 @@ impl Session {
             text: job.text,
             param_at: job.param_at,
             params: job.params,
-            common_rows: Vec::new(),
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
@@ -517,45 +521,35 @@ impl Session {
         source: ParamSource,
     ) -> SqlResult<CachedPlan> {
         let catalog = self.state.db.catalog();
-        let describer = Describer { session: &self.state, catalog: &catalog, params, source };
-        let plan_ctx = PlanContext {
-            subqueries: Some(&describer),
-            ..PlanContext::new(&catalog, &self.state, params, source)
-        };
-        let outcome = make_plan(plan_ctx, statement);
+        let outcome = make_plan(&catalog, &self.state, params, source, statement);
         self.state.planning_warnings.borrow_mut().clear();
         outcome
     }
 }
 
-/// Plans a query or data change inside of a running statement; None when a table of a subquery that ran for
-/// it has changed meanwhile.
-fn plan_statement(
-    ctx: &mut StatementContext<'_>,
+/// Plans a query or data change.
+fn make_plan(
     catalog: &Arc<Catalog>,
+    session: &SessionState,
+    params: &[Value],
+    source: ParamSource,
     statement: &Statement,
-    job: &Job<'_>,
-) -> SqlResult<Option<CachedPlan>> {
-    let session = ctx.session;
-    let (params, source) = (job.params, job.source);
-    let runner =
-        Runner { ctx: RefCell::new(ctx), session, catalog, params, source, met_change: Cell::new(false) };
-    let plan_ctx = PlanContext {
-        subqueries: Some(&runner),
-        ..PlanContext::new(catalog, session, job.params, job.source)
-    };
-    let outcome = make_plan(plan_ctx, statement);
-    if runner.met_change.get() { Ok(None) } else { outcome.map(Some) }
-}
-
-fn make_plan(ctx: PlanContext<'_>, statement: &Statement) -> SqlResult<CachedPlan> {
+) -> SqlResult<CachedPlan> {
+    let names = SessionNames::new(catalog, session);
+    let ctx = PlanContext::new(&names, params, source);
     let plan = match statement {
-        Statement::Query(query) => Planned::Query(plan_query(&ctx, query)?),
+        Statement::Query(query) => Planned::Query(plan_query(&ctx, session, query)?),
         Statement::Insert(insert) => {
-            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, query))?)
+            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, session, query))?)
         }
-        Statement::Update(update) => Planned::Update(UpdatePlan::plan(&ctx, update)?),
-        Statement::Delete(delete) => Planned::Delete(DeletePlan::plan(&ctx, delete)?),
+        Statement::Update(update) if update.is_simple() => {
+            Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
+        }
+        Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
+        Statement::Delete(delete) if delete.is_simple() => {
+            Planned::Delete(DeletePlan::plan(&ctx, session, delete)?)
+        }
+        Statement::Delete(delete) => Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete)?)),
         _ => return Err(not_supported("this statement here")),
     };
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
@@ -564,8 +558,8 @@ fn make_plan(ctx: PlanContext<'_>, statement: &Statement) -> SqlResult<CachedPla
         ParamSource::Placeholders => Vec::new(),
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
-    let warnings = ctx.session.planning_warnings.take();
-    Ok(CachedPlan { plan, pins, kinds, warnings, needs: ctx.needs.take(), reusable: ctx.reusable.get() })
+    let warnings = session.planning_warnings.take();
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs: names.take_needs(), reusable: ctx.reusable.get() })
 }
 
 /// Locks the tables and runs the plan.
@@ -606,6 +600,17 @@ fn execute(
             Freshness::Stale => Ok(Executed::Stale),
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
+        Planned::Joined(plan) => {
+            for written in plan.written() {
+                if lock_for_write(written, ctx)? == Freshness::Stale {
+                    return Ok(Executed::Stale);
+                }
+            }
+            match lock_tables(plan.source(), ctx)? {
+                Freshness::Stale => Ok(Executed::Stale),
+                Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+            }
+        }
     }
 }
 
@@ -664,8 +669,7 @@ impl ClientSink<'_> {
 }
 
 impl RowSink for ClientSink<'_> {
-    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        let hold = ctx.trx.hold_until();
+    fn row(&mut self, _: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
         if hold > self.held {
             self.held = hold;
             self.sink.hold_until(hold);
@@ -673,53 +677,6 @@ impl RowSink for ClientSink<'_> {
         self.start();
         self.sink.row(values);
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
-    }
-}
-
-/// Runs subqueries inside of the statement that is being planned.
-struct Runner<'r, 's> {
-    ctx: RefCell<&'r mut StatementContext<'s>>,
-    session: &'r crate::session_state::SessionState,
-    catalog: &'r Arc<Catalog>,
-    params: &'r [Value],
-    source: ParamSource,
-    /// A table was changed between planning and locking: all is planned again.
-    met_change: Cell<bool>,
-}
-
-impl SubqueryRunner for Runner<'_, '_> {
-    fn run(&self, query: &ast::Query, rows_max: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)> {
-        let plan_ctx = PlanContext {
-            subqueries: Some(self),
-            ..PlanContext::new(self.catalog, self.session, self.params, self.source)
-        };
-        let plan = plan_query(&plan_ctx, query)?;
-        let mut ctx = self.ctx.borrow_mut();
-        if lock_tables(&plan, &mut ctx)? == Freshness::Stale {
-            self.met_change.set(true);
-            return Err(definition_changed());
-        }
-        let mut found = Collect { rows_max: Some(rows_max), ..Collect::default() };
-        run_query(&plan, &mut ctx, u64::MAX, &mut found)?;
-        Ok((found.rows, plan.types))
-    }
-}
-
-/// Only looks at the types of subqueries.
-struct Describer<'d> {
-    session: &'d crate::session_state::SessionState,
-    catalog: &'d Arc<Catalog>,
-    params: &'d [Value],
-    source: ParamSource,
-}
-
-impl SubqueryRunner for Describer<'_> {
-    fn run(&self, query: &ast::Query, _: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)> {
-        let plan_ctx = PlanContext {
-            subqueries: Some(self),
-            ..PlanContext::new(self.catalog, self.session, self.params, self.source)
-        };
-        Ok((Vec::new(), plan_query(&plan_ctx, query)?.types))
     }
 }
 

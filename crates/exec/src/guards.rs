@@ -6,7 +6,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::plan::TargetPlan;
 use crate::session_state::SessionState;
-use crate::table::Spans;
+use cohort_optimize::Spans;
 
 /// Error 1290 under `read_only`, for accounts without READ_ONLY ADMIN.
 pub(crate) fn check_read_only(session: &SessionState) -> SqlResult<()> {
@@ -33,6 +33,14 @@ pub(crate) fn check_safe_update(
     }
     let uses_key = !matches!(target.access.spans, Spans::Full);
     if !no_where && (uses_key || target.limit.is_some()) {
+        return Ok(());
+    }
+    refuse_without_key(session)
+}
+
+/// Error 1175 under `sql_safe_updates`.
+pub(crate) fn refuse_without_key(session: &SessionState) -> SqlResult<()> {
+    if !session.vars.flag(VarId::SqlSafeUpdates) {
         return Ok(());
     }
     let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";

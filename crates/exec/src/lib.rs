@@ -18,9 +18,8 @@
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
 //! | `trx` | a session's transaction: engines, row locks, read view, savepoints, binlog cache, commit |
 //! | `table` | rows of a table: access by index, writes with index maintenance, row images |
-//! | `bind/` | names of the AST -> row slots, types and functions |
-//! | `plan/` | access paths, join order, plans that sessions share |
-//! | `select/` | joins, grouping, sorting |
+//! | `plan/` | plans that sessions share: direct ones and trees of operators |
+//! | `select/` | runs them |
 //! | `dml/` | INSERT, REPLACE, UPDATE, DELETE, BINLOG |
 //! | `ddl/` | databases, tables, indexes; atomic (I2) |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
@@ -28,7 +27,6 @@
 
 mod access;
 mod annotation;
-mod bind;
 mod binlog_filter;
 mod bulk;
 mod database;

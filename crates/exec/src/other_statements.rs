@@ -13,13 +13,14 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value};
 
 use crate::access;
-use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
+use crate::plan::SessionNames;
 use crate::session::Session;
 use crate::show;
 use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 
 impl Session {
     /// Runs a statement that is not planned.
@@ -345,13 +346,14 @@ impl Session {
     /// Columns of a base table as SELECT * describes them.
     pub(crate) fn describe_table(&self, name: &ast::ObjectName) -> SqlResult<Vec<ColumnMeta>> {
         let catalog = self.state.db.catalog();
-        let ctx = PlanContext::new(&catalog, &self.state, &[], ParamSource::Placeholders);
+        let names = SessionNames::new(&catalog, &self.state);
+        let ctx = PlanContext::new(&names, &[], ParamSource::Placeholders);
         // Whoever asks has been checked.
         let scope = Scope::of_table(ctx.base_table(name, Privileges::NONE)?, None);
         let binder = Binder::new(&ctx, &scope, Clause::Select);
         let meta = |slot: usize| {
             let expr: Expr = binder.scope.column_expr(slot);
-            crate::plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope)
+            cohort_plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope)
         };
         Ok((0..scope.width()).map(meta).collect())
     }

@@ -12,11 +12,11 @@ use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
-use crate::bind::ParamSource;
 use crate::bulk::Bulk;
 use crate::dispatch::{CachedPlan, Job};
 use crate::process_list::Command;
 use crate::session::Session;
+use cohort_plan::ParamSource;
 
 /// What a client is told of a statement it prepared.
 #[derive(Clone, Debug)]

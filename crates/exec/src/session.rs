@@ -10,7 +10,6 @@ use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 
-use crate::bind::same_name;
 use crate::database::Database;
 use crate::diagnostics::Diagnostics;
 use crate::prepared::PreparedStatements;
@@ -18,6 +17,7 @@ use crate::process_list::{Command, Process};
 use crate::session_state::{Changed, SessionState};
 use crate::statement_log::Work;
 use crate::trx::SessionTrx;
+use cohort_plan::same_name;
 
 /// Who connected, as the handshake found out.
 #[derive(Clone, Debug)]

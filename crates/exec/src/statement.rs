@@ -8,14 +8,12 @@
 //! ```
 
 use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::database::Database;
-use crate::plan::QueryPlan;
 use crate::process_list::Process;
 use crate::session_state::SessionState;
 use crate::trx::SessionTrx;
@@ -27,9 +25,6 @@ const STEPS_OF_A_ROW: u32 = 16;
 pub(crate) fn row_done(eval: &EvalContext<'_>) -> SqlResult<()> {
     eval.steps(STEPS_OF_A_ROW)
 }
-
-/// A common table's plan, kept so that its address stays its own, and its rows.
-pub(crate) type CommonRows = (Arc<QueryPlan>, Rc<Vec<Vec<Value>>>);
 
 /// A running statement.
 pub struct StatementContext<'s> {
@@ -47,8 +42,6 @@ pub struct StatementContext<'s> {
     /// Where the question marks stand in the text of a prepared statement, and the values given for them.
     pub(crate) param_at: &'s [u32],
     pub(crate) params: &'s [Value],
-    /// Rows of common tables that the statement names more than once.
-    pub(crate) common_rows: Vec<CommonRows>,
     /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says
     /// so.
     pub(crate) uses_zone: Cell<bool>,

@@ -11,12 +11,12 @@ use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::access::check_global;
-use crate::bind::convert;
 use crate::dispatch::Job;
 use crate::guards::check_settable_now;
 use crate::session::Session;
 use crate::session_state::Changed;
 use crate::trx::{Isolation, RowImage};
+use cohort_plan::convert;
 
 /// A variable's value as SQL sees it.
 pub(crate) fn to_value(value: &VarValue) -> Value {

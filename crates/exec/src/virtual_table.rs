@@ -4,30 +4,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use cohort_expr::{CompareHow, CompareOp, EvalContext, Expr};
+pub use cohort_plan::{VirtualColumn, VirtualDefinition};
 use cohort_sql::print::quoted_name;
-use cohort_types::{Collation, ColumnType, SqlResult, Value};
+use cohort_types::{Collation, SqlResult, Value};
 
 use crate::statement::StatementContext;
 
-/// A column of a virtual table.
-#[derive(Clone, Debug)]
-pub struct VirtualColumn {
-    pub name: &'static str,
-    pub ty: ColumnType,
-    pub nullable: bool,
-}
-
 /// A table whose rows are made when it is read.
-pub trait VirtualTable: Send + Sync {
-    /// `information_schema`.
-    fn schema(&self) -> &'static str;
-
-    /// As MariaDB spells it (upper case in information_schema); found in any case.
-    fn name(&self) -> &'static str;
-
-    /// The columns in order.
-    fn columns(&self) -> &[VirtualColumn];
-
+pub trait VirtualTable: VirtualDefinition {
     /// Whether lists of tables name it.
     fn is_listed(&self) -> bool {
         true
@@ -74,16 +58,15 @@ impl WantedNames {
         WantedNames { schema: Some(schema.into()), table: table.map(Into::into) }
     }
 
-    /// What the conditions ask of the columns at `names_at`, counted from `first_slot`.
+    /// What a condition asks of the columns at `names_at`.
     pub(crate) fn asked(
         names_at: [Option<usize>; 2],
-        first_slot: usize,
-        conditions: [&Option<Expr>; 2],
+        condition: &Option<Expr>,
         ctx: &EvalContext<'_>,
     ) -> SqlResult<WantedNames> {
-        let [schema_at, table_at] = names_at.map(|at| at.map(|at| at + first_slot));
+        let [schema_at, table_at] = names_at;
         let mut wanted = WantedNames::default();
-        for condition in conditions.into_iter().flatten() {
+        if let Some(condition) = condition {
             let parts = match condition {
                 Expr::And(parts) => parts.as_slice(),
                 single => std::slice::from_ref(single),

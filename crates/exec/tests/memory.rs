@@ -19,8 +19,6 @@ const GREEDY: &[&str] = &[
     "select group_concat(repeat('x', 1000)) from t a, t b",
     "select count(distinct concat(a.k, '-', b.k, repeat('x', 300))) from t a, t b",
     "select json_arrayagg(repeat('x', 1000)) from t a, t b",
-    "select 1 from t x, (select a.k from t a, t b, t c) y where x.k = y.k",
-    "select 1 from (select a.k from t a, t b, t c) y",
     "with y as (select repeat('x', 300) from t a, t b) select 1 from y p, y q limit 1",
     "select 1 from t where k in (select a.k from t a, t b, t c)",
     "select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b union select 1",

@@ -300,11 +300,16 @@ impl<'s> EvalContext<'s> {
 
     /// The same context, in which subqueries can be asked for.
     pub fn with_subqueries<'v>(&'v self, subqueries: &'v dyn Subqueries) -> EvalContext<'v> {
+        EvalContext { subqueries: Some(subqueries), ..self.view() }
+    }
+
+    /// The same context once more.
+    pub fn view(&self) -> EvalContext<'_> {
         EvalContext {
             env: self.env,
             hooks: self.hooks,
             params: self.params,
-            subqueries: Some(subqueries),
+            subqueries: self.subqueries,
             own: EvalState::new(None, self.state().floor),
             shared: Some(self.state()),
         }

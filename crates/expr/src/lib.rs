@@ -18,6 +18,7 @@
 //! | `convert` | a value as number, text, date; warnings for what is lost |
 //! | `operand` | what comparisons make of their operands first |
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
+//! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -28,6 +29,7 @@ mod arith;
 mod bits;
 mod build;
 mod cast;
+mod common_class;
 mod compare;
 mod context;
 mod control;
@@ -75,6 +77,7 @@ pub use build::{
     not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable,
     user_variable_assign,
 };
+pub use common_class::to_common_class;
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{EvalContext, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings};
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};

@@ -86,6 +86,15 @@ impl Expr {
         rewrite(self)
     }
 
+    /// The node with its operands changed.
+    pub fn map_children(mut self, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+        for child in self.children_mut() {
+            let taken = std::mem::replace(child, Expr::Row(Vec::new()));
+            *child = change(taken);
+        }
+        self
+    }
+
     /// Ordinals of the columns used, each once, ascending.
     pub fn columns(&self) -> Vec<usize> {
         let mut ordinals = Vec::new();

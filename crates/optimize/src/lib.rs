@@ -3,11 +3,31 @@
 //! | module | concept |
 //! |---|---|
 //! | `physical` | [`Plan`]: operators with their inputs |
+//! | `lower` | query blocks to operators |
+//! | `join` | join order, and how each table is found |
+//! | `access` | which index of a table, which part of it |
+//! | `sargable` | conditions that an index can answer |
+//! | `answered` | conditions that an index has answered |
+//! | `estimate` | what the choices cost; how many rows come |
+//! | `visit` | walks over blocks |
 
+mod access;
+mod answered;
+mod estimate;
+mod join;
+mod lower;
 mod physical;
+mod sargable;
+mod visit;
 
+pub use access::{Candidates, Choice, WantedOrder};
+pub use answered::unanswered;
+pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
+pub use estimate::Statistics;
+pub use lower::{optimize, read_mode};
 pub use physical::{
-    Access, AggregateNode, Columns, CommonPlan, Frame, FrameBound, FrameUnit, HashKey, Join, JoinKind,
-    JoinMethod, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetOperation, Sort, Span,
-    Spans, SubqueryPlan, VirtualScan, WindowCall, WindowFunction, WindowNode,
+    Access, AggregateNode, Columns, CommonPlan, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode,
+    Node, Plan, ReadMode, RecursiveStep, Scan, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan,
+    WindowNode,
 };
+pub use sargable::{Condition, conditions};

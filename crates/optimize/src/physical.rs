@@ -21,6 +21,7 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_locks::WaitPolicy;
+use cohort_plan::WindowCall;
 use cohort_types::Collation;
 
 /// A query.
@@ -88,6 +89,17 @@ pub enum Node {
     Filter {
         input: Box<Node>,
         condition: Expr,
+    },
+    /// The rows of the input if a condition holds that reads none of them; asked once, before the first.
+    Gate {
+        input: Box<Node>,
+        condition: Expr,
+    },
+    /// Values of one type each as those of another ([`cohort_expr::to_joined`]).
+    Convert {
+        input: Box<Node>,
+        from: Vec<ExprType>,
+        to: Vec<ExprType>,
     },
     /// A row of these for each row. Values leave with the digits of their type
     /// ([`Expr::eval_output`]).
@@ -277,73 +289,6 @@ pub struct WindowNode {
     pub calls: Vec<WindowCall>,
 }
 
-/// A call of a window function.
-#[derive(Clone, Debug)]
-pub struct WindowCall {
-    pub function: WindowFunction,
-    pub frame: Frame,
-    pub ty: ExprType,
-}
-
-/// What is computed over a frame or partition; arguments read the input's row.
-#[derive(Clone, Debug)]
-pub enum WindowFunction {
-    RowNumber,
-    Rank,
-    DenseRank,
-    PercentRank,
-    CumeDist,
-    Ntile(Expr),
-    /// LAG and LEAD: the row so many before or after the current one.
-    Lag {
-        value: Expr,
-        offset: Option<Expr>,
-        is_lead: bool,
-    },
-    FirstValue(Expr),
-    LastValue(Expr),
-    NthValue {
-        value: Expr,
-        n: Expr,
-    },
-    /// An aggregate over the frame.
-    Aggregate(Aggregate),
-    /// MEDIAN(x) = PERCENTILE_CONT(0.5) over the partition, in the window's order.
-    PercentileCont {
-        fraction: Expr,
-    },
-    PercentileDisc {
-        fraction: Expr,
-    },
-}
-
-/// The rows around the current one.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    pub unit: FrameUnit,
-    pub start: FrameBound,
-    pub end: FrameBound,
-}
-
-/// What bounds of a frame count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameUnit {
-    Rows,
-    /// Distances of the one order key. `CURRENT ROW` means all rows of its value.
-    Range,
-}
-
-/// An end of a frame.
-#[derive(Clone, Debug)]
-pub enum FrameBound {
-    UnboundedPreceding,
-    /// The value does not depend on the row.
-    Preceding(Expr),
-    CurrentRow,
-    Following(Expr),
-    UnboundedFollowing,
-}
-
 /// ORDER BY.
 #[derive(Debug)]
 pub struct Sort {
@@ -369,7 +314,7 @@ pub struct LimitNode {
     pub count_all: bool,
 }
 
-/// EXCEPT or INTERSECT.
+/// EXCEPT or INTERSECT. Without `all` no row comes twice.
 #[derive(Debug)]
 pub struct SetOperation {
     pub left: Node,
@@ -379,4 +324,66 @@ pub struct SetOperation {
     /// ALL: each row of the right side counts for one of the left.
     pub all: bool,
     pub collations: Vec<Collation>,
+}
+
+impl Plan {
+    /// Calls `see` for every node.
+    pub fn each_node<'p>(&'p self, see: &mut dyn FnMut(&'p Node)) {
+        self.root.each(see);
+        self.subqueries.iter().for_each(|subquery| subquery.root.each(see));
+        for common in &self.common {
+            common.seed.each(see);
+            common.step.iter().for_each(|step| step.node.each(see));
+        }
+    }
+
+    /// Calls `see` for every scan of a base table.
+    pub fn each_scan<'p>(&'p self, see: &mut dyn FnMut(&'p Scan)) {
+        self.each_node(&mut |node| match node {
+            Node::Scan(scan) => see(scan),
+            Node::Join(join) => {
+                if let JoinMethod::Lookup(scan) = &join.method {
+                    see(scan);
+                }
+            }
+            _ => {}
+        });
+    }
+}
+
+impl Node {
+    /// Calls `see` for this node and all below.
+    pub fn each<'n>(&'n self, see: &mut dyn FnMut(&'n Node)) {
+        see(self);
+        self.inputs().into_iter().for_each(|input| input.each(see));
+    }
+
+    /// The nodes that it pulls from.
+    pub fn inputs(&self) -> Vec<&Node> {
+        match self {
+            Node::Unit
+            | Node::Empty
+            | Node::Values(_)
+            | Node::Scan(_)
+            | Node::Virtual(_)
+            | Node::Common { .. }
+            | Node::Series { .. } => Vec::new(),
+            Node::Filter { input, .. }
+            | Node::Gate { input, .. }
+            | Node::Convert { input, .. }
+            | Node::Project { input, .. }
+            | Node::Distinct { input, .. }
+            | Node::OneRow(input) => vec![input],
+            Node::Join(join) => match &join.method {
+                JoinMethod::Lookup(_) => vec![&join.left],
+                JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => vec![&join.left, right],
+            },
+            Node::Aggregate(node) => vec![&node.input],
+            Node::Window(node) => vec![&node.input],
+            Node::Sort(node) => vec![&node.input],
+            Node::Limit(node) => vec![&node.input],
+            Node::Concat(inputs) => inputs.iter().collect(),
+            Node::SetOperation(node) => vec![&node.left, &node.right],
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Walks over plans: what decides how operators run them.
 
 use cohort_expr::Expr;
-use cohort_optimize::{AggregateNode, FrameBound, JoinMethod, Node, Plan, WindowFunction, WindowNode};
+use cohort_optimize::{AggregateNode, JoinMethod, Node, Plan, WindowNode};
 
 use crate::runtime::BATCH_ROWS;
 use crate::scan::span_exprs;
@@ -51,35 +51,7 @@ fn walk(node: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
     if !visit(node) {
         return;
     }
-    match node {
-        Node::Unit
-        | Node::Empty
-        | Node::Values(_)
-        | Node::Scan(_)
-        | Node::Virtual(_)
-        | Node::Common { .. }
-        | Node::Series { .. } => {}
-        Node::Filter { input, .. }
-        | Node::Project { input, .. }
-        | Node::Distinct { input, .. }
-        | Node::OneRow(input) => walk(input, visit),
-        Node::Join(join) => {
-            walk(&join.left, visit);
-            match &join.method {
-                JoinMethod::Lookup(_) => {}
-                JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => walk(right, visit),
-            }
-        }
-        Node::Aggregate(node) => walk(&node.input, visit),
-        Node::Window(node) => walk(&node.input, visit),
-        Node::Sort(sort) => walk(&sort.input, visit),
-        Node::Limit(limit) => walk(&limit.input, visit),
-        Node::Concat(nodes) => nodes.iter().for_each(|node| walk(node, visit)),
-        Node::SetOperation(node) => {
-            walk(&node.left, visit);
-            walk(&node.right, visit);
-        }
-    }
+    node.inputs().into_iter().for_each(|input| walk(input, visit));
 }
 
 /// The expressions of a node.
@@ -92,11 +64,12 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
         | Node::Concat(_)
         | Node::SetOperation(_)
         | Node::Series { .. }
+        | Node::Convert { .. }
         | Node::OneRow(_) => {}
         Node::Values(rows) => rows.iter().flatten().for_each(visit),
         Node::Scan(scan) => span_exprs(scan).into_iter().chain(&scan.filter).for_each(visit),
         Node::Virtual(scan) => scan.filter.iter().for_each(visit),
-        Node::Filter { condition, .. } => visit(condition),
+        Node::Filter { condition, .. } | Node::Gate { condition, .. } => visit(condition),
         Node::Project { items, .. } => items.iter().for_each(visit),
         Node::Join(join) => {
             join.on.iter().for_each(&mut *visit);
@@ -132,27 +105,6 @@ fn window_exprs(node: &WindowNode, visit: &mut dyn FnMut(&Expr)) {
     node.partition.iter().map(|key| &key.0).for_each(&mut *visit);
     node.order.iter().map(|key| &key.0).for_each(&mut *visit);
     for call in &node.calls {
-        for bound in [&call.frame.start, &call.frame.end] {
-            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
-                visit(expr);
-            }
-        }
-        match &call.function {
-            WindowFunction::Ntile(expr)
-            | WindowFunction::FirstValue(expr)
-            | WindowFunction::LastValue(expr)
-            | WindowFunction::PercentileCont { fraction: expr }
-            | WindowFunction::PercentileDisc { fraction: expr } => visit(expr),
-            WindowFunction::Lag { value, offset, .. } => {
-                std::iter::once(value).chain(offset).for_each(&mut *visit)
-            }
-            WindowFunction::NthValue { value, n } => [value, n].into_iter().for_each(&mut *visit),
-            WindowFunction::Aggregate(aggregate) => of_aggregate(aggregate).for_each(&mut *visit),
-            WindowFunction::RowNumber
-            | WindowFunction::Rank
-            | WindowFunction::DenseRank
-            | WindowFunction::PercentRank
-            | WindowFunction::CumeDist => {}
-        }
+        call.clone().each_mut(&mut |expr| visit(expr));
     }
 }

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::common::CommonReader;
 use crate::limit::Limit;
 use crate::nodes::varies;
-use crate::project::{Filter, Project};
+use crate::project::{Convert, Filter, Gate, Project};
 use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
 use crate::set_operation::SetOperator;
@@ -89,6 +89,16 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
             let input = below(input)?;
             let locks = input.locks;
             Input::new(Filter::new(input, condition), locks)
+        }
+        Node::Gate { input, condition } => {
+            let input = below(input)?;
+            let locks = input.locks;
+            Input::new(Gate::new(input, condition), locks)
+        }
+        Node::Convert { input, from, to } => {
+            let input = below(input)?;
+            let locks = input.locks;
+            Input::new(Convert::new(input, from, to), locks)
         }
         Node::Project { input, items } => {
             let input = below(input)?;

@@ -1,6 +1,6 @@
 //! Filter and projection.
 
-use cohort_expr::Expr;
+use cohort_expr::{Expr, ExprType, to_common_class, to_joined};
 use cohort_types::{SqlResult, Value};
 
 use crate::batch::Batch;
@@ -29,6 +29,68 @@ impl<'p> Operator<'p> for Filter<'p> {
         // The rows go where they stay, and those that do not pass leave.
         while out.len() == before && self.input.next(run, out, want)? > 0 {
             out.retain_from(before, |row| self.condition.passes(row, run.eval))?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// The input, or nothing if a condition that reads none of its rows does not hold.
+pub(crate) struct Gate<'p> {
+    input: Input<'p>,
+    condition: &'p Expr,
+    is_open: bool,
+}
+
+impl<'p> Gate<'p> {
+    pub fn new(input: Input<'p>, condition: &'p Expr) -> Gate<'p> {
+        Gate { input, condition, is_open: false }
+    }
+}
+
+impl<'p> Operator<'p> for Gate<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.is_open = self.condition.passes(&[], run.eval)?;
+        if self.is_open { self.input.open(run) } else { Ok(()) }
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        if self.is_open { self.input.next(run, out, want).map(|_| ()) } else { Ok(()) }
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// Values of one type each as those of another.
+pub(crate) struct Convert<'p> {
+    input: Input<'p>,
+    from: &'p [ExprType],
+    to: &'p [ExprType],
+}
+
+impl<'p> Convert<'p> {
+    pub fn new(input: Input<'p>, from: &'p [ExprType], to: &'p [ExprType]) -> Convert<'p> {
+        Convert { input, from, to }
+    }
+}
+
+impl<'p> Operator<'p> for Convert<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        let before = out.len();
+        self.input.next(run, out, want)?;
+        for n in before..out.len() {
+            for (value, (from, to)) in out.row_mut(n).iter_mut().zip(self.from.iter().zip(self.to)) {
+                *value = to_joined(std::mem::replace(value, Value::Null), from, to, run.eval)?;
+            }
         }
         Ok(())
     }
@@ -79,7 +141,8 @@ impl<'p> Operator<'p> for Project<'p> {
                     Some(ordinal) if matches!(row[*ordinal], Value::Str(_) | Value::Int(_) | Value::Null) => {
                         std::mem::replace(&mut row[*ordinal], Value::Null)
                     }
-                    _ => item.eval_output(row, run.eval)?.into_owned(),
+                    _ if matches!(item, Expr::Column(_)) => item.eval_output(row, run.eval)?.into_owned(),
+                    _ => to_common_class(item.eval_output(row, run.eval)?.into_owned(), &item.ty()),
                 };
                 out.open_row().push(value);
             }

@@ -310,7 +310,8 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
 
 fn take_text(rest: &mut &[u8]) -> Option<Str> {
     let collation = Collation(take_number(rest)? as u16);
-    let (bytes, behind) = rest.split_at_checked(take_number(rest)? as usize)?;
+    let length = take_number(rest)? as usize;
+    let (bytes, behind) = rest.split_at_checked(length)?;
     *rest = behind;
     Some(Str { bytes: bytes.to_vec(), collation })
 }

@@ -13,8 +13,8 @@ use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::rebuild;
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
 use super::{DdlOutcome, charset, column, key, options};
-use crate::bind::same_name;
 use crate::statement::StatementContext;
+use cohort_plan::same_name;
 
 pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
     let mut actions = Vec::new();

@@ -9,8 +9,9 @@ use cohort_types::{
 use super::charset;
 use super::draft::DraftColumn;
 use super::work::{check_identifier, not_supported};
-use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope};
+use crate::plan::SessionNames;
 use crate::statement::StatementContext;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 
 /// What a column inherits from its table.
 #[derive(Clone, Copy)]
@@ -269,7 +270,8 @@ fn store_default(
 
 fn constant_expr(ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<cohort_expr::Expr> {
     let catalog = ctx.db.catalog();
-    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let scope = Scope::default();
     Binder::new(&plan, &scope, Clause::Select).expression(expr)
 }
@@ -300,7 +302,7 @@ pub(super) fn value_now(
         }
         DefaultValue::Expression(text) => {
             let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &ctx.session.parse)?;
-            let expr = crate::bind::convert::only_item(&parsed.statement)
+            let expr = cohort_plan::convert::only_item(&parsed.statement)
                 .ok_or_else(|| SqlError::invalid_default(&column.name))?;
             constant(ctx, expr)?
         }

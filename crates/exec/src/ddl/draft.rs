@@ -6,8 +6,8 @@ use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table,
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use super::key;
-use crate::bind::same_name;
 use crate::statement::StatementContext;
+use cohort_plan::same_name;
 
 const COLUMNS_MAX: usize = 1017;
 const ROW_BYTES_MAX: u64 = 65_535;

@@ -6,8 +6,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftKey, DraftPart, TableDraft};
 use super::work::{check_identifier, not_supported};
-use crate::bind::same_name;
 use crate::statement::StatementContext;
+use cohort_plan::same_name;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;

@@ -16,9 +16,10 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
 use super::work::{Changes, free};
-use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope};
+use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::table::{build_index, copy_rows};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 
 /// How much has to be made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +197,8 @@ fn fills(
     home: ColumnHome<'_>,
 ) -> SqlResult<Vec<Fill>> {
     let catalog = ctx.db.catalog();
-    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let table = Arc::new(after.table.clone());
     let scope = Scope::of_table(table.clone(), None);
     let binder = Binder::new(&plan, &scope, Clause::Values);

@@ -11,10 +11,10 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
-pub(super) use crate::bind::not_supported;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::trx::DdlCommit;
+pub(super) use cohort_plan::not_supported;
 
 /// The event does not need `USE db` (header flag SUPPRESS_USE).
 const SUPPRESS_USE: u16 = 0x0008;

@@ -6,7 +6,7 @@ use cohort_types::{
     ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
 };
 
-use crate::bind::Binder;
+use cohort_plan::Binder;
 
 /// What happens to a value that the column cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use crate::bind::{PlanContext, not_supported};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
 use crate::dml::target::Order;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
+use cohort_plan::{PlanContext, not_supported};
 
 /// DELETE.
 pub struct DeletePlan {
@@ -22,15 +23,16 @@ pub struct DeletePlan {
 
 impl DeletePlan {
     /// Binds and plans the statement.
-    pub fn plan(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<DeletePlan> {
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        delete: &ast::Delete,
+    ) -> SqlResult<DeletePlan> {
         let ast::TableRef::Table(table) = &delete.from else {
-            return Err(not_supported("multi-table DELETE"));
+            return Err(not_supported("a DELETE over joins here"));
         };
-        if !delete.targets.is_empty() {
-            return Err(not_supported("multi-table DELETE"));
-        }
         let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
-        let target = plan_target(ctx, table, filter, &delete.order_by, limit, Privilege::Delete)?;
+        let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;
         let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
         Ok(DeletePlan { target, returning })
     }

@@ -7,11 +7,11 @@ use cohort_expr::Expr;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Scope, not_supported};
 use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
+use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]
@@ -66,12 +66,17 @@ impl InsertPlan {
         let table = ctx.base_table(&insert.table, wanted(insert))?;
         let scope = Scope::of_table(table.clone(), None);
         let binder = Binder::new(ctx, &scope, Clause::Values);
-        let columns = columns(&binder, &table, &insert.columns)?;
+        let mut columns = columns(&binder, &table, &insert.columns)?;
         use_inserted(ctx, &scope, insert, &columns)?;
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
         let rows = match &insert.source {
+            ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
+                let (source, named) = values_query(rows, &columns)?;
+                columns = named;
+                Rows::Query(Box::new(query(&source)?))
+            }
             ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
             ast::InsertSource::Query(source) => {
                 let plan = query(source)?;
@@ -226,6 +231,27 @@ fn bind_update(
         bound.push((column, bind_cell(&binder, column, &assignment.value)?));
     }
     Ok(bound)
+}
+
+/// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is DEFAULT
+/// in all rows is one that the statement does not name.
+fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Query, Vec<usize>)> {
+    if let Some(n) = rows.iter().position(|row| row.len() != columns.len()) {
+        return Err(wrong_count(n + 1));
+    }
+    let is_default = |row: &Vec<ast::Expr>, n: usize| matches!(row[n], ast::Expr::Default(None));
+    let kept: Vec<usize> =
+        (0..columns.len()).filter(|n| !rows.iter().all(|row| is_default(row, *n))).collect();
+    let rows = rows.iter().map(|row| kept.iter().map(|n| row[*n].clone()).collect()).collect();
+    let query = ast::Query {
+        with: None,
+        body: ast::QueryBody::Values(rows),
+        order_by: Vec::new(),
+        limit: None,
+        locking: None,
+        into: Vec::new(),
+    };
+    Ok((query, kept.into_iter().map(|n| columns[n]).collect()))
 }
 
 /// Error 1136.

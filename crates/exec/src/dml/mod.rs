@@ -9,6 +9,7 @@
 //! | `target` | the rows that UPDATE and DELETE change, found under locks |
 //! | `update` | [`UpdatePlan`] |
 //! | `delete` | [`DeletePlan`] |
+//! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
 //! | `apply` | row events applied to tables |
 //! | `binlog_statement` | BINLOG '...' |
 //!
@@ -20,6 +21,7 @@ mod binlog_statement;
 mod delete;
 mod insert;
 mod insert_plan;
+mod joined;
 mod outcome;
 mod returning;
 mod target;
@@ -31,5 +33,6 @@ pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;
+pub use joined::JoinedChange;
 pub use outcome::DmlOutcome;
 pub use update::UpdatePlan;

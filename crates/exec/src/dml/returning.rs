@@ -10,8 +10,8 @@ use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult, Value};
 
-use crate::bind::{Binder, Clause, PlanContext, Scope};
-use crate::plan::meta::column_meta;
+use cohort_plan::meta::column_meta;
+use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
 /// What is returned of each row.
 pub(crate) struct Returning {
@@ -37,7 +37,7 @@ impl Returning {
             let slots = match item {
                 ast::SelectItem::Wildcard => scope.star.clone(),
                 ast::SelectItem::TableWildcard(name) => {
-                    scope.table_star_slots(name, ctx.session.current_schema.as_deref())?
+                    scope.table_star_slots(name, ctx.names.current_schema())?
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
                     let name = match (alias, expr) {

@@ -13,8 +13,9 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, Spans, TableCursor, TableWriter};
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, ResolveAccess, TableCursor, TableWriter};
 use crate::trx::WaitPolicy;
+use cohort_optimize::Spans;
 
 /// Whether rows may be changed while the scan that finds them runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

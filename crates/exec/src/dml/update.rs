@@ -6,14 +6,15 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 
-use crate::bind::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
+use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 
 /// UPDATE.
 pub struct UpdatePlan {
@@ -33,12 +34,16 @@ struct Counts {
 
 impl UpdatePlan {
     /// Binds and plans the statement.
-    pub fn plan(ctx: &PlanContext<'_>, update: &ast::Update) -> SqlResult<UpdatePlan> {
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        update: &ast::Update,
+    ) -> SqlResult<UpdatePlan> {
         let ast::TableRef::Table(table) = &update.tables else {
-            return Err(not_supported("multi-table UPDATE"));
+            return Err(not_supported("an UPDATE over joins here"));
         };
         let (filter, limit) = (update.filter.as_ref(), update.limit.as_ref());
-        let target = plan_target(ctx, table, filter, &update.order_by, limit, Privilege::Update)?;
+        let target = plan_target(ctx, session, table, filter, &update.order_by, limit, Privilege::Update)?;
         let binder = Binder::new(ctx, &target.scope, Clause::Set);
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
@@ -120,24 +125,42 @@ impl UpdatePlan {
             };
             after[*column] = value;
         }
-        if after == before {
-            return Ok(());
-        }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
-        match writer.update(ctx.trx, key, before, after)? {
-            Ok(()) => counts.changed += 1,
-            // MariaDB says nothing of rows that UPDATE IGNORE leaves.
-            Err(_) if self.ignore => {}
-            Err(duplicate) => {
-                return Err(writer.table().duplicate_error(
-                    duplicate.index,
-                    after,
-                    &ctx.session.env.time_zone,
-                ));
-            }
+        if write_row(ctx, writer, assigner, &assigned, WrittenRow { key, before, after })? {
+            counts.changed += 1;
         }
         Ok(())
+    }
+}
+
+/// A row that has been given new values.
+pub(super) struct WrittenRow<'r> {
+    pub key: &'r [u8],
+    pub before: &'r [Value],
+    pub after: &'r mut Vec<Value>,
+}
+
+/// Writes a row of an UPDATE; false if it does not differ, or IGNORE leaves it for its duplicate key.
+pub(super) fn write_row(
+    ctx: &mut StatementContext<'_>,
+    writer: &mut TableWriter,
+    assigner: &Assigner<'_>,
+    assigned: &dyn Fn(usize) -> bool,
+    row: WrittenRow<'_>,
+) -> SqlResult<bool> {
+    let WrittenRow { key, before, after } = row;
+    if after == before {
+        return Ok(false);
+    }
+    touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
+    match writer.update(ctx.trx, key, before, after)? {
+        Ok(()) => Ok(true),
+        // MariaDB says nothing of rows that UPDATE IGNORE leaves.
+        Err(_) if assigner.strictness == Strictness::Ignore => Ok(false),
+        Err(duplicate) => {
+            let zone = &ctx.session.env.time_zone;
+            Err(writer.table().duplicate_error(duplicate.index, after, zone))
+        }
     }
 }
 

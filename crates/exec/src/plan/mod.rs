@@ -1,42 +1,39 @@
-//! Access path choice, join order, and plans that sessions share.
+//! Plans that sessions share.
 //!
 //! | module | concept |
 //! |---|---|
+//! | `names` | [`SessionNames`]: what binding asks of this session |
 //! | `query` | [`QueryPlan`]: what planning yields |
-//! | `select` | queries of the AST to plans: select items, GROUP BY, HAVING, ORDER BY |
-//! | `from` | FROM to a scope and a list of joined tables |
-//! | `with` | common table expressions |
-//! | `join` | join order, which table is streamed and which is kept |
-//! | `access` | which index, which part of it |
-//! | `sargable` | conditions that an index can answer |
+//! | `direct` | queries of one table to fixed pipelines |
 //! | `target` | [`TargetPlan`]: the rows that UPDATE and DELETE change |
-//! | `meta` | result metadata |
 
-mod access;
-mod answered;
-mod conjuncts;
-mod from;
-mod join;
-pub(crate) mod meta;
+mod direct;
+mod names;
 mod query;
-mod sargable;
-mod select;
 mod target;
-mod with;
 
+use cohort_plan::{CommonTables, PlanContext, bind_query};
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-use crate::bind::PlanContext;
+use crate::session_state::SessionState;
 
-pub use query::{
-    GroupPlan, HashKey, LimitPlan, Method, PlanBody, QueryPlan, SelectPlan, SetPlan, SortItem, SortValue,
-    Source, Step,
-};
-pub(crate) use select::to_common_class;
+pub use names::SessionNames;
+pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
 pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.
-pub fn plan_query(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<QueryPlan> {
-    select::plan_query(ctx, &Default::default(), query)
+pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
+    let bound = bind_query(ctx, &CommonTables::default(), None, query)?;
+    let (subqueries, common) = (ctx.subqueries.take(), ctx.common.take());
+    let direct = match subqueries.is_empty() && common.is_empty() {
+        true => direct::direct(&bound, session)?,
+        false => None,
+    };
+    let body = match direct {
+        Some(direct) => PlanBody::Direct(Box::new(direct)),
+        None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, session)?)),
+    };
+    let has_limit = bound.limit.count.is_some();
+    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit })
 }

@@ -8,14 +8,12 @@ use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Scope};
-use crate::plan::access::{Candidates, WantedOrder, allowed_indexes};
-use crate::plan::conjuncts;
-use crate::plan::from::all_of;
-use crate::plan::join::entries_of;
-use crate::plan::sargable::{Condition, conditions};
-use crate::plan::select::plan_limit;
-use crate::table::{Access, Columns};
+use cohort_optimize::{Access, Candidates, Columns, Condition, Statistics, WantedOrder, conditions};
+use cohort_plan::conjuncts::{self, all_of};
+use cohort_plan::{Binder, Clause, PlanContext, Scope};
+use cohort_plan::{allowed_indexes, bind_limit};
+
+use crate::session_state::SessionState;
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
 /// table.
@@ -35,6 +33,7 @@ pub struct TargetPlan {
 /// Binds and plans a single table with its WHERE, ORDER BY and LIMIT; `change` is what is done to its rows.
 pub fn plan_target(
     ctx: &PlanContext<'_>,
+    session: &SessionState,
     table: &ast::TableFactor,
     filter: Option<&ast::Expr>,
     order_by: &[ast::OrderItem],
@@ -55,11 +54,11 @@ pub fn plan_target(
             sort.push((expr, key));
         }
     }
-    let limit = plan_limit(ctx, limit)?.count;
+    let limit = bind_limit(ctx, limit)?.count;
     let choice = Candidates {
         table: &base,
         first_slot: 0,
-        entries: &|| entries_for_change(ctx, &base),
+        entries: &|| entries_for_change(session, &base),
         allowed,
         forced,
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
@@ -75,9 +74,9 @@ pub fn plan_target(
 
 /// A key is taken rather than a scan, however small the table: each row that is read is locked. Under
 /// `sql_safe_updates` wherever there is one.
-fn entries_for_change(ctx: &PlanContext<'_>, table: &Table) -> u64 {
-    let entries = entries_of(ctx, table);
-    if ctx.session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries.max(1 << 16) }
+fn entries_for_change(session: &SessionState, table: &Table) -> u64 {
+    let entries = session.entries(table);
+    if session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries.max(1 << 16) }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {

@@ -1,30 +1,28 @@
 //! EXPLAIN in MariaDB's table form.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::Expr;
+use cohort_optimize::{Access, JoinMethod, Node, Plan, Scan, Span, Spans};
 use cohort_protocol::{ColumnMeta, TypeCode};
 use cohort_types::{Collation, Value};
 
 use crate::dispatch::Planned;
-use crate::plan::{Method, PlanBody, QueryPlan, SelectPlan, Source, Step, TargetPlan};
-use crate::table::{Access, Spans};
+use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
 
 /// Columns and rows of EXPLAIN.
 pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines { rows: Vec::new(), shown: HashSet::new(), next_id: 1 };
+    let mut lines = Lines::default();
     match plan {
-        Planned::Query(query) => lines.query(query, "SIMPLE"),
+        Planned::Query(query) => lines.query(query),
         Planned::Insert(insert) => match insert.query() {
-            Some(query) => lines.query(query, "SIMPLE"),
+            Some(query) => lines.query(query),
             None => lines.push(1, "INSERT", Some(&insert.table().name.table), Line::of_kind("ALL")),
         },
         Planned::Update(update) => lines.target(update.target()),
         Planned::Delete(delete) => lines.target(delete.target()),
+        Planned::Joined(change) => lines.query(change.source()),
     }
-    (columns(), lines.rows)
+    (columns(), lines.rows.into_iter().map(|(_, row)| row).collect())
 }
 
 fn columns() -> Vec<ColumnMeta> {
@@ -60,63 +58,136 @@ impl Line {
     }
 }
 
+/// The lines of a plan in the order of its SELECTs.
+#[derive(Default)]
 struct Lines {
-    rows: Vec<Vec<Value>>,
-    shown: HashSet<*const QueryPlan>,
-    next_id: i64,
+    rows: Vec<(u32, Vec<Value>)>,
+}
+
+/// A SELECT while its operators are gone through.
+struct Block {
+    id: u32,
+    select_type: &'static str,
+    /// Said of its first table: what is done with the rows above.
+    extra: Vec<&'static str>,
 }
 
 impl Lines {
-    fn query(&mut self, plan: &QueryPlan, select_type: &str) {
+    fn query(&mut self, plan: &QueryPlan) {
         match &plan.body {
-            PlanBody::Select(select) => self.select(select, select_type),
-            PlanBody::Nested(inner) => self.query(inner, select_type),
-            PlanBody::Set(set) => {
-                for (n, operand) in set.operands.iter().enumerate() {
-                    self.query(operand, if n == 0 { "PRIMARY" } else { "UNION" });
+            PlanBody::Direct(direct) => self.direct(direct),
+            PlanBody::Tree(tree) => self.tree(tree),
+        }
+    }
+
+    fn direct(&mut self, plan: &DirectPlan) {
+        let Some(table) = &plan.table else {
+            let line = Line { extra: vec!["No tables used"], ..Line::default() };
+            return self.push(plan.block, "SIMPLE", None, line);
+        };
+        let mut line = access_line(&table.table, &table.access, Some(table.rows_estimate));
+        if table.filter.is_some() {
+            line.extra.push("Using where");
+        }
+        let groups = plan.group.as_ref().is_some_and(|g| g.explicit);
+        if groups || plan.distinct {
+            line.extra.push("Using temporary");
+        }
+        if !plan.sort.is_empty() || groups {
+            line.extra.push("Using filesort");
+        }
+        self.push(plan.block, "SIMPLE", Some(&table.name), line);
+    }
+
+    fn tree(&mut self, plan: &Plan) {
+        let mut blocks = Vec::new();
+        plan.each_node(&mut |node| {
+            let id = block_of(node);
+            blocks.extend(id.filter(|id| !blocks.contains(id)));
+        });
+        let select_type = if blocks.len() > 1 { "PRIMARY" } else { "SIMPLE" };
+        self.node(&plan.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+        for common in &plan.common {
+            self.node(&common.seed, &mut Block { id: 0, select_type: "DERIVED", extra: Vec::new() });
+            if let Some(step) = &common.step {
+                let mut block = Block { id: 0, select_type: "RECURSIVE UNION", extra: Vec::new() };
+                self.node(&step.node, &mut block);
+            }
+        }
+        for subquery in &plan.subqueries {
+            let select_type = if subquery.reads.is_empty() { "SUBQUERY" } else { "DEPENDENT SUBQUERY" };
+            self.node(&subquery.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+        }
+        if self.rows.is_empty() {
+            let line = Line { extra: vec!["No tables used"], ..Line::default() };
+            self.push(1, select_type, None, line);
+        }
+        self.rows.sort_by_key(|(id, _)| *id);
+    }
+
+    fn node(&mut self, node: &Node, block: &mut Block) {
+        match node {
+            Node::Scan(scan) => self.scan(scan, block, Vec::new()),
+            Node::Virtual(scan) => {
+                let mut line = Line::of_kind("ALL");
+                line.extra.extend(scan.filter.is_some().then_some("Using where"));
+                self.table(scan.block, &scan.name, line, block);
+            }
+            Node::Join(join) => {
+                self.node(&join.left, block);
+                match &join.method {
+                    JoinMethod::Lookup(scan) => self.scan(scan, block, Vec::new()),
+                    JoinMethod::Hash { right: Node::Scan(scan), .. } => {
+                        self.scan(scan, block, vec!["Using join buffer (flat, BNLH join)"]);
+                    }
+                    JoinMethod::Loop { right: Node::Scan(scan), .. } => {
+                        self.scan(scan, block, vec!["Using join buffer (flat, BNL join)"]);
+                    }
+                    JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => {
+                        self.node(right, block)
+                    }
                 }
             }
-            PlanBody::Values(_) => {
-                let id = self.id();
-                let line = Line { extra: vec!["No tables used"], ..Line::default() };
-                self.push(id, select_type, None, line);
+            Node::Concat(inputs) => {
+                for (n, input) in inputs.iter().enumerate() {
+                    let select_type = if n == 0 { block.select_type } else { "UNION" };
+                    self.node(input, &mut Block { id: 0, select_type, extra: Vec::new() });
+                }
+            }
+            other => {
+                match other {
+                    Node::Sort(_) => block.say("Using filesort"),
+                    Node::Distinct { .. } => block.say("Using temporary"),
+                    Node::Aggregate(group) if group.is_grouped => {
+                        block.say("Using temporary");
+                        block.say("Using filesort");
+                    }
+                    _ => {}
+                }
+                other.inputs().into_iter().for_each(|input| self.node(input, block));
             }
         }
     }
 
-    fn id(&mut self) -> i64 {
-        self.next_id += 1;
-        self.next_id - 1
+    fn scan(&mut self, scan: &Scan, block: &mut Block, how: Vec<&'static str>) {
+        let mut line = access_line(&scan.table, &scan.access, Some(scan.rows as u64));
+        line.extra.extend(scan.filter.is_some().then_some("Using where"));
+        line.extra.extend(how);
+        self.table(scan.block, &scan.name, line, block);
     }
 
-    fn select(&mut self, select: &SelectPlan, select_type: &str) {
-        let id = self.id();
-        if select.steps.is_empty() {
-            self.push(id, select_type, None, Line { extra: vec!["No tables used"], ..Line::default() });
-            return;
-        }
-        let derived = select.steps.iter().any(|s| matches!(s.source, Source::Derived(_)));
-        let select_type = if derived && select_type == "SIMPLE" { "PRIMARY" } else { select_type };
-        for (n, step) in select.steps.iter().enumerate() {
-            let mut line = step_line(step);
-            if n == 0 {
-                if select.group.as_ref().is_some_and(|g| g.explicit) || select.distinct {
-                    line.extra.push("Using temporary");
-                }
-                if !select.sort.is_empty() || select.group.as_ref().is_some_and(|g| g.explicit) {
-                    line.extra.push("Using filesort");
-                }
+    fn table(&mut self, id: u32, name: &str, mut line: Line, block: &mut Block) {
+        // A table of another SELECT than those before: a derived table's.
+        let select_type = match block.id {
+            0 => {
+                block.id = id;
+                line.extra.append(&mut block.extra);
+                block.select_type
             }
-            self.push(id, select_type, Some(&step.name), line);
-        }
-        for step in &select.steps {
-            // What several references share is shown at the first.
-            if let Source::Derived(inner) = &step.source
-                && self.shown.insert(Arc::as_ptr(inner))
-            {
-                self.query(inner, "DERIVED");
-            }
-        }
+            known if known == id => block.select_type,
+            _ => "DERIVED",
+        };
+        self.push(id, select_type, Some(name), line);
     }
 
     fn target(&mut self, target: &TargetPlan) {
@@ -130,10 +201,10 @@ impl Lines {
         self.push(1, "SIMPLE", Some(&target.table.name.table), line);
     }
 
-    fn push(&mut self, id: i64, select_type: &str, table: Option<&str>, line: Line) {
+    fn push(&mut self, id: u32, select_type: &str, table: Option<&str>, line: Line) {
         let text = |t: Option<String>| t.map_or(Value::Null, Value::text);
-        self.rows.push(vec![
-            Value::Int(id),
+        let row = vec![
+            Value::Int(id.into()),
             Value::text(select_type),
             table.map_or(Value::Null, Value::text),
             line.kind.map_or(Value::Null, Value::text),
@@ -143,32 +214,30 @@ impl Lines {
             text(line.reference),
             text(line.rows.map(|n| n.to_string())),
             Value::text(line.extra.join("; ")),
-        ]);
+        ];
+        self.rows.push((id, row));
     }
 }
 
-fn step_line(step: &Step) -> Line {
-    let mut line = match (&step.source, &step.method) {
-        (Source::Base { table, .. }, Method::Scan(access)) => {
-            access_line(table, access, Some(step.rows_estimate))
+impl Block {
+    fn say(&mut self, extra: &'static str) {
+        if self.id == 0 && !self.extra.contains(&extra) {
+            self.extra.push(extra);
         }
-        (Source::Base { table, .. }, Method::Buffer { access, keys }) => {
-            let mut line = match access {
-                Some(access) => access_line(table, access, Some(step.rows_estimate)),
-                None => Line::of_kind("ALL"),
-            };
-            line.extra.push(match keys.is_empty() {
-                true => "Using join buffer (flat, BNL join)",
-                false => "Using join buffer (flat, BNLH join)",
-            });
-            line
-        }
-        _ => Line { kind: Some("ALL"), rows: Some(step.rows_estimate), ..Line::default() },
-    };
-    if step.filter.is_some() || step.on.is_some() {
-        line.extra.insert(0, "Using where");
     }
-    line
+}
+
+/// The SELECT that a node's table stands in.
+fn block_of(node: &Node) -> Option<u32> {
+    match node {
+        Node::Scan(scan) => Some(scan.block),
+        Node::Virtual(scan) => Some(scan.block),
+        Node::Join(join) => match &join.method {
+            JoinMethod::Lookup(scan) => Some(scan.block),
+            JoinMethod::Hash { .. } | JoinMethod::Loop { .. } => None,
+        },
+        _ => None,
+    }
 }
 
 fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
@@ -206,7 +275,7 @@ fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
 }
 
 /// Whether no bounds follow the equalities.
-fn is_open(span: &crate::table::Span) -> bool {
+fn is_open(span: &Span) -> bool {
     use std::ops::Bound;
     matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded))
 }

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 use crate::plan::GroupPlan;
 use crate::select::Flow;
-use crate::select::join::JoinSink;
 use crate::select::output::KEY_BYTES;
+use crate::select::scan::ScanSink;
 use crate::statement::StatementContext;
 
 struct Group {
@@ -60,7 +60,7 @@ impl<'p> Groups<'p> {
     }
 
     /// Pushes one row per group: its first row and the answers of the aggregates.
-    pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>, sink: &mut dyn JoinSink) -> SqlResult<()> {
+    pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>, sink: &mut dyn ScanSink) -> SqlResult<()> {
         if self.groups.is_empty() && !self.plan.explicit {
             self.start_group(ctx, vec![Value::Null; self.width])?;
         }
@@ -73,7 +73,7 @@ impl<'p> Groups<'p> {
             for (aggregate, state) in self.plan.aggregates.iter().zip(group.states) {
                 row.push(aggregate.finish(state, &ctx.eval)?);
             }
-            if sink.joined(ctx, &mut row)? == Flow::Stop {
+            if sink.scanned(ctx, &mut row)? == Flow::Stop {
                 break;
             }
         }
@@ -97,8 +97,8 @@ impl<'p> Groups<'p> {
     }
 }
 
-impl JoinSink for Groups<'_> {
-    fn joined(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
+impl ScanSink for Groups<'_> {
+    fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
         let n = self.group_of(ctx, row)?;
         let group = &mut self.groups[n];
         for (aggregate, state) in self.plan.aggregates.iter().zip(&mut group.states) {

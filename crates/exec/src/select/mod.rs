@@ -1,25 +1,27 @@
-//! Runs query plans. Rows are pushed: a join pushes into grouping or output, that into whoever asked.
+//! Runs query plans. Rows are pushed into whoever asked.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `join` | the tables' rows, combined; conditions |
-//! | `group` | GROUP BY and aggregates |
-//! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT |
-//! | `set_operation` | UNION, EXCEPT, INTERSECT |
+//! | `scan` | direct plans: the rows of one table; conditions |
+//! | `group` | GROUP BY and aggregates of direct plans |
+//! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
+//! | `tree` | trees of operators, and where their rows come from |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
 //! | `explain` | EXPLAIN |
 
 mod explain;
 mod group;
-mod join;
 mod output;
 mod prepare;
-mod set_operation;
+mod scan;
+mod tree;
 
-use cohort_expr::Expr;
+use cohort_base::CommitSeq;
+use cohort_expr::{EvalContext, Expr};
+use cohort_optimize::LimitCount;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
 
-use crate::plan::{LimitPlan, PlanBody, QueryPlan, SelectPlan};
+use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 use crate::statement::StatementContext;
 
 pub(crate) use explain::explain;
@@ -34,8 +36,8 @@ pub(crate) enum Flow {
 
 /// Takes the rows of a query.
 pub(crate) trait RowSink {
-    /// A row; its values may be taken out.
-    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow>;
+    /// A row; its values may be taken out. `hold`: what must be published before the client sees it.
+    fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow>;
 }
 
 /// Keeps all rows.
@@ -47,8 +49,8 @@ pub(crate) struct Collect {
 }
 
 impl RowSink for Collect {
-    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        ctx.eval.keep(row_memory_bytes(values))?;
+    fn row(&mut self, eval: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        eval.keep(row_memory_bytes(values))?;
         self.rows.push(std::mem::take(values));
         let enough = self.rows_max.is_some_and(|max| self.rows.len() as u64 >= max);
         Ok(if enough { Flow::Stop } else { Flow::Continue })
@@ -68,7 +70,7 @@ impl Limits {
         self.offset.saturating_add(self.count)
     }
 
-    fn of(plan: &LimitPlan, ctx: &StatementContext<'_>) -> SqlResult<Limits> {
+    fn of(plan: &LimitCount, ctx: &StatementContext<'_>) -> SqlResult<Limits> {
         let number = |expr: &Option<Expr>| expr.as_ref().map(|e| limit_value(e, ctx)).transpose();
         let offset = number(&plan.offset)?.unwrap_or(0);
         Ok(Limits { offset, count: number(&plan.count)?.unwrap_or(u64::MAX) })
@@ -105,13 +107,13 @@ pub(crate) fn run_query(
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
     check_stack()?;
-    let mut limits = Limits::of(&plan.limit, ctx)?;
-    if plan.limit.count.is_none() {
-        limits.count = limit_default;
+    let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
+    if plan.reads_whole_table() {
+        ctx.session.reads_whole_table.set(true);
     }
     match &plan.body {
-        PlanBody::Select(select) => run_select(select, ctx, limits, sink),
-        _ => output::run_sorted(plan, ctx, limits, sink),
+        PlanBody::Direct(direct) => run_direct(direct, ctx, limit_default, sink),
+        PlanBody::Tree(tree) => tree::run(tree, ctx, limit_default, sink),
     }
 }
 
@@ -122,30 +124,29 @@ pub(crate) fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResul
     Ok(all.rows)
 }
 
-fn run_select(
-    select: &SelectPlan,
+fn run_direct(
+    plan: &DirectPlan,
     ctx: &mut StatementContext<'_>,
-    limits: Limits,
+    limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
-    let mut output = output::Output::new(select, limits, sink);
-    if select.reads_whole_table() && !output.is_full() {
-        ctx.session.reads_whole_table.set(true);
-    }
-    let possible = match &select.constant_filter {
+    let mut limits = Limits::of(&plan.limit, ctx)?;
+    limits.count = limits.count.min(limit_default);
+    let mut output = output::Output::new(plan, limits, sink);
+    let possible = match &plan.constant_filter {
         Some(filter) => filter.passes(&[], &ctx.eval)?,
         None => true,
     };
-    match &select.group {
+    match &plan.group {
         None => {
             if possible && !output.is_full() {
-                join::run(select, ctx, output.rows_expected(), &mut output)?;
+                scan::run(plan, ctx, output.rows_expected(), &mut output)?;
             }
         }
         Some(group) => {
-            let mut groups = group::Groups::new(group, select.width);
+            let mut groups = group::Groups::new(group, plan.width);
             if possible {
-                join::run(select, ctx, None, &mut groups)?;
+                scan::run(plan, ctx, None, &mut groups)?;
             }
             groups.finish(ctx, &mut output)?;
         }

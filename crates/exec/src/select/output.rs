@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::slice::from_ref;
 
-use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_joined};
+use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_class};
+use cohort_optimize::ReadMode;
 use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
-use crate::plan::{PlanBody, QueryPlan, SelectPlan, SortItem, SortValue, to_common_class};
-use crate::select::join::JoinSink;
-use crate::select::{Flow, Limits, RowCounts, RowSink, run_query, set_operation};
+use crate::plan::{DirectPlan, SortItem, SortValue};
+use crate::select::scan::ScanSink;
+use crate::select::{Flow, Limits, RowCounts, RowSink};
 use crate::statement::StatementContext;
-use crate::table::ReadMode;
 
 /// Sorting keeps this many rows more than the limit before it throws the last away.
 const SORT_SLACK: usize = 1024;
@@ -21,7 +21,7 @@ pub(super) const KEY_BYTES: usize = 48;
 
 /// The last stage of a SELECT.
 pub(super) struct Output<'p> {
-    select: &'p SelectPlan,
+    select: &'p DirectPlan,
     sink: &'p mut dyn RowSink,
     window: Window,
     /// Values can be taken out of the row.
@@ -32,14 +32,14 @@ pub(super) struct Output<'p> {
 }
 
 impl<'p> Output<'p> {
-    pub(super) fn new(select: &'p SelectPlan, limits: Limits, sink: &'p mut dyn RowSink) -> Output<'p> {
+    pub(super) fn new(select: &'p DirectPlan, limits: Limits, sink: &'p mut dyn RowSink) -> Output<'p> {
         let keep = if select.count_all { u64::MAX } else { limits.reach() };
         let collations = || select.items.iter().map(|i| i.ty().collation).collect();
         Output {
             select,
             sink,
             window: Window { limits, passed: 0, sent: 0 },
-            moves: select.items_move && select.steps.len() <= 1,
+            moves: select.items_move,
             distinct: select.distinct.then(|| Distinct::new(collations())),
             sorter: (!select.sort.is_empty()).then(|| Sorter::new(&select.sort, keep)),
             values: Vec::with_capacity(select.items.len()),
@@ -94,8 +94,8 @@ impl<'p> Output<'p> {
     }
 }
 
-impl JoinSink for Output<'_> {
-    fn joined(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
+impl ScanSink for Output<'_> {
+    fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
         if let Some(having) = &self.select.having
             && !having.passes(row, &ctx.eval)?
         {
@@ -154,7 +154,8 @@ impl Window {
             return Ok(Flow::Stop);
         }
         self.sent += 1;
-        if sink.row(ctx, values)? == Flow::Stop || self.sent >= self.limits.count {
+        if sink.row(&ctx.eval, ctx.trx.hold_until(), values)? == Flow::Stop || self.sent >= self.limits.count
+        {
             return Ok(Flow::Stop);
         }
         Ok(Flow::Continue)
@@ -183,12 +184,6 @@ impl Distinct {
             ctx.eval.keep(self.key.len() + KEY_BYTES)?;
         }
         Ok(is_new)
-    }
-
-    /// Whether an equal row came before.
-    pub(super) fn has(&mut self, values: &[Value]) -> bool {
-        self.make_key(values);
-        self.seen.contains(self.key.as_slice())
     }
 
     fn make_key(&mut self, values: &[Value]) {
@@ -278,75 +273,5 @@ impl<'p> Sorter<'p> {
     fn finish(mut self, ctx: &StatementContext<'_>) -> SqlResult<impl Iterator<Item = Vec<Value>> + use<>> {
         self.sort(ctx)?;
         Ok(self.rows.into_iter().map(|sorted| sorted.row))
-    }
-}
-
-/// Runs what is no SELECT: set operations, VALUES, queries in parentheses.
-pub(super) fn run_sorted(
-    plan: &QueryPlan,
-    ctx: &mut StatementContext<'_>,
-    limits: Limits,
-    sink: &mut dyn RowSink,
-) -> SqlResult<RowCounts> {
-    if limits.count == 0 {
-        return Ok(RowCounts::default());
-    }
-    let mut window = Window { limits, passed: 0, sent: 0 };
-    if plan.sort.is_empty() {
-        run_body(plan, ctx, &mut Windowed { window: &mut window, sink })?;
-    } else {
-        // Behind a set operation only its columns are sort items.
-        let mut all = Sorted { sorter: Sorter::new(&plan.sort, limits.reach()) };
-        run_body(plan, ctx, &mut all)?;
-        for mut row in all.sorter.finish(ctx)? {
-            if window.send(ctx, &mut row, sink)? == Flow::Stop {
-                break;
-            }
-        }
-    }
-    Ok(RowCounts { found: window.sent })
-}
-
-fn run_body(plan: &QueryPlan, ctx: &mut StatementContext<'_>, sink: &mut dyn RowSink) -> SqlResult<()> {
-    match &plan.body {
-        PlanBody::Select(_) => run_query(plan, ctx, u64::MAX, sink).map(|_| ()),
-        PlanBody::Nested(inner) => run_query(inner, ctx, u64::MAX, sink).map(|_| ()),
-        PlanBody::Set(set) => set_operation::run(set, &plan.types, ctx, sink),
-        PlanBody::Values(rows) => {
-            for row in rows {
-                ctx.check_interrupt()?;
-                let mut values = Vec::with_capacity(row.len());
-                for (expr, ty) in row.iter().zip(&plan.types) {
-                    let value = expr.eval(&[], &ctx.eval)?.into_owned();
-                    values.push(to_joined(value, &expr.ty(), ty, &ctx.eval)?);
-                }
-                if sink.row(ctx, &mut values)? == Flow::Stop {
-                    break;
-                }
-            }
-            Ok(())
-        }
-    }
-}
-
-struct Windowed<'w> {
-    window: &'w mut Window,
-    sink: &'w mut dyn RowSink,
-}
-
-impl RowSink for Windowed<'_> {
-    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        self.window.send(ctx, values, self.sink)
-    }
-}
-
-struct Sorted<'p> {
-    sorter: Sorter<'p>,
-}
-
-impl RowSink for Sorted<'_> {
-    fn row(&mut self, ctx: &mut StatementContext<'_>, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        self.sorter.push(ctx, Vec::new(), std::mem::take(values))?;
-        Ok(Flow::Continue)
     }
 }

@@ -10,11 +10,12 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use crate::bind::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use crate::database::Database;
+use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
 use crate::trx::{TableLock, engine_error};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 
 fn position_type() -> ColumnType {
     ColumnType::int(TypeKind::BigInt, Some(20), true)
@@ -129,7 +130,8 @@ pub(super) fn events(
 
 fn constant(ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<Value> {
     let catalog = ctx.db.catalog();
-    let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let scope = Scope::default();
     let bound = Binder::new(&plan, &scope, Clause::Select).expression(expr)?;
     Ok(bound.eval(&[], &ctx.eval)?.into_owned())

@@ -8,8 +8,9 @@ use cohort_sql::ast::ShowFilter;
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use super::schema_table;
-use crate::bind::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
+use crate::plan::SessionNames;
 use crate::statement::StatementContext;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
 
 struct Column {
     name: String,
@@ -85,7 +86,7 @@ impl Listing {
                     meta.schema = "information_schema".to_owned();
                     (meta.table, meta.org_table) = (table.to_owned(), table.to_owned());
                     meta.org_name = name.to_owned();
-                    crate::plan::meta::virtual_column(&mut meta);
+                    cohort_plan::meta::virtual_column(&mut meta);
                 }
                 // Made for the statement: an expression, not a column.
                 None if meta.collation == Collation::BINARY => {
@@ -138,7 +139,8 @@ impl Listing {
         let mut scope = Scope::default();
         scope.push(table);
         let catalog = ctx.db.catalog();
-        let plan = PlanContext::new(&catalog, ctx.session, &[], ParamSource::Placeholders);
+        let names = SessionNames::new(&catalog, ctx.session);
+        let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
         let filter = Binder::new(&plan, &scope, Clause::Where).expression(expr)?;
         let mut kept = Vec::with_capacity(self.rows.len());
         for row in std::mem::take(&mut self.rows) {

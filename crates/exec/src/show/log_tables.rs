@@ -8,7 +8,7 @@ use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
-use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
+use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// A log that is a table.
 struct LogTable {
@@ -92,7 +92,7 @@ fn column(name: &'static str, ty: ColumnType) -> VirtualColumn {
     VirtualColumn { name, ty, nullable: false }
 }
 
-impl VirtualTable for LogTable {
+impl VirtualDefinition for LogTable {
     fn schema(&self) -> &'static str {
         "mysql"
     }
@@ -104,7 +104,9 @@ impl VirtualTable for LogTable {
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
     }
+}
 
+impl VirtualTable for LogTable {
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         Ok(ctx.db.log_rows.rows(self.log))
     }

@@ -40,10 +40,10 @@ use cohort_sql::ast::{ObjectName, Show, ShowFilter, Statement, VariableScope};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use std::sync::Arc;
 
-use crate::bind::not_supported;
 use crate::ddl::{create_user_line, grant_lines};
 use crate::show::status::Of;
 use crate::statement::StatementContext;
+use cohort_plan::not_supported;
 
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;

@@ -8,9 +8,9 @@ use super::listing::Listing;
 use super::schema_table::{SchemaTable, table};
 use super::{create, schema_of};
 use crate::access::sees_table;
-use crate::bind::not_supported;
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualTable, WantedNames};
+use cohort_plan::not_supported;
 
 /// Columns of the SHOW and of the table.
 type Names = &'static [(&'static str, &'static str)];

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, VirtualTables, WantedNames};
+use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
 
 /// `[TABLE]`, then a line per column: name, type, `null` if it may be, separated by tabs.
 const COLUMNS: &str = include_str!("information_schema.txt");
@@ -100,7 +100,7 @@ impl SchemaTable {
     }
 }
 
-impl VirtualTable for SchemaTable {
+impl VirtualDefinition for SchemaTable {
     fn schema(&self) -> &'static str {
         "information_schema"
     }
@@ -112,7 +112,9 @@ impl VirtualTable for SchemaTable {
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
     }
+}
 
+impl VirtualTable for SchemaTable {
     fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         (self.rows)(self, wanted, ctx)
     }

@@ -8,7 +8,7 @@ use cohort_catalog::Account;
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
+use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// Columns that are Y or N, and what GRANT calls them.
 const PRIVILEGES: [(&str, Privilege); 30] = [
@@ -93,7 +93,7 @@ fn row(account: &Account) -> Vec<Value> {
     row
 }
 
-impl VirtualTable for UserTable {
+impl VirtualDefinition for UserTable {
     fn schema(&self) -> &'static str {
         "mysql"
     }
@@ -105,7 +105,9 @@ impl VirtualTable for UserTable {
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
     }
+}
 
+impl VirtualTable for UserTable {
     fn is_listed(&self) -> bool {
         false
     }

@@ -3,8 +3,8 @@
 use cohort_catalog::IndexKind;
 use cohort_types::{KeyError, KeyPart, SqlResult, Value};
 
-use crate::table::cursor::Columns;
 use crate::table::open_table::OpenTable;
+use cohort_optimize::Columns;
 
 /// What to do with a part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_locks::RowMode;
+use cohort_optimize::{Columns, ReadMode};
 use cohort_types::{SqlResult, Value, successor};
 
 use crate::dispatch::definition_changed;
@@ -33,26 +34,6 @@ use crate::table::access::{KeySpan, KeySpans};
 use crate::table::covering::Covering;
 use crate::table::open_table::OpenTable;
 use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
-
-/// How rows are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadMode {
-    /// From the statement's or transaction's read view.
-    Snapshot,
-    /// The newest row, locked so that nobody changes it: LOCK IN SHARE MODE.
-    LockShare(WaitPolicy),
-    /// The newest row, locked for a change: FOR UPDATE, UPDATE, DELETE.
-    LockExclusive(WaitPolicy),
-}
-
-/// Which columns the caller looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Columns {
-    /// All.
-    All,
-    /// These ordinals; the others are NULL in the rows yielded.
-    Some(Arc<[usize]>),
-}
 
 /// How a cursor reads.
 #[derive(Clone, Debug)]
@@ -109,7 +90,7 @@ enum Candidate {
 }
 
 impl TableCursor {
-    /// Opens a scan of `spans`, which [`crate::table::Access::resolve`] made.
+    /// Opens a scan of `spans`, which [`crate::table::ResolveAccess`] made.
     pub fn open(
         trx: &mut SessionTrx,
         table: &Arc<Table>,

@@ -2,7 +2,7 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `access` | [`Access`]: which part of which index is read; [`KeySpans`]: the same as bytes |
+//! | `access` | [`KeySpans`]: which part of which index is read, as bytes |
 //! | `resolve` | from one to the other: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
 //! | `covering` | rows out of index entries alone |
@@ -30,11 +30,13 @@ pub(crate) mod test_world;
 mod tests;
 mod write;
 
-pub use access::{Access, KeySpan, KeySpans, Span, Spans};
+pub use access::{KeySpan, KeySpans};
 pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
-pub use cursor::{Columns, CursorOptions, ReadMode, TableCursor, every_row};
+pub use cohort_optimize::{Columns, ReadMode};
+pub use cursor::{CursorOptions, TableCursor, every_row};
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
+pub use resolve::ResolveAccess;
 pub(crate) use write::{Duplicate, TableWriter};

@@ -15,7 +15,9 @@ use cohort_types::{
     prefix_end, successor,
 };
 
-use crate::table::access::{Access, KeySpan, KeySpans, Span, Spans};
+use cohort_optimize::{Access, Span, Spans};
+
+use crate::table::access::{KeySpan, KeySpans};
 use crate::table::open_table::{OpenIndex, OpenTable};
 
 /// A key value as the column can hold it.
@@ -32,15 +34,25 @@ enum KeyValue {
     Unknown,
 }
 
-impl Access {
-    /// Computes the keys. `row` holds the columns of the tables before in a join.
-    pub fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
+/// Computes the keys of an access.
+pub trait ResolveAccess {
+    /// `row` holds the columns of the tables before in a join.
+    fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
         self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
     }
 
     /// The same, and whether the spans hold no row that the conditions they were made from would not let
     /// pass: all values were integers (or NULL) for integer columns.
-    pub fn resolve_exactly(
+    fn resolve_exactly(
+        &self,
+        table: &OpenTable,
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<(KeySpans, bool)>;
+}
+
+impl ResolveAccess for Access {
+    fn resolve_exactly(
         &self,
         table: &OpenTable,
         row: &[Value],

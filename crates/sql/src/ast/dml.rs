@@ -63,3 +63,23 @@ pub struct Delete {
     /// RETURNING; empty without.
     pub returning: Vec<SelectItem>,
 }
+
+impl Update {
+    /// Whether it changes one table and asks no subquery.
+    pub fn is_simple(&self) -> bool {
+        let values = self.assignments.iter().map(|assignment| &assignment.value);
+        let order = self.order_by.iter().map(|item| &item.expr);
+        matches!(self.tables, TableRef::Table(_))
+            && !values.chain(order).chain(&self.filter).any(Expr::has_subquery)
+    }
+}
+
+impl Delete {
+    /// Whether it changes one table, which FROM names, and asks no subquery.
+    pub fn is_simple(&self) -> bool {
+        let order = self.order_by.iter().map(|item| &item.expr);
+        matches!(self.from, TableRef::Table(_))
+            && self.targets.is_empty()
+            && !order.chain(&self.filter).any(Expr::has_subquery)
+    }
+}

@@ -308,3 +308,64 @@ pub enum Expr {
     /// VALUES(column) or VALUE(column) in ON DUPLICATE KEY UPDATE.
     Values(ColumnRef),
 }
+
+impl Expr {
+    /// The expressions in it; none of those in its subqueries.
+    pub fn children(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Literal(_)
+            | Expr::Param(_)
+            | Expr::Column(_)
+            | Expr::UserVariable(_)
+            | Expr::SystemVariable { .. }
+            | Expr::Subquery(_)
+            | Expr::Exists(_)
+            | Expr::Default(_)
+            | Expr::Values(_) => Vec::new(),
+            Expr::Assign { value: expr, .. }
+            | Expr::Unary { expr, .. }
+            | Expr::Is { expr, .. }
+            | Expr::InQuery { expr, .. }
+            | Expr::Cast { expr, .. }
+            | Expr::ConvertUsing { expr, .. }
+            | Expr::Collate { expr, .. }
+            | Expr::Extract { expr, .. }
+            | Expr::Quantified { expr, .. } => vec![expr],
+            Expr::Binary { left, right, .. } => vec![left, right],
+            Expr::Between { expr, low, high, .. } => vec![expr, low, high],
+            Expr::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
+            Expr::Like { expr, pattern, escape, .. } => {
+                [&**expr, pattern].into_iter().chain(escape.as_deref()).collect()
+            }
+            Expr::Regexp { expr, pattern, .. } => vec![expr, pattern],
+            Expr::Case { operand, branches, otherwise } => {
+                let branches = branches.iter().flat_map(|(when, then)| [when, then]);
+                operand.as_deref().into_iter().chain(branches).chain(otherwise.as_deref()).collect()
+            }
+            Expr::DateArith { expr, amount, .. } => vec![expr, amount],
+            Expr::TimestampDiff { from, to, .. } => vec![from, to],
+            Expr::Trim { what, expr, .. } => what.as_deref().into_iter().chain([&**expr]).collect(),
+            Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
+                args.iter().collect()
+            }
+            Expr::Aggregate(aggregate) => {
+                aggregate.args.iter().chain(aggregate.order_by.iter().map(|item| &item.expr)).collect()
+            }
+        }
+    }
+
+    /// Whether there is a subquery in it.
+    pub fn has_subquery(&self) -> bool {
+        let mut left = vec![self];
+        while let Some(expr) = left.pop() {
+            if matches!(
+                expr,
+                Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. }
+            ) {
+                return true;
+            }
+            left.extend(expr.children());
+        }
+        false
+    }
+}

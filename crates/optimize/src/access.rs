@@ -9,11 +9,10 @@ use std::ops::Bound;
 
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
-use cohort_sql::ast;
-use cohort_types::{ErrorCode, KeyPart, SqlError, SqlResult};
+use cohort_types::KeyPart;
 
-use crate::plan::sargable::{Condition, Sarg};
-use crate::table::{Access, Columns, Span, Spans};
+use crate::physical::{Access, Columns, Span, Spans};
+use crate::sargable::{Condition, Sarg};
 
 /// A row through a secondary index: its entry and a point read.
 const LOOKUP_COST: f64 = 3.0;
@@ -29,7 +28,7 @@ const SPANS_MAX: usize = 16_384;
 
 /// What the rest of the statement wants of the order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WantedOrder {
+pub struct WantedOrder {
     /// Ordinals of columns, all in one direction; empty: none wanted.
     pub columns: Vec<usize>,
     pub descending: bool,
@@ -39,7 +38,7 @@ pub(super) struct WantedOrder {
 
 /// A choice with what it is thought to cost.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub struct Choice {
     pub access: Access,
     pub rows: f64,
     pub cost: f64,
@@ -48,7 +47,7 @@ pub(super) struct Choice {
 }
 
 /// The table as the choice sees it.
-pub(super) struct Candidates<'c> {
+pub struct Candidates<'c> {
     pub table: &'c Table,
     pub first_slot: usize,
     /// Entries of the clustered index, estimated; asked for only where it matters, because the engine has to
@@ -81,7 +80,7 @@ enum Last {
 
 impl Candidates<'_> {
     /// The cheapest access.
-    pub(super) fn choose(&self) -> Choice {
+    pub fn choose(&self) -> Choice {
         let by_cost = |a: &Choice, b: &Choice| a.cost.total_cmp(&b.cost);
         if let Some(one_row) = self.allowed.iter().filter_map(|&n| self.one_row(n)).min_by(by_cost) {
             return one_row;
@@ -280,36 +279,4 @@ fn spans_of(eq: Vec<Expr>, last: Last) -> Vec<Span> {
             ranges.into_iter().map(|(lower, upper)| Span { eq: eq.clone(), lower, upper }).collect()
         }
     }
-}
-
-/// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
-pub(super) fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    let mut allowed: Vec<usize> = (0..table.indexes.len()).filter(|&n| !table.indexes[n].ignored).collect();
-    let mut forced = false;
-    let mut used: Option<Vec<usize>> = None;
-    for hint in &factor.index_hints {
-        let mut named = Vec::new();
-        for name in &hint.names {
-            let found = table.indexes.iter().position(|i| !i.ignored && i.name.eq_ignore_ascii_case(name));
-            named.push(found.ok_or_else(|| {
-                let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
-                SqlError::new(
-                    ErrorCode::KeyDoesNotExists,
-                    format!("Key '{name}' doesn't exist in table '{alias}'"),
-                )
-            })?);
-        }
-        match hint.kind {
-            ast::IndexHintKind::Ignore => allowed.retain(|n| !named.contains(n)),
-            ast::IndexHintKind::Use => used.get_or_insert_default().extend(named),
-            ast::IndexHintKind::Force => {
-                forced = true;
-                used.get_or_insert_default().extend(named);
-            }
-        }
-    }
-    if let Some(used) = used {
-        allowed.retain(|n| used.contains(n));
-    }
-    Ok((allowed, forced))
 }

@@ -12,9 +12,10 @@ use cohort_expr::{
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
 
-use crate::access::Needs;
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
+use crate::block::Collected;
+use crate::with::CommonTables;
 
 /// The part of a statement, as error texts name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,6 @@ impl Clause {
     }
 }
 
-/// Where the placeholders of aggregates start: above every slot of a row.
-pub const AGGREGATE_SLOT: usize = 1 << 24;
-
 /// How names outside of the scope's tables are looked up.
 pub trait Aliases {
     /// A select item that the name means, before (`first`) or after the tables were asked.
@@ -83,15 +81,20 @@ pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,
     pub clause: Clause,
-    /// Collects the aggregates found; None where they are an error (1111). An aggregate becomes a column of
-    /// slot `AGGREGATE_SLOT + n`.
-    pub aggregates: Option<&'b RefCell<Vec<Aggregate>>>,
+    /// Collects the aggregates found; None where they are an error (1111).
+    pub aggregates: Option<&'b RefCell<Vec<Collected>>>,
     /// Select items that names may mean.
     pub aliases: Option<&'b dyn Aliases>,
     /// Whether names may mean columns of the tables.
     pub tables_visible: bool,
     /// VALUES(column) is the column this many slots on; None where VALUES is refused.
     pub values_offset: Option<usize>,
+    /// Common tables that subqueries may name.
+    pub with: Option<&'b CommonTables<'b>>,
+    /// The query around: what it sees can be named when nothing here has the name.
+    pub outer: Option<&'b Binder<'b>>,
+    /// False where nobody runs them: a data change's own expressions, defaults.
+    pub subqueries_allowed: bool,
 }
 
 /// Error 1235.
@@ -135,6 +138,9 @@ impl<'b> Binder<'b> {
             aliases: None,
             tables_visible: true,
             values_offset: None,
+            with: None,
+            outer: None,
+            subqueries_allowed: false,
         }
     }
 
@@ -160,7 +166,7 @@ impl<'b> Binder<'b> {
                 {
                     let left = self.bind(left)?;
                     let right = self.literal(literal, Literals::Lift)?;
-                    return build_binary(convert::binary_op(*op), left, right, &self.ctx.session.env);
+                    return build_binary(convert::binary_op(*op), left, right, self.ctx.names.env());
                 }
                 self.bind(expr)
             }
@@ -193,22 +199,19 @@ impl<'b> Binder<'b> {
             )),
             DefaultValue::CurrentTimestamp => {
                 let digits = Expr::constant(Value::Int(column.ty.decimals.into()));
-                build_call("now", vec![digits], &self.ctx.session.env)
+                build_call("now", vec![digits], self.ctx.names.env())
             }
             DefaultValue::Expression(text) => {
                 let sql = format!("SELECT {text}");
                 let parsed = cohort_sql::parse(sql.as_bytes(), &Default::default())?;
                 let expr = convert::only_item(&parsed.statement)
                     .ok_or_else(|| not_supported("DEFAULT (expression)"))?;
-                let fixed = PlanContext {
-                    source: ParamSource::Placeholders,
-                    params: &[],
-                    pins: RefCell::default(),
-                    reusable: self.ctx.reusable.clone(),
-                    needs: Needs::default(),
-                    ..*self.ctx
-                };
-                Binder { ctx: &fixed, ..Binder::new(&fixed, self.scope, self.clause) }.bind(expr)
+                let fixed = PlanContext::new(self.ctx.names, &[], ParamSource::Placeholders);
+                let bound = Binder::new(&fixed, self.scope, self.clause).bind(expr);
+                if !fixed.reusable.get() {
+                    self.ctx.reusable.set(false);
+                }
+                bound
             }
         }
     }
@@ -290,7 +293,7 @@ impl<'b> Binder<'b> {
     ) -> SqlResult<Expr> {
         let l = self.operand(left, how)?;
         let r = self.operand(right, how)?;
-        build_binary(convert::binary_op(op), l, r, &self.ctx.session.env)
+        build_binary(convert::binary_op(op), l, r, self.ctx.names.env())
     }
 
     fn literal(&self, literal: &ast::Literal, how: Literals) -> SqlResult<Expr> {
@@ -304,19 +307,19 @@ impl<'b> Binder<'b> {
             }
             self.ctx.pins.borrow_mut().push(ordinal);
         }
-        convert::literal(literal, &self.ctx.session.env)
+        convert::literal(literal, self.ctx.names.env())
     }
 
     fn bind(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         self.ctx.enter()?;
-        let env = &self.ctx.session.env;
+        let env = self.ctx.names.env();
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Pin),
             ast::Expr::Param(index) => Ok(self.placeholder(*index)),
             ast::Expr::Column(name) => self.column(name),
             ast::Expr::UserVariable(name) => {
                 self.ctx.reusable.set(false);
-                let now = self.ctx.session.user_variable_type(name);
+                let now = self.ctx.names.user_variable_type(name);
                 Ok(user_variable(name, now, env))
             }
             ast::Expr::Assign { name, value } => {
@@ -325,7 +328,7 @@ impl<'b> Binder<'b> {
             }
             ast::Expr::SystemVariable { scope, name } => {
                 let scope = convert::variable_scope(*scope);
-                let current = cohort_expr::SessionHooks::system_variable(self.ctx.session, scope, name)?;
+                let current = self.ctx.names.hooks().system_variable(scope, name)?;
                 Ok(system_variable(scope, name, &current, env))
             }
             ast::Expr::Unary { op, expr } => self.unary(*op, expr),
@@ -368,7 +371,7 @@ impl<'b> Binder<'b> {
     }
 
     fn function(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let env = &self.ctx.session.env;
+        let env = self.ctx.names.env();
         match expr {
             ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, env)?, env),
             ast::Expr::ConvertUsing { expr, charset } => {
@@ -406,14 +409,12 @@ impl<'b> Binder<'b> {
     }
 
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
-        let env = &self.ctx.session.env;
-        build_call(name, self.list(args)?, env).map_err(|e| {
-            match (e.code, &self.ctx.session.current_schema) {
-                (ErrorCode::SpDoesNotExist, Some(schema)) => {
-                    SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
-                }
-                _ => e,
+        let env = self.ctx.names.env();
+        build_call(name, self.list(args)?, env).map_err(|e| match (e.code, self.ctx.names.current_schema()) {
+            (ErrorCode::SpDoesNotExist, Some(schema)) => {
+                SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
             }
+            _ => e,
         })
     }
 
@@ -435,7 +436,7 @@ impl<'b> Binder<'b> {
     }
 
     fn unary(&self, op: ast::UnaryOp, operand: &ast::Expr) -> SqlResult<Expr> {
-        let env = &self.ctx.session.env;
+        let env = self.ctx.names.env();
         let op = match op {
             ast::UnaryOp::Negate => UnaryOp::Neg,
             ast::UnaryOp::Plus => UnaryOp::Plus,
@@ -446,7 +447,7 @@ impl<'b> Binder<'b> {
     }
 
     fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
-        let env = &self.ctx.session.env;
+        let env = self.ctx.names.env();
         match op {
             ast::BinaryOp::And => Ok(and(vec![self.bind(left)?, self.bind(right)?])),
             ast::BinaryOp::Or => Ok(or(vec![self.bind(left)?, self.bind(right)?])),
@@ -474,35 +475,63 @@ impl<'b> Binder<'b> {
             }
             Some(_) => return Err(not_supported("ESCAPE with an expression")),
         };
-        like(self.bind(expr)?, self.bind(pattern)?, escape.as_deref(), negated, &self.ctx.session.env)
+        like(self.bind(expr)?, self.bind(pattern)?, escape.as_deref(), negated, self.ctx.names.env())
     }
 
     fn column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let mut binder = self;
+        loop {
+            if let Some(found) = binder.own_column(name)? {
+                return Ok(found);
+            }
+            match binder.outer {
+                Some(outer) => binder = outer,
+                None => return Err(unknown_column(name, self.clause)),
+            }
+        }
+    }
+
+    /// A column that a name means here, not in a query around.
+    fn own_column(&self, name: &ast::ColumnRef) -> SqlResult<Option<Expr>> {
         if let Some(aliases) = self.aliases
             && let Some(found) = aliases.find(name, AliasOrder::BeforeTables)?
         {
-            return Ok(found);
+            return Ok(Some(found));
         }
         if self.tables_visible
             && let Some(slot) = self.scope.find(name, self.clause)?
         {
-            return self.ctx.read_column(self.scope, slot);
+            return self.ctx.read_column(self.scope, slot).map(Some);
         }
-        if let Some(aliases) = self.aliases
-            && let Some(found) = aliases.find(name, AliasOrder::AfterTables)?
-        {
-            return Ok(found);
+        match self.aliases {
+            Some(aliases) => aliases.find(name, AliasOrder::AfterTables),
+            None => Ok(None),
         }
-        Err(unknown_column(name, self.clause))
     }
 
     fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
-        let Some(found) = self.aggregates else {
-            return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
-        };
         // Arguments are over the rows of the group: no aggregates in them; tables are visible even in HAVING.
         let inner = Binder { aggregates: None, aliases: None, tables_visible: true, ..*self };
         let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
+        let Some(owner) = self.owner_of(&args) else {
+            return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+        };
+        let bound = self.aggregate_of(aggregate, args, &inner)?;
+        let mut list = owner.borrow_mut();
+        let n = list.iter().position(|known| known.aggregate == bound).unwrap_or_else(|| {
+            list.push(Collected { column: self.ctx.new_columns(1), aggregate: bound });
+            list.len() - 1
+        });
+        Ok(Expr::column(list[n].column, list[n].aggregate.ty.clone(), "aggregate"))
+    }
+
+    /// An aggregate with its arguments bound.
+    pub(crate) fn aggregate_of(
+        &self,
+        aggregate: &ast::Aggregate,
+        args: Vec<Expr>,
+        inner: &Binder<'_>,
+    ) -> SqlResult<Aggregate> {
         let mut order = Vec::new();
         for item in &aggregate.order_by {
             let expr = match self.position(&item.expr, args.len())? {
@@ -515,13 +544,21 @@ impl<'b> Binder<'b> {
         let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
         let options =
             AggregateOptions { quantifier, order, separator: aggregate.separator.clone(), limit: None };
-        let bound = Aggregate::new(kind, args, options, &self.ctx.session.env)?;
-        let mut list = found.borrow_mut();
-        let n = list.iter().position(|known| *known == bound).unwrap_or_else(|| {
-            list.push(bound);
-            list.len() - 1
-        });
-        Ok(Expr::column(AGGREGATE_SLOT + n, list[n].ty.clone(), "aggregate"))
+        Aggregate::new(kind, args, options, self.ctx.names.env())
+    }
+
+    /// Where an aggregate of these arguments belongs: the innermost query whose columns they read; this one
+    /// when they read none.
+    fn owner_of(&self, args: &[Expr]) -> Option<&RefCell<Vec<Collected>>> {
+        let columns: Vec<usize> = args.iter().flat_map(|arg| arg.columns()).collect();
+        let mut binder = self;
+        while !columns.is_empty() && !columns.iter().any(|column| binder.scope.holds(*column)) {
+            match binder.outer {
+                Some(outer) => binder = outer,
+                None => break,
+            }
+        }
+        binder.aggregates
     }
 
     /// The argument whose number stands in the ORDER BY of an aggregate; None when it is no number.

@@ -12,7 +12,7 @@ use cohort_types::TypeKind;
 
 /// What a conjunct says about one column.
 #[derive(Clone, Debug)]
-pub(super) enum Sarg {
+pub enum Sarg {
     Eq(Expr),
     In(Vec<Expr>),
     /// Alternatives, each with its bounds.
@@ -21,7 +21,7 @@ pub(super) enum Sarg {
 
 /// A sargable conjunct.
 #[derive(Clone, Debug)]
-pub(super) struct Condition {
+pub struct Condition {
     /// Slot of the column.
     pub slot: usize,
     pub sarg: Sarg,
@@ -30,7 +30,7 @@ pub(super) struct Condition {
 }
 
 /// The sargable readings of a conjunct: `a = b` has one for each side.
-pub(super) fn conditions(conjunct: &Expr) -> Vec<Condition> {
+pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
     let mut found = Vec::new();
     match conjunct {
         Expr::Compare(c) => {

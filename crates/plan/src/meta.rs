@@ -8,8 +8,8 @@ use cohort_types::{Collation, ColumnType, TypeKind};
 use crate::bind::{Relation, Scope};
 
 /// A select item's metadata; columns of base tables say where they are from.
-pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
-    let Some((slot, ty)) = column_of(expr).filter(|(slot, _)| *slot < scope.width()) else {
+pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
+    let Some((slot, ty)) = column_of(expr).filter(|(slot, _)| scope.holds(*slot)) else {
         return expression_meta(name.to_owned(), &expr.ty());
     };
     let table = &scope.tables[scope.table_of(slot)];
@@ -17,7 +17,7 @@ pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta 
     let mut meta = match &table.relation {
         Relation::Base(base) => column_type_meta(name.to_owned(), &base.columns[n].ty, ty),
         Relation::Virtual(found) => column_type_meta(name.to_owned(), &found.columns()[n].ty, ty),
-        Relation::Derived(_) => field_meta(name.to_owned(), ty),
+        Relation::Derived => field_meta(name.to_owned(), ty),
     };
     meta.table = table.name.to_string();
     meta.org_name = table.columns[n].name.to_string();
@@ -32,7 +32,7 @@ pub(crate) fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta 
             meta.org_table = found.name().to_owned();
             virtual_column(&mut meta);
         }
-        Relation::Derived(_) => {}
+        Relation::Derived => {}
     }
     meta
 }
@@ -82,7 +82,7 @@ fn column_flags(table: &Table, n: usize) -> ColumnFlags {
 }
 
 /// What columns of computed tables have besides: no default, and texts of a buffer's length.
-pub(crate) fn virtual_column(meta: &mut ColumnMeta) {
+pub fn virtual_column(meta: &mut ColumnMeta) {
     meta.flags = meta.flags.with(ColumnFlags::NO_DEFAULT_VALUE);
     if meta.type_code.is_blob() {
         meta.length = meta.length.min(u32::from(u16::MAX) * meta.collation.charset().mbmaxlen());
@@ -90,7 +90,7 @@ pub(crate) fn virtual_column(meta: &mut ColumnMeta) {
 }
 
 /// The metadata of an expression, which is stored nowhere.
-pub(crate) fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
+pub fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
         return ColumnMeta {
             flags: ColumnFlags::BINARY,
@@ -155,7 +155,7 @@ fn format_of(kind: TypeKind) -> Option<&'static str> {
 }
 
 /// The metadata of a column of a table: a base table's, or one that holds a result in between.
-pub(crate) fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
+pub fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
         return expression_meta(name, ty);
     }

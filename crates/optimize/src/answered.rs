@@ -1,7 +1,7 @@
 //! Conditions that the access itself answers, so that no row needs to be asked.
 //!
 //! Only what can be proved is taken out: one span, integer columns compared as integers. Whether the values
-//! that come at execution are integers is known then ([`crate::table::Access::resolve_exactly`]); otherwise
+//! that come at execution are integers is known then (`resolve_exactly`); otherwise
 //! the whole condition is asked as ever.
 
 use std::ops::Bound;
@@ -9,12 +9,12 @@ use std::ops::Bound;
 use cohort_catalog::Table;
 use cohort_expr::{CompareHow, Expr, TypeClass};
 
-use crate::plan::sargable::{Sarg, conditions};
-use crate::table::{Access, Span, Spans};
+use crate::physical::{Access, Span, Spans};
+use crate::sargable::{Sarg, conditions};
 
 /// Of a query of one table, whose slots are its columns: the conjuncts that are left to ask when the spans of
 /// `access` are exact; none if all are answered.
-pub(super) fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> Vec<&'c Expr> {
+pub fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> Vec<&'c Expr> {
     let Spans::List(spans) = &access.spans else { return conjuncts.iter().collect() };
     let [span] = spans.as_slice() else { return conjuncts.iter().collect() };
     let index = &table.indexes[access.index];

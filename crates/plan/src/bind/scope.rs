@@ -3,15 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use cohort_catalog::{Catalog, Table};
-use cohort_expr::{Expr, ExprType, SessionHooks};
+use cohort_catalog::Table;
+use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
-use crate::access::{Needs, check_table};
 use crate::bind::Clause;
-use crate::session_state::SessionState;
-use crate::virtual_table::VirtualTable;
+use crate::block::{CommonTable, Query};
+use crate::names::{Names, VirtualDefinition};
 
 /// What `PlanContext::params` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,27 +21,28 @@ pub enum ParamSource {
     Placeholders,
 }
 
-/// Runs a subquery that depends on nothing outside while the statement around it is planned.
-pub trait SubqueryRunner {
-    /// Its rows, and the types of its columns. At most `rows_max` rows are needed.
-    fn run(&self, query: &ast::Query, rows_max: u64) -> SqlResult<(Vec<Vec<Value>>, Vec<ExprType>)>;
-}
+/// Numbers below are those of the row that a data change works on: its columns, and the new row behind them.
+const FIRST_COLUMN: usize = 1 << 20;
 
-/// What planning reads.
+/// What planning reads, and what it finds out about the statement as a whole.
 pub struct PlanContext<'p> {
-    pub catalog: &'p Arc<Catalog>,
-    pub session: &'p SessionState,
+    /// The session, the catalog and the privileges.
+    pub names: &'p dyn Names,
     /// Values of parameters; their types decide how they compare.
     pub params: &'p [Value],
     pub source: ParamSource,
     /// Ordinals of literals whose value the plan depends on.
     pub pins: RefCell<Vec<u32>>,
-    /// False when the plan depends on something else that changes: user variables, results of subqueries.
+    /// False when the plan depends on something else that changes: the types of user variables.
     pub reusable: Cell<bool>,
-    /// None where subqueries are refused.
-    pub subqueries: Option<&'p dyn SubqueryRunner>,
-    /// What the statement needs of the tables that it names.
-    pub(crate) needs: Needs,
+    /// The number of the next column that a table, a query or an aggregate brings.
+    next_column: Cell<usize>,
+    /// The number of the next SELECT, as EXPLAIN shows it.
+    next_block: Cell<u32>,
+    /// Subqueries of expressions, by their number.
+    pub subqueries: RefCell<Vec<Query>>,
+    /// Common tables that are named, by their number.
+    pub common: RefCell<Vec<CommonTable>>,
 }
 
 /// Where a table's rows come from.
@@ -50,9 +50,9 @@ pub struct PlanContext<'p> {
 pub enum Relation {
     Base(Arc<Table>),
     /// Computed by the server.
-    Virtual(Arc<dyn VirtualTable>),
-    /// A subquery in FROM; the number is the planner's.
-    Derived(usize),
+    Virtual(Arc<dyn VirtualDefinition>),
+    /// A query in FROM, or a common table.
+    Derived,
 }
 
 /// A column of a table in scope.
@@ -91,28 +91,43 @@ pub struct Scope {
 }
 
 impl<'p> PlanContext<'p> {
-    /// A context without subqueries.
-    pub fn new(
-        catalog: &'p Arc<Catalog>,
-        session: &'p SessionState,
-        params: &'p [Value],
-        source: ParamSource,
-    ) -> PlanContext<'p> {
-        let (pins, reusable) = (RefCell::default(), Cell::new(true));
-        let needs = Needs::default();
-        PlanContext { catalog, session, params, source, pins, reusable, subqueries: None, needs }
+    /// A context of one statement.
+    pub fn new(names: &'p dyn Names, params: &'p [Value], source: ParamSource) -> PlanContext<'p> {
+        PlanContext {
+            names,
+            params,
+            source,
+            pins: RefCell::default(),
+            reusable: Cell::new(true),
+            next_column: Cell::new(FIRST_COLUMN),
+            next_block: Cell::new(1),
+            subqueries: RefCell::default(),
+            common: RefCell::default(),
+        }
+    }
+
+    /// Numbers for so many columns, which nothing else of the statement has.
+    pub fn new_columns(&self, count: usize) -> usize {
+        let first = self.next_column.get();
+        self.next_column.set(first + count);
+        first
+    }
+
+    /// The number of the next SELECT.
+    pub(crate) fn new_block(&self) -> u32 {
+        self.next_block.replace(self.next_block.get() + 1)
     }
 
     /// Called by what may call itself: fails when the stack has no room for another level, or nobody waits
     /// for the statement any more.
     pub(crate) fn enter(&self) -> SqlResult<()> {
         check_stack()?;
-        self.session.check_interrupt()
+        self.names.check_interrupt()
     }
 
     /// The schema a name is in: error 1046 when it says none and there is no current database.
     pub fn schema_of<'n>(&'n self, name: &'n ast::ObjectName) -> SqlResult<&'n str> {
-        match (&name.db, &self.session.current_schema) {
+        match (&name.db, self.names.current_schema()) {
             (Some(db), _) => Ok(db),
             (None, Some(current)) => Ok(current),
             (None, None) => Err(SqlError::new(ErrorCode::NoDb, "No database selected")),
@@ -121,29 +136,24 @@ impl<'p> PlanContext<'p> {
 
     /// The base table of a name, on which the statement wants privileges: errors 1046 without a current
     /// database, 1142 without the privileges, 1146 when there is none.
-    pub(crate) fn base_table(&self, name: &ast::ObjectName, wanted: Privileges) -> SqlResult<Arc<Table>> {
-        let schema = self.schema_of(name)?;
-        check_table(self.session, wanted, schema, &name.name)?;
-        let found = self.catalog.table(schema, &name.name).cloned();
-        let table = found.ok_or_else(|| SqlError::no_such_table(schema, &name.name))?;
-        self.needs.want(&table, wanted);
-        Ok(table)
+    pub fn base_table(&self, name: &ast::ObjectName, wanted: Privileges) -> SqlResult<Arc<Table>> {
+        self.names.base_table(self.schema_of(name)?, &name.name, wanted)
     }
 
     /// The statement uses the column of a slot: error 1143.
-    pub(crate) fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
+    pub fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
         let table = &scope.tables[scope.table_of(slot)];
         match &table.relation {
-            Relation::Base(base) => self.needs.use_column(self.session, base, slot - table.first_slot, how),
-            Relation::Virtual(_) | Relation::Derived(_) => Ok(()),
+            Relation::Base(base) => self.names.use_column(base, slot - table.first_slot, how),
+            Relation::Virtual(_) | Relation::Derived => Ok(()),
         }
     }
 
     /// The statement uses all columns without naming them: error 1142 when one of them may not be used.
-    pub(crate) fn use_unnamed(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
+    pub fn use_unnamed(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
         let whole = |error: SqlError| match &scope.tables[scope.table_of(slot)].relation {
             Relation::Base(base) if error.code == ErrorCode::ColumnaccessDenied => {
-                self.session.table_access_denied(how.name(), &base.name.schema, &base.name.table)
+                self.names.table_access_denied(how.name(), &base.name.schema, &base.name.table)
             }
             _ => error,
         };
@@ -151,7 +161,7 @@ impl<'p> PlanContext<'p> {
     }
 
     /// A reference to the column of a slot, which the statement reads: error 1143.
-    pub(crate) fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
+    pub fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
         self.use_column(scope, slot, Privilege::Select)?;
         Ok(scope.column_expr(slot))
     }
@@ -210,6 +220,11 @@ impl Scope {
         let table = self.table_of(slot);
         let table = &self.tables[table];
         &table.columns[slot - table.first_slot]
+    }
+
+    /// Whether a column is one of its tables'.
+    pub fn holds(&self, slot: usize) -> bool {
+        self.tables.iter().any(|t| (t.first_slot..t.first_slot + t.columns.len()).contains(&slot))
     }
 
     /// The number of the table that a slot belongs to.
@@ -295,6 +310,7 @@ pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     SqlError::new(ErrorCode::BadField, text)
 }
 
+/// Error 1052.
 fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     SqlError::new(
         ErrorCode::NonUniq,

@@ -16,6 +16,14 @@ pub(super) fn is_comparison(op: ast::BinaryOp) -> bool {
     matches!(op, Equal | NullSafeEqual | NotEqual | Less | LessEqual | Greater | GreaterEqual)
 }
 
+/// A comparison's operator; equality for what is none.
+pub(super) fn compare_op(op: ast::BinaryOp) -> CompareOp {
+    match binary_op(op) {
+        BinaryOp::Compare(op) => op,
+        _ => CompareOp::Eq,
+    }
+}
+
 pub(super) fn binary_op(op: ast::BinaryOp) -> BinaryOp {
     use ast::BinaryOp as A;
     match op {
@@ -62,7 +70,7 @@ pub(super) fn trim_side(side: ast::TrimSide) -> TrimSide {
 }
 
 /// Which value of a system variable is meant.
-pub(crate) fn variable_scope(scope: ast::VariableScope) -> VariableScope {
+pub fn variable_scope(scope: ast::VariableScope) -> VariableScope {
     match scope {
         ast::VariableScope::Unspecified => VariableScope::Default,
         ast::VariableScope::Session => VariableScope::Session,
@@ -120,7 +128,7 @@ pub(super) fn aggregate_kind(kind: ast::AggregateKind, no_args: bool) -> Aggrega
 }
 
 /// A character set by name; error 1115.
-pub(crate) fn charset(name: &str) -> SqlResult<Charset> {
+pub fn charset(name: &str) -> SqlResult<Charset> {
     Charset::by_name(name).ok_or_else(|| {
         SqlError::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
     })
@@ -233,7 +241,7 @@ fn temporal(value: Option<Value>, kind: &str, literal: &ast::Literal) -> SqlResu
 }
 
 /// The expression of `SELECT expression`.
-pub(crate) fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
+pub fn only_item(statement: &ast::Statement) -> Option<&ast::Expr> {
     let ast::Statement::Query(query) = statement else { return None };
     let ast::QueryBody::Select(select) = &query.body else { return None };
     match select.items.as_slice() {

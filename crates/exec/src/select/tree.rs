@@ -1,0 +1,187 @@
+//! Trees of operators over this transaction: [`TrxStorage`] gives them the rows of its tables and of those
+//! that the server computes.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_base::CommitSeq;
+use cohort_config::VarId;
+use cohort_expr::EvalContext;
+use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
+use cohort_run::{CursorId, Storage};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+
+use crate::database::Database;
+use crate::process_list::Process;
+use crate::select::{Flow, RowCounts, RowSink};
+use crate::session_state::SessionState;
+use crate::statement::{StatementContext, row_done};
+use crate::table::{CursorOptions, ResolveAccess, TableCursor};
+use crate::trx::{SessionTrx, WaitPolicy};
+use crate::virtual_table::WantedNames;
+
+/// Runs a tree.
+pub(super) fn run(
+    plan: &Plan,
+    ctx: &mut StatementContext<'_>,
+    limit_default: u64,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
+    if limit_default == 0 {
+        return Ok(RowCounts::default());
+    }
+    let hold = Cell::new(ctx.trx.hold_until());
+    let mut storage = TrxStorage {
+        db: ctx.db,
+        session: ctx.session,
+        process: ctx.process,
+        trx: ctx.trx,
+        cursors: Vec::new(),
+        hold: &hold,
+    };
+    let eval = &ctx.eval;
+    let mut sent = 0;
+    let mut values = Vec::with_capacity(plan.width);
+    let found = cohort_run::run(plan, &mut storage, eval, &mut |row| {
+        values.clear();
+        values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
+        sent += 1;
+        let flow = sink.row(eval, hold.get(), &mut values)?;
+        let goes_on = flow == Flow::Continue && sent < limit_default;
+        Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(RowCounts { found })
+}
+
+/// The transaction and the server, as operators see them.
+struct TrxStorage<'s> {
+    db: &'s Arc<Database>,
+    session: &'s SessionState,
+    process: &'s Process,
+    trx: &'s mut SessionTrx,
+    /// None where a cursor was let go.
+    cursors: Vec<Option<TableCursor>>,
+    /// What must be published before the client sees the rows that were read.
+    hold: &'s Cell<CommitSeq>,
+}
+
+impl TrxStorage<'_> {
+    fn mode(&mut self, scan: &Scan) -> ReadMode {
+        match scan.mode {
+            ReadMode::Snapshot if self.trx.plain_reads_lock() => ReadMode::LockShare(WaitPolicy::Wait),
+            mode => mode,
+        }
+    }
+}
+
+impl Storage for TrxStorage<'_> {
+    fn open(
+        &mut self,
+        scan: &Scan,
+        row: &[Value],
+        rows_expected: Option<u64>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<CursorId> {
+        let open = self.trx.open_table(&scan.table)?;
+        let spans = scan.access.resolve(&open, row, eval)?;
+        let options = CursorOptions { mode: self.mode(scan), columns: scan.read.clone(), rows_expected };
+        let cursor = TableCursor::open(self.trx, &scan.table, spans, options)?;
+        let free = self.cursors.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.cursors.len());
+        match free {
+            Some(at) => self.cursors[at] = Some(cursor),
+            None => self.cursors.push(Some(cursor)),
+        }
+        Ok(CursorId(at))
+    }
+
+    fn reopen(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &[Value],
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        let open = self.trx.open_table(&scan.table)?;
+        let spans = scan.access.resolve(&open, row, eval)?;
+        self.cursors[cursor.0].as_mut().expect("an open cursor").reopen(spans);
+        Ok(())
+    }
+
+    fn next(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let is_plain = self.mode(scan) == ReadMode::Snapshot;
+        let cursor = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        let mut passes = |row: &[Value]| {
+            row_done(eval)?;
+            scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
+        };
+        let found = cursor.next(self.trx, &mut passes, row)?;
+        if found && !is_plain {
+            // The client learns of rows that may not be hardened yet (I5).
+            self.trx.reveal();
+            self.hold.set(self.trx.hold_until());
+        }
+        Ok(found)
+    }
+
+    fn key(&self, cursor: CursorId) -> &[u8] {
+        self.cursors[cursor.0].as_ref().expect("an open cursor").key()
+    }
+
+    fn close(&mut self, cursor: CursorId) {
+        self.cursors[cursor.0] = None;
+    }
+
+    fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let found = self.db.virtual_tables.find(&scan.schema, &scan.table);
+        let table = found.ok_or_else(|| SqlError::no_such_table(&scan.schema, &scan.table))?;
+        let wanted = WantedNames::asked(table.names_at(), &scan.filter, eval)?;
+        let mut ctx = StatementContext {
+            db: self.db,
+            session: self.session,
+            eval: eval.view(),
+            trx: self.trx,
+            process: self.process,
+            text: &[],
+            param_at: &[],
+            params: &[],
+            uses_zone: Cell::new(false),
+            uses_micros: Cell::new(false),
+        };
+        table.rows(&wanted, &mut ctx)
+    }
+
+    fn spill_file(&mut self) -> SqlResult<File> {
+        let directory = self.db.globals.value(VarId::Tmpdir).to_string();
+        spill_file(Path::new(&directory))
+    }
+
+    fn operator_memory(&self) -> usize {
+        usize::try_from(self.session.vars.uint(VarId::SortBufferSize)).unwrap_or(usize::MAX)
+    }
+}
+
+/// A new file without a name: it goes with its last handle.
+fn spill_file(directory: &Path) -> SqlResult<File> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
+    let made = File::options().read(true).write(true).create_new(true).open(&path).and_then(|file| {
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    });
+    made.map_err(|error| {
+        let text = format!("Can't create/write to file '{}' ({error})", path.display());
+        SqlError::new(ErrorCode::CantCreateFile, text)
+    })
+}

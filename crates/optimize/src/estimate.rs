@@ -1,0 +1,73 @@
+//! What the choices cost, in rows of a scan of the clustered index, and how many rows come. Fixed numbers:
+//! plans must not depend on the machine.
+
+use cohort_catalog::{IndexKind, Table};
+use cohort_expr::{CompareOp, Expr};
+
+/// What is known of tables.
+pub trait Statistics {
+    /// Rows of a table.
+    fn entries(&self, table: &Table) -> u64;
+}
+
+/// A row put into a hash table, and one looked up there.
+pub(crate) const BUILD_COST: f64 = 1.0;
+pub(crate) const PROBE_COST: f64 = 0.4;
+/// A row on the right of a loop, once it is in memory.
+pub(crate) const LOOP_COST: f64 = 0.1;
+/// An index asked for one row, beside the rows that come.
+pub(crate) const LOOKUP_COST: f64 = 2.0;
+/// Rows of a table that says nothing about itself.
+pub(crate) const UNKNOWN_ROWS: f64 = 1000.0;
+
+/// The share of rows that a condition lets pass.
+pub(crate) fn selectivity(condition: &Expr) -> f64 {
+    match condition {
+        Expr::Compare(node) => match node.op {
+            CompareOp::Eq | CompareOp::NullSafeEq => 0.1,
+            CompareOp::Ne => 0.9,
+            _ => 0.33,
+        },
+        Expr::Between(node) => {
+            if node.negated {
+                0.8
+            } else {
+                0.2
+            }
+        }
+        Expr::In(node) => {
+            let share = (0.1 * node.list.len() as f64).min(0.5);
+            if node.negated { 1.0 - share } else { share }
+        }
+        Expr::Like(node) => {
+            if node.negated {
+                0.9
+            } else {
+                0.1
+            }
+        }
+        Expr::IsNull(node) => {
+            if node.negated {
+                0.9
+            } else {
+                0.1
+            }
+        }
+        Expr::And(parts) => parts.iter().map(selectivity).product(),
+        Expr::Or(parts) => (1.0 - parts.iter().map(|part| 1.0 - selectivity(part)).product::<f64>()).max(0.0),
+        _ => 0.5,
+    }
+}
+
+/// Different values of a column of a base table.
+pub(crate) fn distinct_values(table: &Table, column: usize, entries: f64) -> f64 {
+    let mut best: f64 = entries.min(200.0);
+    for index in &table.indexes {
+        if index.columns.first().is_none_or(|part| part.column != column) {
+            continue;
+        }
+        let unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+        best = best.max(if unique && index.columns.len() == 1 { entries } else { entries / 10.0 });
+    }
+    best.max(1.0)
+}

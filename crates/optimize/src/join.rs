@@ -1,0 +1,740 @@
+//! FROM with its conditions to a tree of joins.
+//!
+//! Inner joins are one set of tables with one set of conditions, whatever way they were written. An outer
+//! join keeps its right side as a part of its own, which comes behind all inner tables: what its ON names on
+//! the left is there then. An outer join whose padded rows a later condition refuses is an inner one.
+//!
+//! Order: for a few tables all orders are tried, left-deep, without cross products where that can be; for
+//! more the cheapest next table is taken each time. A table is found by an index, by a hash table of its
+//! rows, or gone through as a whole.
+
+use std::sync::Arc;
+
+use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
+use cohort_locks::WaitPolicy;
+use cohort_plan::conjuncts::all_of;
+use cohort_plan::{From, FromTable, Source};
+use cohort_types::{Collation, SqlResult, TypeKind};
+
+use crate::access::{Candidates, Choice, WantedOrder};
+use crate::estimate::{
+    BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, selectivity,
+};
+use crate::lower::{Lowering, Part, SelectFacts};
+use crate::physical::{
+    Columns, HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan,
+};
+use crate::sargable::{Condition, conditions};
+use crate::visit::has_subquery;
+
+/// Up to so many inner tables all orders are tried.
+const EXHAUSTIVE_TABLES: usize = 7;
+
+/// Tables joined by inner joins, and what hangs on them by outer joins.
+#[derive(Default)]
+struct JoinGroup<'q> {
+    tables: Vec<&'q FromTable>,
+    /// Number of the first table that must not come before those left of it (STRAIGHT_JOIN).
+    keep_order: Vec<usize>,
+    outers: Vec<OuterSide<'q>>,
+    conditions: Vec<Expr>,
+}
+
+/// The right side of an outer join.
+struct OuterSide<'q> {
+    from: &'q From,
+    on: Vec<Expr>,
+}
+
+/// A condition of a group with the tables that it reads, as bits; those of outer sides come behind.
+struct Conjunct {
+    expr: Expr,
+    tables: u128,
+    sargs: Vec<Condition>,
+    has_subquery: bool,
+}
+
+impl<'q> JoinGroup<'q> {
+    fn add(&mut self, from: &'q From) {
+        match from {
+            From::Table(table) => self.tables.push(table),
+            From::Join(join) if join.outer => {
+                self.add(&join.left);
+                self.outers.push(OuterSide { from: &join.right, on: join.on.clone() });
+            }
+            From::Join(join) => {
+                self.add(&join.left);
+                if join.keep_order {
+                    self.keep_order.push(self.tables.len());
+                }
+                self.add(&join.right);
+                self.conditions.extend(join.on.iter().cloned());
+            }
+        }
+    }
+
+    /// Makes inner joins of outer ones whose padded rows do not pass.
+    fn simplify(&mut self) {
+        let refused = |outer: &OuterSide<'_>, conditions: &[Expr]| {
+            let tables = outer.from.tables();
+            let is_inside =
+                |column: usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(&column));
+            conditions.iter().any(|condition| refuses_null(condition, &is_inside))
+        };
+        while let Some(n) = self.outers.iter().position(|outer| refused(outer, &self.conditions)) {
+            let outer = self.outers.remove(n);
+            self.add(outer.from);
+            self.conditions.extend(outer.on);
+        }
+    }
+}
+
+/// Whether a condition is not true when all columns of some tables are NULL.
+fn refuses_null(condition: &Expr, is_inside: &dyn Fn(usize) -> bool) -> bool {
+    let is_null = |expr: &Expr| matches!(expr, Expr::Column(c) if is_inside(c.ordinal));
+    match condition {
+        Expr::Compare(node) => {
+            node.op != CompareOp::NullSafeEq && (is_null(&node.left) || is_null(&node.right))
+        }
+        Expr::IsNull(node) => node.negated && is_null(&node.operand),
+        Expr::Between(node) => !node.negated && is_null(&node.operand),
+        Expr::In(node) => is_null(&node.operand),
+        Expr::Like(node) => is_null(&node.operand),
+        Expr::And(parts) => parts.iter().any(|part| refuses_null(part, is_inside)),
+        Expr::Or(parts) => parts.iter().all(|part| refuses_null(part, is_inside)),
+        _ => false,
+    }
+}
+
+/// An order of some tables, with what it is thought to cost.
+#[derive(Clone)]
+struct Path {
+    order: Vec<usize>,
+    placed: u128,
+    rows: f64,
+    cost: f64,
+}
+
+/// How one table joins those before.
+struct Candidate {
+    way: Way,
+    /// Rows that come of one row before, the conditions considered.
+    fan_out: f64,
+    cost: f64,
+}
+
+enum Way {
+    /// By an index, or the only table.
+    Access(Choice),
+    Hash(Option<Choice>),
+    Loop(Option<Choice>),
+}
+
+impl Lowering<'_> {
+    /// The joined tables of FROM, with all conditions that can be decided there.
+    pub(crate) fn join(&mut self, from: &From, conditions: Vec<Expr>, facts: SelectFacts) -> SqlResult<Part> {
+        let mut group = JoinGroup { conditions, ..JoinGroup::default() };
+        group.add(from);
+        group.simplify();
+        let conjuncts = self.conjuncts(&group);
+        let order = self.order(&group, &conjuncts, facts);
+        let mut placed = 0;
+        let mut used = vec![false; conjuncts.len()];
+        let mut part: Option<Part> = None;
+        for n in order {
+            part = Some(self.attach(&group, n, part, placed, &conjuncts, &mut used, facts)?);
+            placed |= 1 << n;
+        }
+        let mut part = part.unwrap_or_else(Part::unit);
+        for (n, outer) in group.outers.iter().enumerate() {
+            part = self.attach_outer(outer, part, facts)?;
+            placed |= 1 << (group.tables.len() + n);
+            let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.has_subquery);
+            part = self.filter(part, ready)?;
+        }
+        // What asks subqueries comes last: it costs most.
+        let left = take(&conjuncts, &mut used, |_| true);
+        self.filter(part, left)
+    }
+
+    fn conjuncts(&self, group: &JoinGroup<'_>) -> Vec<Conjunct> {
+        let sides: Vec<Vec<&FromTable>> = group
+            .tables
+            .iter()
+            .map(|table| vec![*table])
+            .chain(group.outers.iter().map(|outer| outer.from.tables()))
+            .collect();
+        let side_of = |column: usize| {
+            let has = |t: &&FromTable| (t.first..t.first + t.width).contains(&column);
+            sides.iter().position(|side| side.iter().any(has))
+        };
+        let conjunct = |expr: &Expr| {
+            let columns = self.statement.columns(expr);
+            let tables = columns.iter().filter_map(|c| side_of(*c)).fold(0, |mask, n| mask | 1 << n);
+            let has_subquery = has_subquery(expr);
+            // A subquery that reads the tables here has no value before their rows.
+            let is_stable = !has_subquery || self.subqueries_are_constant(expr, &|c| side_of(c).is_some());
+            let sargs = if is_stable { conditions(expr) } else { Vec::new() };
+            Conjunct { expr: expr.clone(), tables, sargs, has_subquery }
+        };
+        group.conditions.iter().map(conjunct).collect()
+    }
+
+    /// The order of the inner tables.
+    fn order(&self, group: &JoinGroup<'_>, conjuncts: &[Conjunct], facts: SelectFacts) -> Vec<usize> {
+        let count = group.tables.len();
+        if count <= 1 || facts.keep_order {
+            return (0..count).collect();
+        }
+        let start = Path { order: Vec::new(), placed: 0, rows: 1.0, cost: 0.0 };
+        if count > EXHAUSTIVE_TABLES {
+            let mut path = start;
+            while path.order.len() < count {
+                let next = self.extensions(group, conjuncts, &path, facts);
+                let cheapest = next.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
+                path = cheapest.expect("a table is left");
+            }
+            return path.order;
+        }
+        let mut best: Vec<Option<Path>> = vec![None; 1 << count];
+        best[0] = Some(start);
+        for placed in 0..(1usize << count) {
+            let Some(path) = best[placed].clone() else { continue };
+            for next in self.extensions(group, conjuncts, &path, facts) {
+                let known = &mut best[next.placed as usize];
+                if known.as_ref().is_none_or(|known| next.cost < known.cost) {
+                    *known = Some(next);
+                }
+            }
+        }
+        match best.pop().flatten() {
+            Some(path) => path.order,
+            None => (0..count).collect(),
+        }
+    }
+
+    /// The path with each table that may come next: those that a condition connects, if there are any.
+    fn extensions(
+        &self,
+        group: &JoinGroup<'_>,
+        conjuncts: &[Conjunct],
+        path: &Path,
+        facts: SelectFacts,
+    ) -> Vec<Path> {
+        let is_left = |n: usize| path.placed & 1 << n == 0;
+        let may_come = |n: usize| {
+            let earlier = |first: &usize| n >= *first && (0..*first).any(is_left);
+            is_left(n) && !group.keep_order.iter().any(earlier)
+        };
+        let is_connected = |n: usize| {
+            let together = path.placed | 1 << n;
+            conjuncts
+                .iter()
+                .any(|c| c.tables & 1 << n != 0 && c.tables & path.placed != 0 && c.tables & !together == 0)
+        };
+        let all: Vec<usize> = (0..group.tables.len()).filter(|n| may_come(*n)).collect();
+        let connected: Vec<usize> = all.iter().copied().filter(|n| is_connected(*n)).collect();
+        let next = if connected.is_empty() || path.placed == 0 { all } else { connected };
+        let extended = |n: usize| {
+            let candidate = self.candidate(group, n, path.placed, path.rows, conjuncts, facts);
+            let mut order = path.order.clone();
+            order.push(n);
+            Path {
+                order,
+                placed: path.placed | 1 << n,
+                rows: (path.rows * candidate.fan_out).max(0.01),
+                cost: path.cost + candidate.cost,
+            }
+        };
+        next.into_iter().map(extended).collect()
+    }
+
+    /// The best way to join a table to those placed before, which yield so many rows.
+    fn candidate(
+        &self,
+        group: &JoinGroup<'_>,
+        n: usize,
+        placed: u128,
+        rows: f64,
+        conjuncts: &[Conjunct],
+        facts: SelectFacts,
+    ) -> Candidate {
+        let table = group.tables[n];
+        let bit = 1 << n;
+        let own: f64 = conjuncts
+            .iter()
+            .filter(|c| c.tables == bit && !c.has_subquery)
+            .map(|c| selectivity(&c.expr))
+            .product();
+        let joining = || {
+            conjuncts.iter().filter(|c| {
+                c.tables & bit != 0
+                    && c.tables & placed != 0
+                    && c.tables & !(placed | bit) == 0
+                    && !c.has_subquery
+            })
+        };
+        let equal: Vec<&Conjunct> = joining()
+            .filter(|c| self.hash_key(&c.expr, table, &|c| self.is_of(group, c, placed)).is_some())
+            .collect();
+        let base = match &table.source {
+            Source::Base { .. } => Some(self.choose(group, n, 0, conjuncts, facts)),
+            _ => None,
+        };
+        let entries = self.rows_of(table);
+        // What the table itself yields.
+        let alone = match &base {
+            Some(choice) => (choice.rows.min(entries) * 1.0).min((entries * own).max(1.0)),
+            None => (entries * own).max(1.0),
+        };
+        let read = base.as_ref().map_or(entries, |choice| choice.cost);
+        if placed == 0 {
+            let way = match base {
+                Some(choice) => Way::Access(choice),
+                None => Way::Loop(None),
+            };
+            return Candidate { way, fan_out: alone, cost: read };
+        }
+        let mut share = 1.0;
+        for conjunct in joining() {
+            share *= match equal.iter().any(|e| std::ptr::eq(*e, conjunct)) {
+                true => 1.0 / self.distinct_of(&conjunct.expr, group),
+                false => selectivity(&conjunct.expr),
+            };
+        }
+        let fan_out = alone * share;
+        let mut best = match equal.is_empty() {
+            false => Candidate {
+                cost: read + alone * BUILD_COST + rows * PROBE_COST + rows * fan_out * LOOP_COST,
+                way: Way::Hash(base.clone()),
+                fan_out,
+            },
+            true => Candidate {
+                cost: read + alone * BUILD_COST + rows * alone * LOOP_COST,
+                way: Way::Loop(base.clone()),
+                fan_out,
+            },
+        };
+        if base.is_some() {
+            let choice = self.choose(group, n, placed, conjuncts, facts);
+            let reads_before = match &choice.access.spans {
+                Spans::List(spans) => {
+                    spans.iter().any(|span| reads_row(span, &|c| self.is_of(group, c, placed)))
+                }
+                Spans::Full => false,
+            };
+            if reads_before {
+                let per_row = LOOKUP_COST + choice.rows * if choice.access.index == 0 { 1.0 } else { 3.0 };
+                let cost = rows * per_row;
+                if cost < best.cost || facts.mode != ReadMode::Snapshot {
+                    let is_one_row = choice.rows <= 1.0;
+                    let fan_out =
+                        if is_one_row { own.min(1.0) } else { (choice.rows * own).min(fan_out.max(0.1)) };
+                    best = Candidate { way: Way::Access(choice), fan_out, cost };
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether a column is of one of the tables placed.
+    fn is_of(&self, group: &JoinGroup<'_>, column: usize, placed: u128) -> bool {
+        let has = |t: &FromTable| (t.first..t.first + t.width).contains(&column);
+        group.tables.iter().enumerate().any(|(n, table)| placed & 1 << n != 0 && has(table))
+    }
+
+    fn rows_of(&self, table: &FromTable) -> f64 {
+        match &table.source {
+            Source::Base { table, .. } => (self.stats.entries(table) as f64).max(1.0),
+            Source::Series { first, last, step } => {
+                (first.abs_diff(*last) / step.unsigned_abs().max(1) + 1) as f64
+            }
+            Source::Virtual(_) | Source::Derived(_) | Source::Common(_) => UNKNOWN_ROWS,
+        }
+    }
+
+    /// The larger number of different values on the two sides of an equality.
+    fn distinct_of(&self, equality: &Expr, group: &JoinGroup<'_>) -> f64 {
+        let mut most: f64 = 10.0;
+        for column in equality.columns() {
+            let has = |t: &&&FromTable| (t.first..t.first + t.width).contains(&column);
+            let Some(table) = group.tables.iter().find(has) else { continue };
+            let rows = self.rows_of(table);
+            most = most.max(match &table.source {
+                Source::Base { table: base, .. } => distinct_values(base, column - table.first, rows),
+                _ => rows / 2.0,
+            });
+        }
+        most
+    }
+
+    /// The access to a base table, when the rows of the tables placed are there.
+    fn choose(
+        &self,
+        group: &JoinGroup<'_>,
+        n: usize,
+        placed: u128,
+        conjuncts: &[Conjunct],
+        facts: SelectFacts,
+    ) -> Choice {
+        let table = group.tables[n];
+        let here = |column: usize| {
+            group.tables.iter().any(|t| (t.first..t.first + t.width).contains(&column))
+                || group
+                    .outers
+                    .iter()
+                    .any(|o| o.from.tables().iter().any(|t| (t.first..t.first + t.width).contains(&column)))
+        };
+        let available = |c: &&Condition| {
+            c.reads.iter().all(|column| !here(*column) || self.is_of(group, *column, placed))
+        };
+        let usable = conjuncts.iter().flat_map(|c| &c.sargs).filter(available).collect();
+        self.choose_access(table, usable, facts)
+    }
+
+    fn choose_access(&self, table: &FromTable, usable: Vec<&Condition>, facts: SelectFacts) -> Choice {
+        let Source::Base { table: base, allowed, forced } = &table.source else {
+            unreachable!("only base tables have indexes")
+        };
+        let columns = self.read_columns(table, mode_of(table, facts), []);
+        Candidates {
+            table: base,
+            first_slot: table.first,
+            entries: &|| self.stats.entries(base),
+            allowed: allowed.clone(),
+            forced: *forced,
+            conditions: usable,
+            wanted: WantedOrder::default(),
+            columns,
+        }
+        .choose()
+    }
+
+    /// What is read of a base table: what the statement names anywhere, and what a filter reads.
+    fn read_columns<'e>(
+        &self,
+        table: &FromTable,
+        mode: ReadMode,
+        filter: impl IntoIterator<Item = &'e Expr>,
+    ) -> Columns {
+        if mode != ReadMode::Snapshot {
+            return Columns::All;
+        }
+        let mut read: Vec<usize> = self.needed_of(table);
+        read.extend(filter.into_iter().flat_map(|expr| expr.columns()));
+        read.sort_unstable();
+        read.dedup();
+        if read.len() == table.width { Columns::All } else { Columns::Some(Arc::from(read)) }
+    }
+
+    /// Ordinals of the columns of a table that the statement names.
+    pub(crate) fn needed_of(&self, table: &FromTable) -> Vec<usize> {
+        self.needed.range(table.first..table.first + table.width).map(|column| column - table.first).collect()
+    }
+
+    /// Joins a table to those before.
+    #[allow(clippy::too_many_arguments)] // one step of the loop above
+    fn attach(
+        &mut self,
+        group: &JoinGroup<'_>,
+        n: usize,
+        before: Option<Part>,
+        placed: u128,
+        conjuncts: &[Conjunct],
+        used: &mut [bool],
+        facts: SelectFacts,
+    ) -> SqlResult<Part> {
+        let table = group.tables[n];
+        let bit = 1 << n;
+        let rows = before.as_ref().map_or(1.0, |part| part.rows);
+        let candidate = self.candidate(group, n, placed, rows, conjuncts, facts);
+        let own = take(conjuncts, used, |c| c.tables == bit && !c.has_subquery);
+        let Some(before) = before else {
+            let choice = match candidate.way {
+                Way::Access(choice) | Way::Hash(Some(choice)) | Way::Loop(Some(choice)) => Some(choice),
+                Way::Hash(None) | Way::Loop(None) => None,
+            };
+            let mut part = self.table(table, choice, own, facts)?;
+            part.rows = candidate.fan_out;
+            return Ok(part);
+        };
+        let ready = take(conjuncts, used, |c| c.tables & !(placed | bit) == 0 && !c.has_subquery);
+        let out_rows = (before.rows * candidate.fan_out).max(0.01);
+        let mut joined = match candidate.way {
+            Way::Access(choice) => {
+                self.lookup_join(JoinKind::Inner, before, table, choice, own, ready, facts)?
+            }
+            Way::Hash(choice) | Way::Loop(choice) => {
+                let right = self.table(table, choice, own, facts)?;
+                self.kept_join(JoinKind::Inner, before, right, ready)?
+            }
+        };
+        joined.rows = out_rows;
+        Ok(joined)
+    }
+
+    /// Joins the right side of an outer join to all before.
+    fn attach_outer(&mut self, outer: &OuterSide<'_>, before: Part, facts: SelectFacts) -> SqlResult<Part> {
+        let tables = outer.from.tables();
+        let is_inside = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
+        let is_own = |expr: &Expr| {
+            let columns = self.statement.columns(expr);
+            columns.iter().any(|c| is_inside(c))
+                && !columns.iter().any(|c| before.layout.contains(c))
+                && !has_subquery(expr)
+        };
+        let (own, on): (Vec<Expr>, Vec<Expr>) = outer.on.iter().cloned().partition(is_own);
+        let rows = before.rows;
+        if let From::Table(table) = outer.from
+            && let Source::Base { .. } = &table.source
+        {
+            let sargs: Vec<Condition> = own
+                .iter()
+                .chain(&on)
+                .filter(|expr| !has_subquery(expr))
+                .flat_map(conditions)
+                .filter(|c| !c.reads.iter().any(|column| is_inside(column)))
+                .collect();
+            let choice = self.choose_access(table, sargs.iter().collect(), facts);
+            let reads_before = match &choice.access.spans {
+                Spans::List(spans) => spans.iter().any(|s| reads_row(s, &|c| before.layout.contains(&c))),
+                Spans::Full => false,
+            };
+            let entries = self.rows_of(table);
+            let by_index = rows * (LOOKUP_COST + choice.rows * 2.0);
+            let by_hash = entries * (1.0 + BUILD_COST) + rows * PROBE_COST;
+            let can_hash =
+                on.iter().any(|e| self.hash_key(e, table, &|c| before.layout.contains(&c)).is_some());
+            let by_other = if can_hash { by_hash } else { entries * 2.0 + rows * entries * LOOP_COST };
+            if reads_before && (by_index < by_other || facts.mode != ReadMode::Snapshot) {
+                let fan_out = choice.rows.max(1.0);
+                let mut part = self.lookup_join(JoinKind::Left, before, table, choice, own, on, facts)?;
+                part.rows = rows * fan_out;
+                return Ok(part);
+            }
+        }
+        let right = self.join(outer.from, own, SelectFacts { keep_order: false, ..facts })?;
+        let mut part = self.kept_join(JoinKind::Left, before, right, on)?;
+        part.rows = rows;
+        Ok(part)
+    }
+
+    /// The rows of one table that pass conditions on it alone.
+    fn table(
+        &mut self,
+        table: &FromTable,
+        choice: Option<Choice>,
+        own: Vec<Expr>,
+        facts: SelectFacts,
+    ) -> SqlResult<Part> {
+        match &table.source {
+            Source::Base { .. } => {
+                let choice = match choice {
+                    Some(choice) => choice,
+                    None => self.choose_access(table, Vec::new(), facts),
+                };
+                let rows = choice.rows;
+                let (scan, layout) = self.scan(table, choice, own, &[], facts)?;
+                Ok(Part { node: Node::Scan(Box::new(scan)), layout, rows })
+            }
+            Source::Virtual(found) => {
+                let columns = self.needed_of(table);
+                let layout = columns.iter().map(|n| table.first + n).collect();
+                let whole: Vec<usize> = (table.first..table.first + table.width).collect();
+                let filter = all_of(own).map(|expr| self.place(expr, &whole)).transpose()?;
+                let scan = VirtualScan {
+                    schema: found.schema().into(),
+                    table: found.name().into(),
+                    name: table.name.clone(),
+                    block: facts.block,
+                    filter,
+                    columns,
+                };
+                Ok(Part { node: Node::Virtual(Box::new(scan)), layout, rows: UNKNOWN_ROWS })
+            }
+            Source::Derived(query) => {
+                let mut part = self.query(query)?;
+                part.layout = (table.first..table.first + table.width).collect();
+                self.filter(part, own)
+            }
+            Source::Common(number) => {
+                let part = self.common_table(*number, table)?;
+                self.filter(part, own)
+            }
+            Source::Series { first, last, step } => {
+                let node = Node::Series { first: *first, last: *last, step: *step };
+                let part = Part { node, layout: vec![table.first], rows: self.rows_of(table) };
+                self.filter(part, own)
+            }
+        }
+    }
+
+    /// A scan, and the columns that it yields. Span expressions read a row of `left`.
+    fn scan(
+        &mut self,
+        table: &FromTable,
+        choice: Choice,
+        own: Vec<Expr>,
+        left: &[usize],
+        facts: SelectFacts,
+    ) -> SqlResult<(Scan, Vec<usize>)> {
+        let Source::Base { table: base, .. } = &table.source else {
+            unreachable!("only base tables are scanned")
+        };
+        let whole: Vec<usize> = (table.first..table.first + table.width).collect();
+        let filter = all_of(own).map(|expr| self.place(expr, &whole)).transpose()?;
+        let mode = mode_of(table, facts);
+        let read = self.read_columns(table, mode, &filter);
+        let columns = self.needed_of(table);
+        let mut layout: Vec<usize> = columns.iter().map(|n| table.first + n).collect();
+        layout.extend(table.key);
+        let mut access = choice.access;
+        if let Spans::List(spans) = &mut access.spans {
+            for span in spans {
+                self.place_span(span, left)?;
+            }
+        }
+        let scan = Scan {
+            table: base.clone(),
+            name: table.name.clone(),
+            block: facts.block,
+            access,
+            mode,
+            filter,
+            read,
+            columns,
+            with_key: table.key.is_some(),
+            rows: choice.rows,
+        };
+        Ok((scan, layout))
+    }
+
+    #[allow(clippy::too_many_arguments)] // what a join is made of
+    fn lookup_join(
+        &mut self,
+        kind: JoinKind,
+        before: Part,
+        table: &FromTable,
+        choice: Choice,
+        own: Vec<Expr>,
+        on: Vec<Expr>,
+        facts: SelectFacts,
+    ) -> SqlResult<Part> {
+        let (scan, columns) = self.scan(table, choice, own, &before.layout, facts)?;
+        let mut layout = before.layout;
+        layout.extend(columns);
+        let on = all_of(on).map(|expr| self.place(expr, &layout)).transpose()?;
+        let join = Join { kind, left: before.node, method: JoinMethod::Lookup(Box::new(scan)), on };
+        Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows })
+    }
+
+    /// A join whose right rows are kept: in a hash table when there are equalities.
+    fn kept_join(&mut self, kind: JoinKind, before: Part, right: Part, on: Vec<Expr>) -> SqlResult<Part> {
+        let (mut keys, mut rest) = (Vec::new(), Vec::new());
+        for expr in on {
+            let is_left = |c: usize| before.layout.contains(&c);
+            match self.hash_sides(&expr, &|c| right.layout.contains(&c), &is_left) {
+                Some((left, of_right, collation)) => keys.push(HashKey {
+                    left: self.place(left, &before.layout)?,
+                    right: self.place(of_right, &right.layout)?,
+                    collation,
+                }),
+                None => rest.push(expr),
+            }
+        }
+        let right_width = right.layout.len();
+        let mut layout = before.layout;
+        layout.extend(right.layout);
+        let on = all_of(rest).map(|expr| self.place(expr, &layout)).transpose()?;
+        let method = match keys.is_empty() {
+            true => JoinMethod::Loop { right: right.node, right_width },
+            false => JoinMethod::Hash { right: right.node, keys, right_width },
+        };
+        let join = Join { kind, left: before.node, method, on };
+        Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows })
+    }
+
+    fn hash_key(
+        &self,
+        expr: &Expr,
+        table: &FromTable,
+        is_left: &dyn Fn(usize) -> bool,
+    ) -> Option<(Expr, Expr, Collation)> {
+        self.hash_sides(expr, &|c| (table.first..table.first + table.width).contains(&c), is_left)
+    }
+
+    /// The left and the right side of an equality that a hash table can answer.
+    fn hash_sides(
+        &self,
+        expr: &Expr,
+        is_right: &dyn Fn(usize) -> bool,
+        is_left: &dyn Fn(usize) -> bool,
+    ) -> Option<(Expr, Expr, Collation)> {
+        let Expr::Compare(node) = expr else { return None };
+        if node.op != CompareOp::Eq || has_subquery(expr) || expr.is_volatile() {
+            return None;
+        }
+        let reads = |e: &Expr, is: &dyn Fn(usize) -> bool| {
+            let columns = e.columns();
+            !columns.is_empty() && columns.iter().all(|c| is(*c))
+        };
+        let (left, right) = if reads(&node.left, is_left) && reads(&node.right, is_right) {
+            (&node.left, &node.right)
+        } else if reads(&node.right, is_left) && reads(&node.left, is_right) {
+            (&node.right, &node.left)
+        } else {
+            return None;
+        };
+        let collation = hashable(right, left, &node.how)?;
+        Some((left.clone(), right.clone(), collation))
+    }
+}
+
+/// How the rows of a table are read.
+fn mode_of(table: &FromTable, facts: SelectFacts) -> ReadMode {
+    match table.key {
+        Some(_) => ReadMode::LockExclusive(WaitPolicy::Wait),
+        None => facts.mode,
+    }
+}
+
+/// The conditions that nothing has used yet and that may be used now.
+fn take(conjuncts: &[Conjunct], used: &mut [bool], may: impl Fn(&Conjunct) -> bool) -> Vec<Expr> {
+    let mut taken = Vec::new();
+    for (conjunct, used) in conjuncts.iter().zip(used) {
+        if !*used && may(conjunct) {
+            *used = true;
+            taken.push(conjunct.expr.clone());
+        }
+    }
+    taken
+}
+
+/// Whether the values of a span read a row before.
+fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
+    use std::ops::Bound;
+    let of_bound = |bound: &Bound<Expr>| match bound {
+        Bound::Included(expr) | Bound::Excluded(expr) => expr.columns(),
+        Bound::Unbounded => Vec::new(),
+    };
+    let eq = span.eq.iter().flat_map(|expr| expr.columns());
+    eq.chain(of_bound(&span.lower)).chain(of_bound(&span.upper)).any(is_before)
+}
+
+/// The collation by which two expressions may be compared as bytes of their group keys: they must be of one
+/// type.
+fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
+    let CompareHow::Scalar { collation, class } = how else { return None };
+    let (a, b) = (inner.ty(), outer.ty());
+    let plain = |k: TypeKind| !matches!(k, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year);
+    let same =
+        a.class() == b.class() && plain(a.kind) && plain(b.kind) && class.is_none_or(|c| c == a.class());
+    // Signed and unsigned, or two scales, may have different bytes for one number.
+    let same_form = match a.class() {
+        TypeClass::Int => a.unsigned == b.unsigned,
+        TypeClass::Decimal => a.decimals == b.decimals,
+        TypeClass::Real => a.kind == b.kind,
+        _ => true,
+    };
+    (same && same_form).then_some(*collation)
+}

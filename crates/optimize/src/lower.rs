@@ -1,0 +1,633 @@
+//! Query blocks to operators.
+//!
+//! A part of the plan is a node with its *layout*: the number of the column at each place of its row. An
+//! expression is *placed* when it is put above a part: the columns that the layout has become places, all
+//! others are of a query around and become slots of the frame. A subquery is lowered when the first
+//! expression that asks it is placed.
+
+use std::collections::HashMap;
+use std::ops::Bound;
+
+use cohort_expr::{Aggregate, Expr, SortKey};
+use cohort_plan::conjuncts::all_of;
+use cohort_plan::{
+    Body, CommonTable, From, FromTable, Group, Limit, OrderBy, Query, Select, SetOperation, WindowCall,
+    WindowUse,
+};
+use cohort_sql::ast;
+use cohort_types::{SqlError, SqlResult, check_stack};
+
+use crate::estimate::{Statistics, UNKNOWN_ROWS, selectivity};
+use crate::physical::{
+    AggregateNode, CommonPlan, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Sort, Span,
+    SubqueryPlan, WindowNode,
+};
+use crate::visit::{ColumnSet, Statement, each_expr, has_subquery};
+
+/// Plans a query with its statement's subqueries and common tables.
+pub fn optimize(
+    query: &Query,
+    subqueries: &[Query],
+    common: &[CommonTable],
+    stats: &dyn Statistics,
+) -> SqlResult<Plan> {
+    let statement = Statement { subqueries, common };
+    let mut needed = ColumnSet::new();
+    let mut note = |expr: &Expr| needed.extend(expr.columns());
+    each_expr(query, &mut note);
+    subqueries.iter().for_each(|query| each_expr(query, &mut note));
+    for table in common {
+        each_expr(&table.seed, &mut note);
+        table.step.iter().for_each(|step| each_expr(&step.query, &mut note));
+    }
+    let mut lowering = Lowering {
+        statement,
+        stats,
+        needed,
+        slots: HashMap::new(),
+        subqueries: subqueries.iter().map(|_| None).collect(),
+        common: Vec::new(),
+        common_numbers: HashMap::new(),
+    };
+    let root = lowering.query(query)?.node;
+    let missing = || SqlError::not_supported("this subquery");
+    // A subquery that no expression asks any more is run by nobody.
+    let unused = || SubqueryPlan { root: Node::Empty, width: 0, reads: Vec::new(), is_volatile: false };
+    let subqueries = lowering.subqueries.into_iter().map(|plan| plan.unwrap_or_else(unused)).collect();
+    let common =
+        lowering.common.into_iter().map(|plan| plan.ok_or_else(missing)).collect::<SqlResult<_>>()?;
+    Ok(Plan { root, width: query.types.len(), subqueries, common, frame: lowering.slots.len() })
+}
+
+/// A part of the plan.
+pub(crate) struct Part {
+    pub node: Node,
+    /// The number of each column of its row.
+    pub layout: Vec<usize>,
+    /// Rows expected.
+    pub rows: f64,
+}
+
+impl Part {
+    /// One row without columns.
+    pub(crate) fn unit() -> Part {
+        Part { node: Node::Unit, layout: Vec::new(), rows: 1.0 }
+    }
+}
+
+/// What the tables of a SELECT have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct SelectFacts {
+    pub block: u32,
+    pub mode: ReadMode,
+    /// STRAIGHT_JOIN.
+    pub keep_order: bool,
+}
+
+pub(crate) struct Lowering<'o> {
+    pub(crate) statement: Statement<'o>,
+    pub(crate) stats: &'o dyn Statistics,
+    /// Columns that any expression of the statement names.
+    pub(crate) needed: ColumnSet,
+    /// Slots of the frame, by column.
+    slots: HashMap<usize, usize>,
+    subqueries: Vec<Option<SubqueryPlan>>,
+    common: Vec<Option<CommonPlan>>,
+    /// The places in `common` of common tables that are kept.
+    common_numbers: HashMap<usize, usize>,
+}
+
+impl Lowering<'_> {
+    /// A query: its row has the result's columns first, under the query's numbers.
+    pub(crate) fn query(&mut self, query: &Query) -> SqlResult<Part> {
+        check_stack()?;
+        let mut part = match &query.body {
+            Body::Select(select) => return self.select(query, select),
+            Body::Set(set) => self.set_operation(query, set)?,
+            Body::Values(rows) => self.values(query, rows)?,
+            Body::Nested(inner) => {
+                let mut part = self.query(inner)?;
+                part.layout.truncate(inner.types.len());
+                part
+            }
+        };
+        part.layout = (query.first_column..query.first_column + query.types.len()).collect();
+        if !query.order.is_empty() {
+            let mut keys = Vec::with_capacity(query.order.len());
+            for order in &query.order {
+                let OrderBy::Item(n) = order.by else {
+                    return Err(SqlError::not_supported("ORDER BY an expression of a set operation"));
+                };
+                keys.push((Expr::column(n, query.types[n].clone(), ""), order.key));
+            }
+            part = self.sort(part, keys, query)?;
+        }
+        self.limit(part, query)
+    }
+
+    fn values(&mut self, query: &Query, rows: &[Vec<Expr>]) -> SqlResult<Part> {
+        let count = rows.len() as f64;
+        let mut placed = Vec::with_capacity(rows.len());
+        let mut node: Option<Node> = None;
+        // Rows of one type each are converted to the common one.
+        for row in rows {
+            let from: Vec<_> = row.iter().map(Expr::ty).collect();
+            let row: Vec<Expr> = row.iter().map(|e| self.place(e.clone(), &[])).collect::<SqlResult<_>>()?;
+            if from == query.types {
+                placed.push(row);
+                continue;
+            }
+            let input = Box::new(Node::Values(vec![row]));
+            let converted = Node::Convert { input, from, to: query.types.clone() };
+            let mut inputs = match node.take() {
+                Some(Node::Concat(inputs)) => inputs,
+                _ => Vec::new(),
+            };
+            if !placed.is_empty() {
+                inputs.push(Node::Values(std::mem::take(&mut placed)));
+            }
+            inputs.push(converted);
+            node = Some(Node::Concat(inputs));
+        }
+        let node = match (node, placed.is_empty()) {
+            (None, _) => Node::Values(placed),
+            (Some(node), true) => node,
+            (Some(Node::Concat(mut inputs)), false) => {
+                inputs.push(Node::Values(placed));
+                Node::Concat(inputs)
+            }
+            (Some(other), false) => Node::Concat(vec![other, Node::Values(placed)]),
+        };
+        Ok(Part { node, layout: Vec::new(), rows: count })
+    }
+
+    /// An operand of a set operation, with the types of the result.
+    fn operand(&mut self, operand: &Query, result: &Query) -> SqlResult<Node> {
+        let part = self.query(operand)?;
+        let wide = part.layout.len() > operand.types.len();
+        let mut node = part.node;
+        if wide {
+            // What an ORDER BY inside has added goes.
+            let item = |(n, ty): (usize, &cohort_expr::ExprType)| Expr::column(n, ty.clone(), "");
+            let items = operand.types.iter().enumerate().map(item).collect();
+            node = Node::Project { input: Box::new(node), items };
+        }
+        if operand.types == result.types {
+            return Ok(node);
+        }
+        Ok(Node::Convert { input: Box::new(node), from: operand.types.clone(), to: result.types.clone() })
+    }
+
+    fn set_operation(&mut self, query: &Query, set: &SetOperation) -> SqlResult<Part> {
+        let collations = query.collations();
+        let mut node = self.operand(&set.first, query)?;
+        let mut rows = UNKNOWN_ROWS;
+        if set.op == ast::SetOperator::Union {
+            let mut inputs = vec![node];
+            // No row twice up to the last DISTINCT.
+            let last_distinct = set.rest.iter().rposition(|operand| !operand.all);
+            for (n, operand) in set.rest.iter().enumerate() {
+                inputs.push(self.operand(&operand.query, query)?);
+                if last_distinct == Some(n) {
+                    let input = Box::new(Node::Concat(std::mem::take(&mut inputs)));
+                    inputs.push(Node::Distinct { input, collations: collations.clone() });
+                }
+            }
+            rows *= inputs.len() as f64;
+            node = Node::Concat(inputs);
+        } else {
+            // A chain may be longer than operators can nest.
+            for run in set.rest.chunk_by(|a, b| a.all == b.all) {
+                let all = run[0].all;
+                let inputs = run.iter().map(|operand| self.operand(&operand.query, query));
+                let inputs = inputs.collect::<SqlResult<Vec<Node>>>()?;
+                let wants_common = set.op == ast::SetOperator::Intersect;
+                let pair = |left: Node, right: Node| {
+                    let collations = collations.clone();
+                    let node = crate::physical::SetOperation { left, right, wants_common, all, collations };
+                    Node::SetOperation(Box::new(node))
+                };
+                node = match wants_common {
+                    true => balanced(std::iter::once(node).chain(inputs).collect(), &pair),
+                    false => pair(node, Node::Concat(inputs)),
+                };
+            }
+        }
+        Ok(Part { node, layout: Vec::new(), rows })
+    }
+
+    fn select(&mut self, query: &Query, select: &Select) -> SqlResult<Part> {
+        let facts = SelectFacts {
+            block: select.block,
+            mode: read_mode(query.locking)?,
+            keep_order: select.straight_join,
+        };
+        let (gates, conditions) = self.gates(select);
+        let mut part = match &select.from {
+            Some(from) => self.join(from, conditions, facts)?,
+            None => self.filter(Part::unit(), conditions)?,
+        };
+        if let Some(condition) = all_of(gates) {
+            let condition = self.place(condition, &[])?;
+            part.node = Node::Gate { input: Box::new(part.node), condition };
+        }
+        let mut above = Above {
+            items: select.items.clone(),
+            order: query.order.iter().map(|order| (self.order_expr(select, &order.by), order.key)).collect(),
+            having: select.having.clone(),
+            windows: select.windows.clone(),
+        };
+        if let Some(group) = &select.group {
+            part =
+                self.aggregate(part, group, &mut above, query.order.is_empty() && select.windows.is_empty())?;
+        }
+        if let Some(having) = above.having.take() {
+            part = self.filter(part, cohort_plan::conjuncts::split(having))?;
+        }
+        for (n, window) in above.windows.iter().enumerate() {
+            let alike =
+                |other: &WindowUse| other.partition == window.partition && other.order == window.order;
+            // One operator for all functions over the same window.
+            if !above.windows[..n].iter().any(alike) {
+                let calls: Vec<&WindowUse> = above.windows[n..].iter().filter(|w| alike(w)).collect();
+                part = self.window(part, &calls)?;
+            }
+        }
+        self.output(part, query, select, above)
+    }
+
+    /// The conditions that read nothing of the tables, and the others.
+    fn gates(&self, select: &Select) -> (Vec<Expr>, Vec<Expr>) {
+        let tables = select.from.as_ref().map(From::tables).unwrap_or_default();
+        let is_here = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
+        let is_gate = |expr: &Expr| !expr.is_volatile() && !self.statement.columns(expr).iter().any(is_here);
+        select.conditions.iter().cloned().partition(is_gate)
+    }
+
+    fn order_expr(&self, select: &Select, by: &OrderBy) -> SortedBy {
+        match by {
+            OrderBy::Item(n) => SortedBy::Item(*n),
+            OrderBy::Expr(expr) => match select.items.iter().position(|item| item == expr) {
+                Some(n) => SortedBy::Item(n),
+                None => SortedBy::Expr(expr.clone()),
+            },
+        }
+    }
+
+    fn aggregate(&mut self, part: Part, group: &Group, above: &mut Above, in_order: bool) -> SqlResult<Part> {
+        if group.rollup {
+            above.each(&mut |expr| *expr = replace_keys(std::mem::replace(expr, Expr::null()), group));
+        }
+        let mut read = ColumnSet::new();
+        above.each(&mut |expr| read.extend(self.statement.columns(expr)));
+        let mut layout = Vec::new();
+        for (n, key) in group.keys.iter().enumerate() {
+            layout.push(match key {
+                Expr::Column(column) if !group.rollup => column.ordinal,
+                _ => group.first_key + n,
+            });
+        }
+        let first_columns: Vec<usize> =
+            part.layout.iter().copied().filter(|c| read.contains(c) && !layout.contains(c)).collect();
+        layout.extend(&first_columns);
+        layout.extend(group.aggregates.iter().map(|collected| collected.column));
+        let mut keys = Vec::with_capacity(group.keys.len());
+        for key in &group.keys {
+            let collation = key.ty().collation;
+            keys.push((self.place(key.clone(), &part.layout)?, collation));
+        }
+        let place_of = |column: &usize| part.layout.iter().position(|c| c == column).expect("filtered above");
+        let first = first_columns
+            .iter()
+            .map(|column| Expr::column(place_of(column), self.type_of(*column), ""))
+            .collect();
+        let mut aggregates = Vec::with_capacity(group.aggregates.len());
+        for collected in &group.aggregates {
+            aggregates.push(self.place_aggregate(&collected.aggregate, &part.layout)?);
+        }
+        let rows = if group.explicit { (part.rows / 3.0).max(1.0) } else { 1.0 };
+        let node = AggregateNode {
+            input: part.node,
+            keys,
+            is_grouped: group.explicit,
+            first,
+            aggregates,
+            rollup: group.rollup,
+            ordered: in_order,
+        };
+        Ok(Part { node: Node::Aggregate(Box::new(node)), layout, rows })
+    }
+
+    /// The type that a column is read with; it only has to carry a value on.
+    fn type_of(&self, _column: usize) -> cohort_expr::ExprType {
+        cohort_expr::ExprType::null()
+    }
+
+    fn place_aggregate(&mut self, aggregate: &Aggregate, layout: &[usize]) -> SqlResult<Aggregate> {
+        let mut placed = aggregate.clone();
+        for arg in &mut placed.args {
+            *arg = self.place(std::mem::replace(arg, Expr::null()), layout)?;
+        }
+        for key in &mut placed.options.order {
+            key.expr = self.place(std::mem::replace(&mut key.expr, Expr::null()), layout)?;
+        }
+        Ok(placed)
+    }
+
+    fn window(&mut self, part: Part, uses: &[&WindowUse]) -> SqlResult<Part> {
+        let mut layout = part.layout.clone();
+        let (mut partition, mut order, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        for (expr, collation) in &uses[0].partition {
+            partition.push((self.place(expr.clone(), &part.layout)?, *collation));
+        }
+        for (expr, key) in &uses[0].order {
+            order.push((self.place(expr.clone(), &part.layout)?, *key));
+        }
+        for window in uses {
+            layout.push(window.column);
+            calls.push(self.place_call(&window.call, &part.layout)?);
+        }
+        let node = WindowNode { input: part.node, partition, order, calls };
+        Ok(Part { node: Node::Window(Box::new(node)), layout, rows: part.rows })
+    }
+
+    fn place_call(&mut self, call: &WindowCall, layout: &[usize]) -> SqlResult<WindowCall> {
+        let mut placed = call.clone();
+        let mut outcome = Ok(());
+        placed.each_mut(&mut |expr| match self.place(std::mem::replace(expr, Expr::null()), layout) {
+            Ok(found) => *expr = found,
+            Err(error) => outcome = Err(error),
+        });
+        outcome.map(|()| placed)
+    }
+
+    /// Projection, DISTINCT, ORDER BY and LIMIT.
+    fn output(&mut self, part: Part, query: &Query, select: &Select, above: Above) -> SqlResult<Part> {
+        let width = above.items.len();
+        let numbers: Vec<usize> = (query.first_column..query.first_column + width).collect();
+        let costs = |expr: &Expr| has_subquery(expr) || expr.is_volatile();
+        let sorts_by_costly = above.order.iter().any(|(by, _)| match by {
+            SortedBy::Item(n) => costs(&above.items[*n]),
+            SortedBy::Expr(_) => false,
+        });
+        // What costs much is computed for the rows that are left.
+        let is_late = !select.distinct && !sorts_by_costly && above.items.iter().any(costs);
+        if is_late && (!above.order.is_empty() || query.limit.count.is_some()) {
+            let mut part = part;
+            if !above.order.is_empty() {
+                let mut keys = Vec::with_capacity(above.order.len());
+                for (by, key) in &above.order {
+                    let expr = match by {
+                        SortedBy::Item(n) => above.items[*n].clone(),
+                        SortedBy::Expr(expr) => expr.clone(),
+                    };
+                    keys.push((self.place(expr, &part.layout)?, *key));
+                }
+                part = self.sort(part, keys, query)?;
+            }
+            let part = self.limit(part, query)?;
+            return self.project(part, above.items, numbers);
+        }
+        let mut items = above.items;
+        let mut keys = Vec::with_capacity(above.order.len());
+        for (by, key) in above.order {
+            let n = match by {
+                SortedBy::Item(n) => n,
+                SortedBy::Expr(expr) => {
+                    items.push(expr);
+                    items.len() - 1
+                }
+            };
+            keys.push((Expr::column(n, items[n].ty(), ""), key));
+        }
+        let mut numbers = numbers;
+        numbers.resize(items.len(), usize::MAX);
+        let mut part = self.project(part, items, numbers)?;
+        if select.distinct {
+            let input = Box::new(part.node);
+            part.node = Node::Distinct { input, collations: query.collations() };
+        }
+        if !keys.is_empty() {
+            part = self.sort(part, keys, query)?;
+        }
+        self.limit(part, query)
+    }
+
+    fn project(&mut self, part: Part, items: Vec<Expr>, layout: Vec<usize>) -> SqlResult<Part> {
+        let items = items.into_iter().map(|e| self.place(e, &part.layout)).collect::<SqlResult<Vec<_>>>()?;
+        Ok(Part { node: Node::Project { input: Box::new(part.node), items }, layout, rows: part.rows })
+    }
+
+    fn sort(&mut self, part: Part, keys: Vec<(Expr, SortKey)>, query: &Query) -> SqlResult<Part> {
+        let limit = match query.limit.count.is_some() && !query.count_all {
+            true => Some(self.limit_count(&query.limit)?),
+            false => None,
+        };
+        let node = Node::Sort(Box::new(Sort { input: part.node, keys, limit }));
+        Ok(Part { node, ..part })
+    }
+
+    fn limit(&mut self, part: Part, query: &Query) -> SqlResult<Part> {
+        if query.limit.count.is_none() && !query.count_all {
+            return Ok(part);
+        }
+        let limit = self.limit_count(&query.limit)?;
+        let node = LimitNode { input: part.node, limit, count_all: query.count_all };
+        Ok(Part { node: Node::Limit(Box::new(node)), ..part })
+    }
+
+    fn limit_count(&mut self, limit: &Limit) -> SqlResult<LimitCount> {
+        let mut place = |expr: &Option<Expr>| expr.clone().map(|e| self.place(e, &[])).transpose();
+        Ok(LimitCount { count: place(&limit.count)?, offset: place(&limit.offset)? })
+    }
+
+    /// The rows that pass all conditions.
+    pub(crate) fn filter(&mut self, part: Part, conditions: Vec<Expr>) -> SqlResult<Part> {
+        let share: f64 = conditions.iter().map(selectivity).product();
+        let Some(condition) = all_of(conditions) else { return Ok(part) };
+        let condition = self.place(condition, &part.layout)?;
+        let node = Node::Filter { input: Box::new(part.node), condition };
+        Ok(Part { node, layout: part.layout, rows: (part.rows * share).max(0.01) })
+    }
+
+    /// A common table as a table of FROM.
+    pub(crate) fn common_table(&mut self, number: usize, table: &FromTable) -> SqlResult<Part> {
+        let layout = (table.first..table.first + table.width).collect();
+        let common = &self.statement.common[number];
+        let known = self.common_numbers.get(&number).copied();
+        if known.is_none() && common.step.is_none() && common.references <= 1 {
+            let mut part = self.query(&common.seed)?;
+            part.layout = layout;
+            return Ok(part);
+        }
+        let at = match known {
+            Some(at) => at,
+            None => self.keep_common(number, common)?,
+        };
+        Ok(Part { node: Node::Common { number: at }, layout, rows: UNKNOWN_ROWS })
+    }
+
+    fn keep_common(&mut self, number: usize, common: &CommonTable) -> SqlResult<usize> {
+        let at = self.common.len();
+        self.common.push(None);
+        self.common_numbers.insert(number, at);
+        let seed = self.operand(&common.seed, &common.seed)?;
+        let step = match &common.step {
+            Some(step) => Some(RecursiveStep {
+                node: self.operand(&step.query, &common.seed)?,
+                distinct: step.distinct,
+                collations: common.seed.collations(),
+            }),
+            None => None,
+        };
+        self.common[at] = Some(CommonPlan { seed, step, reads: Vec::new() });
+        Ok(at)
+    }
+
+    /// The slot of a column of a query around.
+    fn slot(&mut self, column: usize) -> usize {
+        let next = self.slots.len();
+        *self.slots.entry(column).or_insert(next)
+    }
+
+    /// Puts an expression above a part with this layout.
+    pub(crate) fn place(&mut self, expr: Expr, layout: &[usize]) -> SqlResult<Expr> {
+        expr.transform(&mut |node| match node {
+            Expr::Column(mut column) => Ok(match layout.iter().position(|c| *c == column.ordinal) {
+                Some(place) => {
+                    column.ordinal = place;
+                    Expr::Column(column)
+                }
+                None => {
+                    let slot = self.slot(column.ordinal);
+                    let (ty, name) = (column.ty, column.name);
+                    Expr::Outer(Box::new(cohort_expr::Outer { slot, ty, name }))
+                }
+            }),
+            Expr::Subquery(mut node) => {
+                let query = &self.statement.subqueries[node.id];
+                let free = self.statement.free(query);
+                node.outer.clear();
+                for column in free {
+                    if let Some(place) = layout.iter().position(|c| *c == column) {
+                        let value = Expr::column(place, self.type_of(column), "");
+                        node.outer.push((self.slot(column), value));
+                    }
+                }
+                self.lower_subquery(node.id)?;
+                node.is_volatile = self.statement.is_volatile(query);
+                Ok(Expr::Subquery(node))
+            }
+            other => Ok(other),
+        })
+    }
+
+    pub(crate) fn place_span(&mut self, span: &mut Span, layout: &[usize]) -> SqlResult<()> {
+        let mut place = |expr: &mut Expr| -> SqlResult<()> {
+            *expr = self.place(std::mem::replace(expr, Expr::null()), layout)?;
+            Ok(())
+        };
+        span.eq.iter_mut().try_for_each(&mut place)?;
+        for bound in [&mut span.lower, &mut span.upper] {
+            if let Bound::Included(expr) | Bound::Excluded(expr) = bound {
+                place(expr)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lower_subquery(&mut self, id: usize) -> SqlResult<()> {
+        if self.subqueries[id].is_some() {
+            return Ok(());
+        }
+        let query = &self.statement.subqueries[id];
+        let root = self.query(query)?.node;
+        let reads = self.statement.free(query).into_iter().map(|column| self.slot(column)).collect();
+        let is_volatile = self.statement.is_volatile(query);
+        self.subqueries[id] = Some(SubqueryPlan { root, width: query.types.len(), reads, is_volatile });
+        Ok(())
+    }
+
+    /// Whether the subqueries of an expression read no column that `is_here` names.
+    pub(crate) fn subqueries_are_constant(&self, expr: &Expr, is_here: &dyn Fn(usize) -> bool) -> bool {
+        let mut constant = true;
+        expr.walk(&mut |node| {
+            if let Expr::Subquery(subquery) = node {
+                let query = &self.statement.subqueries[subquery.id];
+                let free = self.statement.free(query);
+                constant &= !free.iter().any(|c| is_here(*c));
+                constant &= !self.statement.is_volatile(query);
+            }
+            constant
+        });
+        constant
+    }
+}
+
+/// What is computed over the joined or grouped rows.
+struct Above {
+    items: Vec<Expr>,
+    order: Vec<(SortedBy, SortKey)>,
+    having: Option<Expr>,
+    windows: Vec<WindowUse>,
+}
+
+/// What a sort key is.
+enum SortedBy {
+    Item(usize),
+    Expr(Expr),
+}
+
+impl Above {
+    fn each(&mut self, see: &mut dyn FnMut(&mut Expr)) {
+        self.items.iter_mut().chain(&mut self.having).for_each(&mut *see);
+        for (by, _) in &mut self.order {
+            if let SortedBy::Expr(expr) = by {
+                see(expr);
+            }
+        }
+        for window in &mut self.windows {
+            window.each_mut(see);
+        }
+    }
+}
+
+/// Nodes combined by an associative operation, as few levels deep as can be.
+fn balanced(mut nodes: Vec<Node>, pair: &dyn Fn(Node, Node) -> Node) -> Node {
+    while nodes.len() > 1 {
+        let mut next = Vec::with_capacity(nodes.len() / 2 + 1);
+        let mut left = nodes.into_iter();
+        while let Some(first) = left.next() {
+            next.push(match left.next() {
+                Some(second) => pair(first, second),
+                None => first,
+            });
+        }
+        nodes = next;
+    }
+    nodes.pop().unwrap_or(Node::Empty)
+}
+
+/// The expression with the keys of a rollup in place of what they were made from.
+fn replace_keys(expr: Expr, group: &Group) -> Expr {
+    if let Some(n) = group.keys.iter().position(|key| *key == expr) {
+        return Expr::column(group.first_key + n, expr.ty().with_nullable(true), "");
+    }
+    expr.map_children(&mut |child| replace_keys(child, group))
+}
+
+/// How rows are read.
+pub fn read_mode(locking: Option<ast::Locking>) -> SqlResult<ReadMode> {
+    use cohort_locks::WaitPolicy;
+    let Some(locking) = locking else { return Ok(ReadMode::Snapshot) };
+    let wait = match locking.wait {
+        ast::LockWait::Default => WaitPolicy::Wait,
+        ast::LockWait::NoWait | ast::LockWait::Seconds(0) => WaitPolicy::NoWait,
+        ast::LockWait::SkipLocked => WaitPolicy::SkipLocked,
+        ast::LockWait::Seconds(_) => return Err(SqlError::not_supported("WAIT n")),
+    };
+    Ok(match locking.strength {
+        ast::LockStrength::Share => ReadMode::LockShare(wait),
+        ast::LockStrength::Update => ReadMode::LockExclusive(wait),
+    })
+}

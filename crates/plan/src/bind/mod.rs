@@ -1,0 +1,19 @@
+//! Names of the AST -> columns by number, types and functions.
+//!
+//! Every column of a statement has a number of its own: table n of a [`Scope`] has the numbers from
+//! `tables[n].first_slot` on, one per column in the order of the table; results of queries and aggregates
+//! have theirs.
+//!
+//! Literals and parameters: a literal with an ordinal is a parameter of the cached plan where the plan does
+//! not depend on its value ([`Binder::condition`], [`Binder::value`]); everywhere else it is a constant and
+//! its value is *pinned*: the plan serves only statements with the same value in that place.
+
+pub mod convert;
+mod expr;
+mod scope;
+mod subquery;
+
+pub use expr::{AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column};
+pub use scope::{
+    ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name, unknown_column,
+};

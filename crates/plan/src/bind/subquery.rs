@@ -1,0 +1,78 @@
+//! Subqueries in expressions. A subquery is bound where it stands, and kept among the statement's subqueries;
+//! the expression has its number.
+
+use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, compare_exprs, row};
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::bind::convert;
+use crate::bind::expr::{Binder, not_supported};
+use crate::query::bind_query;
+
+impl Binder<'_> {
+    /// Binds a subquery: its number and the types of its columns.
+    fn subquery(&self, query: &ast::Query) -> SqlResult<(usize, Vec<ExprType>)> {
+        if !self.subqueries_allowed {
+            return Err(not_supported("subqueries here"));
+        }
+        let with = self.with.cloned().unwrap_or_default();
+        let bound = bind_query(self.ctx, &with, Some(self), query)?;
+        let types = bound.types.clone();
+        let mut known = self.ctx.subqueries.borrow_mut();
+        known.push(bound);
+        Ok((known.len() - 1, types))
+    }
+
+    pub(super) fn scalar_subquery(&self, query: &ast::Query) -> SqlResult<Expr> {
+        let (id, types) = self.subquery(query)?;
+        let value =
+            |(n, ty): (usize, ExprType)| expression(id, SubqueryTest::Column(n), ty.with_nullable(true));
+        Ok(row(types.into_iter().enumerate().map(value).collect()))
+    }
+
+    pub(super) fn exists(&self, query: &ast::Query) -> SqlResult<Expr> {
+        let (id, _) = self.subquery(query)?;
+        Ok(expression(id, SubqueryTest::Exists, ExprType::boolean().with_nullable(false)))
+    }
+
+    pub(super) fn in_query(&self, operand: Expr, negated: bool, query: &ast::Query) -> SqlResult<Expr> {
+        let (op, quantifier) = match negated {
+            false => (ast::BinaryOp::Equal, ast::Quantifier::Any),
+            true => (ast::BinaryOp::NotEqual, ast::Quantifier::All),
+        };
+        self.quantified(operand, op, quantifier, query)
+    }
+
+    pub(super) fn quantified(
+        &self,
+        operand: Expr,
+        op: ast::BinaryOp,
+        quantifier: ast::Quantifier,
+        query: &ast::Query,
+    ) -> SqlResult<Expr> {
+        if query.limit.is_some() {
+            return Err(not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
+        }
+        let all = quantifier == ast::Quantifier::All;
+        let op = convert::compare_op(op);
+        let is_membership = matches!((op, all), (CompareOp::Eq, false) | (CompareOp::Ne, true));
+        let (id, types) = self.subquery(query)?;
+        let width = if let Expr::Row(items) = &operand { items.len() } else { 1 };
+        if types.len() != width || (width > 1 && !is_membership) {
+            let width = if is_membership { width } else { 1 };
+            let text = format!("Operand should contain {width} column(s)");
+            return Err(SqlError::new(ErrorCode::OperandColumns, text));
+        }
+        let right = types.iter().enumerate().map(|(n, ty)| Expr::column(n, ty.clone(), "")).collect();
+        let nullable = types.iter().any(|ty| ty.nullable) || operand.ty().nullable || width > 1;
+        let Expr::Compare(compared) = compare_exprs(op, operand, row(right))? else {
+            return Err(not_supported("this comparison with a subquery"));
+        };
+        let test = SubqueryTest::Quantified { operand: compared.left, op, all, how: compared.how };
+        Ok(expression(id, test, ExprType::boolean().with_nullable(nullable)))
+    }
+}
+
+fn expression(id: usize, test: SubqueryTest, ty: ExprType) -> Expr {
+    Expr::Subquery(Box::new(Subquery { id, test, ty, outer: Vec::new(), is_volatile: false }))
+}

@@ -1,0 +1,226 @@
+//! Query blocks: what a query means, before anything is decided about how it is run.
+//!
+//! A block keeps the clauses of its SELECT apart; every column of the statement has a number of its own
+//! ([`cohort_expr::Expr::Column`]), so that a condition can be moved between blocks as it stands. A column of
+//! a block around is named by its number like any other: a number that no table of the block brings is
+//! *outer*.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_protocol::ColumnMeta;
+use cohort_sql::ast;
+use cohort_types::Collation;
+
+use crate::names::VirtualDefinition;
+use crate::window::WindowUse;
+
+/// A query.
+#[derive(Clone)]
+pub struct Query {
+    pub body: Body,
+    /// ORDER BY. Behind a set operation or VALUES only items.
+    pub order: Vec<Order>,
+    pub limit: Limit,
+    /// Result column n has the number `first_column + n` for whoever reads the query as a table.
+    pub first_column: usize,
+    pub columns: Vec<ColumnMeta>,
+    pub types: Vec<ExprType>,
+    /// FOR UPDATE and the like.
+    pub locking: Option<ast::Locking>,
+    /// INTO @a, @b.
+    pub into: Vec<String>,
+    /// SQL_CALC_FOUND_ROWS.
+    pub count_all: bool,
+}
+
+/// What yields the rows.
+#[derive(Clone)]
+pub enum Body {
+    Select(Box<Select>),
+    Set(Box<SetOperation>),
+    Values(Vec<Vec<Expr>>),
+    /// A query in parentheses with its own order and limit.
+    Nested(Box<Query>),
+}
+
+/// A chain of UNION, of EXCEPT or of INTERSECT, from left to right.
+#[derive(Clone)]
+pub struct SetOperation {
+    pub op: ast::SetOperator,
+    pub first: Query,
+    /// At least one.
+    pub rest: Vec<Operand>,
+}
+
+/// What stands behind a set operator.
+#[derive(Clone)]
+pub struct Operand {
+    pub all: bool,
+    pub query: Query,
+}
+
+/// LIMIT and OFFSET, unsigned constants of the execution.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    pub count: Option<Expr>,
+    pub offset: Option<Expr>,
+}
+
+/// A sort key.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub by: OrderBy,
+    pub key: SortKey,
+}
+
+/// What a sort key is.
+#[derive(Clone, Debug)]
+pub enum OrderBy {
+    /// A column of the result.
+    Item(usize),
+    /// An expression over the rows before the projection.
+    Expr(Expr),
+}
+
+/// One SELECT.
+#[derive(Clone)]
+pub struct Select {
+    /// As EXPLAIN numbers them.
+    pub block: u32,
+    pub from: Option<From>,
+    /// WHERE: all of them hold.
+    pub conditions: Vec<Expr>,
+    pub group: Option<Group>,
+    pub having: Option<Expr>,
+    /// Window functions that items and ORDER BY read.
+    pub windows: Vec<WindowUse>,
+    pub items: Vec<Expr>,
+    pub distinct: bool,
+    pub straight_join: bool,
+}
+
+/// GROUP BY, or aggregates without it.
+#[derive(Clone)]
+pub struct Group {
+    pub keys: Vec<Expr>,
+    /// There was a GROUP BY.
+    pub explicit: bool,
+    pub rollup: bool,
+    /// No ORDER BY was written: groups come in the order of their keys, as MariaDB's do.
+    pub in_key_order: bool,
+    pub aggregates: Vec<Collected>,
+    /// Of WITH ROLLUP: key n, which is NULL in the rows for several groups, has the number
+    /// `first_key + n` behind the grouping.
+    pub first_key: usize,
+}
+
+/// An aggregate with the number of the column that it becomes.
+#[derive(Clone)]
+pub struct Collected {
+    pub column: usize,
+    pub aggregate: Aggregate,
+}
+
+/// FROM.
+#[derive(Clone)]
+pub enum From {
+    Table(Box<FromTable>),
+    Join(Box<FromJoin>),
+}
+
+/// A table of FROM.
+#[derive(Clone)]
+pub struct FromTable {
+    /// Its columns have the numbers from here on.
+    pub first: usize,
+    pub width: usize,
+    /// What the statement calls it.
+    pub name: Arc<str>,
+    pub source: Source,
+    /// Its rows are locked for a change, and their key becomes the column of this number.
+    pub key: Option<usize>,
+}
+
+/// Where the rows of a table of FROM come from.
+#[derive(Clone)]
+pub enum Source {
+    Base {
+        table: Arc<Table>,
+        /// Indexes that hints allow; whether they must be used.
+        allowed: Vec<usize>,
+        forced: bool,
+    },
+    Virtual(Arc<dyn VirtualDefinition>),
+    Derived(Box<Query>),
+    /// A common table, by its number in the statement.
+    Common(usize),
+    /// `seq_1_to_10_step_2`.
+    Series {
+        first: u64,
+        last: u64,
+        step: i64,
+    },
+}
+
+/// Two tables joined. RIGHT JOIN is LEFT JOIN from the other side.
+#[derive(Clone)]
+pub struct FromJoin {
+    /// LEFT JOIN.
+    pub outer: bool,
+    /// STRAIGHT_JOIN: the left side comes first.
+    pub keep_order: bool,
+    pub left: From,
+    pub right: From,
+    pub on: Vec<Expr>,
+}
+
+/// A common table.
+#[derive(Clone)]
+pub struct CommonTable {
+    /// Its rows; of a recursive one those it starts from.
+    pub seed: Query,
+    /// What finds more of them, again and again.
+    pub step: Option<Step>,
+    /// How often the statement names it from outside.
+    pub references: usize,
+}
+
+/// The recursive part of a common table.
+#[derive(Clone)]
+pub struct Step {
+    pub query: Query,
+    /// UNION, not UNION ALL.
+    pub distinct: bool,
+}
+
+impl Query {
+    /// Whether it is a single SELECT.
+    pub fn select(&self) -> Option<&Select> {
+        match &self.body {
+            Body::Select(select) => Some(select),
+            _ => None,
+        }
+    }
+
+    /// The number of a result column.
+    pub fn column(&self, n: usize) -> usize {
+        self.first_column + n
+    }
+
+    /// How result columns compare.
+    pub fn collations(&self) -> Vec<Collation> {
+        self.types.iter().map(|ty| ty.collation).collect()
+    }
+}
+
+impl From {
+    /// Its tables, from left to right.
+    pub fn tables(&self) -> Vec<&FromTable> {
+        match self {
+            From::Table(table) => vec![table],
+            From::Join(join) => join.left.tables().into_iter().chain(join.right.tables()).collect(),
+        }
+    }
+}

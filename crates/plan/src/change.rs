@@ -1,0 +1,245 @@
+//! UPDATE and DELETE over joins, or with subqueries: the query that finds the rows, with their keys and the new
+//! values.
+//!
+//! The rows are found under locks and kept before the first is changed, so the query may read what the
+//! statement writes.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{Expr, ExprType};
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope};
+use crate::block::{Body, From, Order, OrderBy, Query, Select};
+use crate::conjuncts;
+use crate::from::bind_from;
+use crate::query::bind_limit;
+use crate::with::CommonTables;
+
+/// A table whose rows are changed.
+pub struct ChangeTarget {
+    pub table: Arc<Table>,
+    /// What the statement calls it.
+    pub name: Arc<str>,
+    /// The item that is its row's key, NULL where an outer join has padded.
+    pub key_at: usize,
+}
+
+/// A column to be assigned.
+pub struct ChangeAssignment {
+    /// Its target.
+    pub target: usize,
+    pub column: usize,
+    /// The item that is its value; None for DEFAULT.
+    pub value_at: Option<usize>,
+}
+
+/// A change of joined rows, bound.
+pub struct JoinedChange {
+    pub query: Query,
+    pub targets: Vec<ChangeTarget>,
+    pub assignments: Vec<ChangeAssignment>,
+}
+
+/// What stands around the tables of the statement.
+pub struct ChangeClauses<'c> {
+    pub from: &'c ast::TableRef,
+    pub filter: Option<&'c ast::Expr>,
+    pub order_by: &'c [ast::OrderItem],
+    pub limit: Option<&'c ast::Limit>,
+}
+
+/// Binds an UPDATE. `at_once`: assignments see the row as it was, not what those before assigned.
+pub fn bind_joined_update(
+    ctx: &PlanContext<'_>,
+    clauses: &ChangeClauses<'_>,
+    assignments: &[ast::Assignment],
+    at_once: bool,
+) -> SqlResult<JoinedChange> {
+    let mut change = Change::bind(ctx, clauses)?;
+    let is_single = change.scope.tables.len() == 1;
+    let mut bound: Vec<(usize, Option<Expr>)> = Vec::new();
+    for assignment in assignments {
+        let slot = change.scope.column(&assignment.column, Clause::Set)?;
+        ctx.use_column(&change.scope, slot, Privilege::Update)?;
+        let value = match &assignment.value {
+            ast::Expr::Default(None) => None,
+            value => {
+                let kind = change.scope.slot(slot).ty.kind;
+                let value = change.binder(Clause::Set).value(value)?.for_column(kind);
+                Some(if is_single && !at_once { after_assignments(value, &bound) } else { value })
+            }
+        };
+        bound.push((slot, value));
+    }
+    for (slot, _) in &bound {
+        change.target(change.scope.table_of(*slot), "UPDATE")?;
+    }
+    let mut made = Vec::with_capacity(bound.len());
+    for (slot, value) in bound {
+        let number = change.scope.table_of(slot);
+        let target = change.numbers.iter().position(|n| *n == number).expect("made a target above");
+        let value_at = value.map(|value| {
+            change.items.push(value);
+            change.items.len() - 1
+        });
+        made.push(ChangeAssignment {
+            target,
+            column: slot - change.scope.tables[number].first_slot,
+            value_at,
+        });
+    }
+    Ok(change.finish(made))
+}
+
+/// Binds a DELETE. `targets`: tables whose rows go; none for the only one.
+pub fn bind_joined_delete(
+    ctx: &PlanContext<'_>,
+    clauses: &ChangeClauses<'_>,
+    targets: &[ast::ObjectName],
+) -> SqlResult<JoinedChange> {
+    let mut change = Change::bind(ctx, clauses)?;
+    let mut numbers = Vec::new();
+    for name in targets {
+        let found = change.scope.tables.iter().position(|table| {
+            let schema_fits = name
+                .db
+                .as_ref()
+                .is_none_or(|db| table.schema.as_deref().is_some_and(|s| s.eq_ignore_ascii_case(db)));
+            table.name.eq_ignore_ascii_case(&name.name) && schema_fits
+        });
+        numbers.push(found.ok_or_else(|| {
+            SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{}' in MULTI DELETE", name.name))
+        })?);
+    }
+    if targets.is_empty() {
+        numbers.push(0);
+    }
+    for number in numbers {
+        change.target(number, "DELETE")?;
+        if let Relation::Base(table) = &change.scope.tables[number].relation {
+            ctx.names.base_table(&table.name.schema, &table.name.table, Privilege::Delete.into())?;
+        }
+    }
+    Ok(change.finish(Vec::new()))
+}
+
+/// The value with what was assigned before in place of the columns.
+fn after_assignments(value: Expr, before: &[(usize, Option<Expr>)]) -> Expr {
+    if let Expr::Column(column) = &value
+        && let Some((_, Some(assigned))) = before.iter().rev().find(|(slot, _)| *slot == column.ordinal)
+    {
+        return assigned.clone();
+    }
+    value.map_children(&mut |child| after_assignments(child, before))
+}
+
+struct Change<'c> {
+    ctx: &'c PlanContext<'c>,
+    with: CommonTables<'c>,
+    scope: Scope,
+    from: From,
+    conditions: Vec<Expr>,
+    order: Vec<Order>,
+    limit: crate::block::Limit,
+    items: Vec<Expr>,
+    targets: Vec<ChangeTarget>,
+    /// Their numbers in the scope.
+    numbers: Vec<usize>,
+    block: u32,
+}
+
+impl<'c> Change<'c> {
+    fn bind(ctx: &'c PlanContext<'c>, clauses: &ChangeClauses<'_>) -> SqlResult<Change<'c>> {
+        let with = CommonTables::default();
+        let block = ctx.new_block();
+        let (from, scope) = bind_from(ctx, &with, None, Some(clauses.from))?;
+        let from = from.ok_or_else(|| SqlError::new(ErrorCode::NoTablesUsed, "No tables used"))?;
+        let mut change = Change {
+            ctx,
+            with,
+            scope,
+            from,
+            conditions: Vec::new(),
+            order: Vec::new(),
+            limit: bind_limit(ctx, clauses.limit)?,
+            items: Vec::new(),
+            targets: Vec::new(),
+            numbers: Vec::new(),
+            block,
+        };
+        if let Some(filter) = clauses.filter {
+            change.conditions = conjuncts::split(change.binder(Clause::Where).condition(filter)?);
+        }
+        for item in clauses.order_by {
+            let expr = change.binder(Clause::OrderBy).expression(&item.expr)?;
+            if !expr.is_const_per_execution() {
+                let collation = expr.ty().collation;
+                let key = cohort_expr::SortKey { collation, descending: item.descending };
+                change.order.push(Order { by: OrderBy::Expr(expr), key });
+            }
+        }
+        Ok(change)
+    }
+
+    fn binder(&self, clause: Clause) -> Binder<'_> {
+        let mut binder = Binder::new(self.ctx, &self.scope, clause);
+        (binder.with, binder.subqueries_allowed) = (Some(&self.with), true);
+        binder
+    }
+
+    /// Makes a table of the scope a target; error 1288 when it is none that rows lie in.
+    fn target(&mut self, number: usize, statement: &str) -> SqlResult<()> {
+        if self.numbers.contains(&number) {
+            return Ok(());
+        }
+        let entry = &self.scope.tables[number];
+        let Relation::Base(table) = &entry.relation else {
+            let text = format!("The target table {} of the {statement} is not updatable", entry.name);
+            return Err(SqlError::new(ErrorCode::NonUpdatableTable, text));
+        };
+        let key = self.ctx.new_columns(1);
+        let first = entry.first_slot;
+        self.targets.push(ChangeTarget {
+            table: table.clone(),
+            name: entry.name.clone(),
+            key_at: self.items.len(),
+        });
+        self.items.push(Expr::column(key, ExprType::null(), "key"));
+        self.numbers.push(number);
+        mark_target(&mut self.from, first, key);
+        Ok(())
+    }
+
+    fn finish(self, assignments: Vec<ChangeAssignment>) -> JoinedChange {
+        let types: Vec<ExprType> = self.items.iter().map(Expr::ty).collect();
+        let select = Select {
+            block: self.block,
+            from: Some(self.from),
+            conditions: self.conditions,
+            group: None,
+            having: None,
+            windows: Vec::new(),
+            items: self.items,
+            distinct: false,
+            straight_join: false,
+        };
+        let mut query = Query::new(self.ctx, Body::Select(Box::new(select)), Vec::new(), types);
+        (query.order, query.limit) = (self.order, self.limit);
+        JoinedChange { query, targets: self.targets, assignments }
+    }
+}
+
+/// Has the rows of a table locked for a change, and their key yielded.
+fn mark_target(from: &mut From, first: usize, key: usize) {
+    match from {
+        From::Table(table) if table.first == first => table.key = Some(key),
+        From::Table(_) => {}
+        From::Join(join) => {
+            mark_target(&mut join.left, first, key);
+            mark_target(&mut join.right, first, key);
+        }
+    }
+}

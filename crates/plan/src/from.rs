@@ -1,0 +1,311 @@
+//! FROM: the tables of a SELECT, how they are joined, and which names see which columns.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{CompareOp, Expr, ExprType, compare_exprs};
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+
+use crate::bind::{
+    Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, not_supported, same_name,
+};
+use crate::block::{From, FromJoin, FromTable, Source};
+use crate::conjuncts;
+use crate::names::VirtualDefinition;
+use crate::query::bind_query;
+use crate::with::CommonTables;
+
+/// Most tables of one SELECT.
+const TABLES_MAX: usize = 61;
+
+/// Binds FROM: its tables, and what names may mean.
+pub(crate) fn bind_from(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    from: Option<&ast::TableRef>,
+) -> SqlResult<(Option<From>, Scope)> {
+    let mut tables = Tables { ctx, with, outer, scope: Scope::default() };
+    let bound = from.map(|from| tables.add(from)).transpose()?;
+    if tables.scope.tables.len() > TABLES_MAX {
+        let text = "Too many tables; MariaDB can only use 61 tables in a join";
+        return Err(SqlError::new(ErrorCode::TooManyTables, text));
+    }
+    Ok((bound.map(|side| side.from), tables.scope))
+}
+
+struct Tables<'t> {
+    ctx: &'t PlanContext<'t>,
+    with: &'t CommonTables<'t>,
+    /// The query around, which conditions may name.
+    outer: Option<&'t Binder<'t>>,
+    scope: Scope,
+}
+
+/// A bound part of FROM.
+struct Side {
+    from: From,
+    /// The numbers of its tables in the scope.
+    numbers: Vec<usize>,
+}
+
+impl Tables<'_> {
+    fn add(&mut self, node: &ast::TableRef) -> SqlResult<Side> {
+        self.ctx.enter()?;
+        match node {
+            ast::TableRef::Table(factor) => self.add_named(factor),
+            ast::TableRef::Derived { query, alias, columns } => {
+                let bound = bind_query(self.ctx, self.with, None, query)?;
+                let names = match columns.is_empty() {
+                    true => bound.columns.iter().map(|c| c.name.clone()).collect(),
+                    false => columns.clone(),
+                };
+                let (first, types) = (bound.first_column, bound.types.clone());
+                let source = Source::Derived(Box::new(bound));
+                self.add_derived(first, alias, &names, &types, source)
+            }
+            ast::TableRef::Join(join) => self.add_join(join),
+        }
+    }
+
+    fn add_named(&mut self, factor: &ast::TableFactor) -> SqlResult<Side> {
+        if !factor.partitions.is_empty() {
+            return Err(not_supported("PARTITION"));
+        }
+        let shown = factor.alias.as_deref().unwrap_or(&factor.name.name);
+        if factor.name.db.is_none()
+            && let Some(known) = self.with.find(self.ctx, &factor.name.name)?
+        {
+            let first = self.ctx.new_columns(known.types.len());
+            let source = Source::Common(known.number);
+            return self.add_derived(first, shown, &known.names, &known.types, source);
+        }
+        let schema = self.ctx.schema_of(&factor.name)?;
+        if let Some(found) = self.ctx.names.virtual_table(schema, &factor.name.name)? {
+            let table = virtual_scope(&found, shown, self.ctx.new_columns(found.columns().len()));
+            return self.push(table, Source::Virtual(found));
+        }
+        let table = match self.ctx.base_table(&factor.name, Privilege::Select.into()) {
+            Err(error) if error.code == ErrorCode::NoSuchTable => match series(&factor.name.name) {
+                Some(source) => {
+                    let name = vec!["seq".to_owned()];
+                    let ty = ExprType::bigint(20).with_unsigned(true).with_nullable(false);
+                    let first = self.ctx.new_columns(1);
+                    return self.add_derived(first, shown, &name, &[ty], source);
+                }
+                None => return Err(error),
+            },
+            other => other?,
+        };
+        let (allowed, forced) = allowed_indexes(&table, factor)?;
+        let first = self.ctx.new_columns(table.columns.len());
+        let entry = ScopeTable::base(table.clone(), factor.alias.as_deref(), first);
+        self.push(entry, Source::Base { table, allowed, forced })
+    }
+
+    fn add_derived(
+        &mut self,
+        first: usize,
+        alias: &str,
+        names: &[String],
+        types: &[ExprType],
+        source: Source,
+    ) -> SqlResult<Side> {
+        if names.len() != types.len() {
+            return Err(SqlError::new(
+                ErrorCode::WithColListWrongNumber,
+                "WITH column list and SELECT field list have different column counts",
+            ));
+        }
+        let mut columns: Vec<ScopeColumn> = Vec::new();
+        for (name, ty) in names.iter().zip(types) {
+            let name: Arc<str> = name.as_str().into();
+            if columns.iter().any(|c| same_name(&c.name, &name)) {
+                let text = format!("Duplicate column name '{name}'");
+                return Err(SqlError::new(ErrorCode::DupFieldName, text));
+            }
+            let full_name = format!("`{alias}`.`{name}`").into();
+            columns.push(ScopeColumn { name, ty: ty.clone(), full_name, hidden: false, invisible: false });
+        }
+        let table = ScopeTable {
+            relation: Relation::Derived,
+            schema: None,
+            name: alias.into(),
+            columns,
+            first_slot: first,
+        };
+        self.push(table, source)
+    }
+
+    fn push(&mut self, table: ScopeTable, source: Source) -> SqlResult<Side> {
+        let twice = |t: &ScopeTable| t.name == table.name && (t.schema == table.schema || t.schema.is_none());
+        if self.scope.tables.iter().any(twice) {
+            let text = format!("Not unique table/alias: '{}'", table.name);
+            return Err(SqlError::new(ErrorCode::NonUniqTable, text));
+        }
+        let number = self.scope.tables.len();
+        let (first, width, name) = (table.first_slot, table.columns.len(), table.name.clone());
+        self.scope.push(table);
+        let from = From::Table(Box::new(FromTable { first, width, name, source, key: None }));
+        Ok(Side { from, numbers: vec![number] })
+    }
+
+    fn add_join(&mut self, join: &ast::Join) -> SqlResult<Side> {
+        let left = self.add(&join.left)?;
+        let right = self.add(&join.right)?;
+        let on = self.join_conditions(join, &left.numbers, &right.numbers)?;
+        let numbers: Vec<usize> = left.numbers.iter().chain(&right.numbers).copied().collect();
+        let keep_order = join.kind == ast::JoinKind::Straight;
+        let (outer, left, right) = match join.kind {
+            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight => (false, left, right),
+            ast::JoinKind::Left => (true, left, right),
+            // A LEFT JOIN from the other side.
+            ast::JoinKind::Right => (true, right, left),
+        };
+        if outer {
+            for number in &right.numbers {
+                self.scope.tables[*number].columns.iter_mut().for_each(|column| column.ty.nullable = true);
+            }
+        }
+        let joined = FromJoin { outer, keep_order, left: left.from, right: right.from, on };
+        Ok(Side { from: From::Join(Box::new(joined)), numbers })
+    }
+
+    fn join_conditions(&mut self, join: &ast::Join, left: &[usize], right: &[usize]) -> SqlResult<Vec<Expr>> {
+        match &join.condition {
+            ast::JoinCondition::None => Ok(Vec::new()),
+            ast::JoinCondition::On(condition) => {
+                // What ON may name: the tables of this join only.
+                let visible = self.scope_of(left.iter().chain(right));
+                let mut binder = Binder::new(self.ctx, &visible, Clause::On);
+                (binder.with, binder.outer, binder.subqueries_allowed) = (Some(self.with), self.outer, true);
+                Ok(conjuncts::split(binder.condition(condition)?))
+            }
+            ast::JoinCondition::Using(names) => self.merge_columns(join.kind, left, right, names),
+            ast::JoinCondition::Natural => {
+                let names = self.common_columns(left, right);
+                self.merge_columns(join.kind, left, right, &names)
+            }
+        }
+    }
+
+    /// What ON may name: the tables of this join only.
+    fn scope_of<'n>(&self, numbers: impl Iterator<Item = &'n usize>) -> Scope {
+        let mut numbers: Vec<usize> = numbers.copied().collect();
+        numbers.sort_unstable();
+        let tables = numbers.iter().map(|n| self.scope.tables[*n].clone()).collect();
+        Scope { tables, star: self.scope.star_of(&numbers) }
+    }
+
+    fn common_columns(&self, left: &[usize], right: &[usize]) -> Vec<String> {
+        let visible = |n: &usize| self.scope.tables[*n].columns.iter().filter(|c| !c.hidden && !c.invisible);
+        let on_right = |name: &str| right.iter().flat_map(visible).any(|c| same_name(&c.name, name));
+        let names = left.iter().flat_map(visible).filter(|c| on_right(&c.name));
+        names.map(|c| c.name.to_string()).collect()
+    }
+
+    /// USING: equalities, one column of each pair hidden, and the order of `*`: the columns in common as the
+    /// side that keeps its rows has them, then the rest of that side, then the rest of the other.
+    fn merge_columns(
+        &mut self,
+        kind: ast::JoinKind,
+        left: &[usize],
+        right: &[usize],
+        names: &[String],
+    ) -> SqlResult<Vec<Expr>> {
+        let (left_scope, right_scope) = (self.scope_of(left.iter()), self.scope_of(right.iter()));
+        let (mut kept, mut hidden, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+        for name in names {
+            let column = ast::ColumnRef { db: None, table: None, name: name.clone() };
+            let (l, r) = (left_scope.column(&column, Clause::On)?, right_scope.column(&column, Clause::On)?);
+            conditions.push(compare_exprs(
+                CompareOp::Eq,
+                self.ctx.read_column(&left_scope, l)?,
+                self.ctx.read_column(&right_scope, r)?,
+            )?);
+            let (first, second) = if kind == ast::JoinKind::Right { (r, l) } else { (l, r) };
+            kept.push(first);
+            hidden.push(second);
+        }
+        let (first, second) = if kind == ast::JoinKind::Right { (right, left) } else { (left, right) };
+        let (common, rest): (Vec<usize>, Vec<usize>) =
+            self.scope.star_of(first).into_iter().partition(|s| kept.contains(s));
+        let others = self.scope.star_of(second).into_iter().filter(|s| !hidden.contains(s));
+        let joined: Vec<usize> = common.into_iter().chain(rest).chain(others).collect();
+        let is_joined = |s: &usize| left.iter().chain(right).any(|n| *n == self.scope.table_of(*s));
+        let mut star: Vec<usize> = self.scope.star.iter().copied().filter(|s| !is_joined(s)).collect();
+        star.extend(joined);
+        self.scope.star = star;
+        hidden.into_iter().for_each(|slot| self.hide(slot));
+        Ok(conditions)
+    }
+
+    fn hide(&mut self, slot: usize) {
+        let table = self.scope.table_of(slot);
+        let table = &mut self.scope.tables[table];
+        let column = slot - table.first_slot;
+        table.columns[column].hidden = true;
+    }
+}
+
+/// A computed table under its alias, or its name as written.
+fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: usize) -> ScopeTable {
+    let name: Arc<str> = shown.into();
+    let columns = found
+        .columns()
+        .iter()
+        .map(|c| ScopeColumn {
+            name: c.name.into(),
+            ty: ExprType::of_column(&c.ty, c.nullable),
+            full_name: format!("`{}`.`{name}`.`{}`", found.schema(), c.name).into(),
+            hidden: false,
+            invisible: false,
+        })
+        .collect();
+    let schema = Some(found.schema().into());
+    ScopeTable { relation: Relation::Virtual(found.clone()), schema, name, columns, first_slot }
+}
+
+/// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
+pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
+    let mut allowed: Vec<usize> = (0..table.indexes.len()).filter(|&n| !table.indexes[n].ignored).collect();
+    let mut forced = false;
+    let mut used: Option<Vec<usize>> = None;
+    for hint in &factor.index_hints {
+        let mut named = Vec::new();
+        for name in &hint.names {
+            let found = table.indexes.iter().position(|i| !i.ignored && i.name.eq_ignore_ascii_case(name));
+            named.push(found.ok_or_else(|| {
+                let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+                SqlError::new(
+                    ErrorCode::KeyDoesNotExists,
+                    format!("Key '{name}' doesn't exist in table '{alias}'"),
+                )
+            })?);
+        }
+        match hint.kind {
+            ast::IndexHintKind::Ignore => allowed.retain(|n| !named.contains(n)),
+            ast::IndexHintKind::Use => used.get_or_insert_default().extend(named),
+            ast::IndexHintKind::Force => {
+                forced = true;
+                used.get_or_insert_default().extend(named);
+            }
+        }
+    }
+    if let Some(used) = used {
+        allowed.retain(|n| used.contains(n));
+    }
+    Ok((allowed, forced))
+}
+
+/// `seq_1_to_10` and `seq_1_to_10_step_2`: the integers from one to the other.
+fn series(name: &str) -> Option<Source> {
+    let rest = name.to_ascii_lowercase();
+    let (first, rest) = rest.strip_prefix("seq_")?.split_once("_to_")?.into();
+    let (last, step) = rest.split_once("_step_").unwrap_or((rest, "1"));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok())?;
+    let (first, last, step) = (digits(first)?, digits(last)?, digits(step)?);
+    let step = i64::try_from(step).ok().filter(|step| *step > 0)?;
+    Some(Source::Series { first, last, step: if first <= last { step } else { -step } })
+}

@@ -1,0 +1,44 @@
+//! Names of a statement bound to what they mean: query blocks.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `names` | [`Names`]: what binding asks of session, catalog and privileges |
+//! | `bind/` | [`Binder`]: expressions of the AST to bound trees; [`Scope`]: what names may mean |
+//! | `block` | [`Query`], [`Select`]: a query as blocks |
+//! | `change` | UPDATE and DELETE over joins |
+//! | `query` | set operations, VALUES, what stands around a SELECT |
+//! | `select` | one SELECT |
+//! | `from` | FROM and its joins |
+//! | `with` | common tables |
+//! | `window` | window functions, bound |
+//! | `meta` | result metadata |
+//! | `conjuncts` | conditions that must all hold |
+
+mod bind;
+mod block;
+mod change;
+pub mod conjuncts;
+mod from;
+pub mod meta;
+mod names;
+mod query;
+mod select;
+mod window;
+mod with;
+
+pub use bind::{
+    AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable,
+    convert, not_supported, one_column, same_name, unknown_column,
+};
+pub use block::{
+    Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand, Order, OrderBy, Query,
+    Select, SetOperation, Source, Step,
+};
+pub use change::{
+    ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_joined_delete, bind_joined_update,
+};
+pub use from::allowed_indexes;
+pub use names::{Names, VirtualColumn, VirtualDefinition};
+pub use query::{bind_limit, bind_query};
+pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
+pub use with::CommonTables;

@@ -1,0 +1,60 @@
+//! What binding asks of the session and the catalog.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::{ExprType, SessionEnv, SessionHooks};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+/// The session, the catalog and the account's privileges, as binding sees them.
+pub trait Names {
+    /// The session's settings.
+    fn env(&self) -> &SessionEnv;
+
+    /// Its variables.
+    fn hooks(&self) -> &dyn SessionHooks;
+
+    /// The current database.
+    fn current_schema(&self) -> Option<&str>;
+
+    /// The type of a user variable now.
+    fn user_variable_type(&self, name: &str) -> Option<ExprType>;
+
+    /// Fails when the statement was killed or its time is up.
+    fn check_interrupt(&self) -> SqlResult<()>;
+
+    /// A warning that each execution of the plan has.
+    fn warn(&self, code: ErrorCode, text: String);
+
+    /// A table that the server computes, for reading: error 1142 without the privilege.
+    fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>>;
+
+    /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is none.
+    fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
+
+    /// The statement uses a column: error 1143.
+    fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()>;
+
+    /// Error 1142.
+    fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError;
+}
+
+/// A column of a table that the server computes.
+#[derive(Clone, Debug)]
+pub struct VirtualColumn {
+    pub name: &'static str,
+    pub ty: ColumnType,
+    pub nullable: bool,
+}
+
+/// Name and columns of a table that the server computes.
+pub trait VirtualDefinition: Send + Sync {
+    /// `information_schema`.
+    fn schema(&self) -> &'static str;
+
+    /// As MariaDB spells it (upper case in information_schema); found in any case.
+    fn name(&self) -> &'static str;
+
+    /// The columns in order.
+    fn columns(&self) -> &[VirtualColumn];
+}

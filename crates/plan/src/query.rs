@@ -1,0 +1,227 @@
+//! Queries of the AST to blocks: set operations, VALUES, what stands around a SELECT.
+
+use cohort_expr::{Expr, ExprType, SortKey, union_type};
+use cohort_protocol::ColumnMeta;
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::bind::{
+    Binder, Clause, PlanContext, Scope, item_position, not_supported, same_name, unknown_column,
+};
+use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
+use crate::meta::{expression_meta, field_meta};
+use crate::select::bind_select;
+use crate::with::CommonTables;
+
+/// Binds a query. `outer` is what an expression around it sees.
+pub fn bind_query(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    query: &ast::Query,
+) -> SqlResult<Query> {
+    ctx.enter()?;
+    let with = with.with(query.with.as_ref())?;
+    let mut bound = match &query.body {
+        ast::QueryBody::Select(select) => bind_select(ctx, &with, outer, select, query)?,
+        body => {
+            if query.locking.is_some() {
+                return Err(not_supported("FOR UPDATE of a set operation"));
+            }
+            let mut bound = bind_body(ctx, &with, outer, body)?;
+            bound.order = order_over_result(ctx, &bound, &query.order_by)?;
+            if !bound.order.is_empty() {
+                bound = bound.kept_in_table();
+            }
+            bound.limit = bind_limit(ctx, query.limit.as_ref())?;
+            bound
+        }
+    };
+    bound.into = query.into.clone();
+    if !bound.into.is_empty() && bound.into.len() != bound.columns.len() {
+        return Err(wrong_columns());
+    }
+    Ok(bound)
+}
+
+/// The part of a query without ORDER BY and LIMIT.
+fn bind_body(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    body: &ast::QueryBody,
+) -> SqlResult<Query> {
+    ctx.enter()?;
+    match body {
+        ast::QueryBody::Select(select) => bind_select(ctx, with, outer, select, &bare()),
+        ast::QueryBody::Nested(query) => {
+            let inner = bind_query(ctx, with, outer, query)?;
+            let (columns, types) = (inner.columns.clone(), inner.types.clone());
+            Ok(Query::new(ctx, Body::Nested(Box::new(inner)), columns, types))
+        }
+        ast::QueryBody::SetOperation { op, first, rest } => {
+            bind_set_operation(ctx, with, outer, *op, first, rest)
+        }
+        ast::QueryBody::Values(rows) => bind_values(ctx, with, outer, rows),
+    }
+}
+
+/// What stands around a SELECT that has nothing around it.
+fn bare() -> ast::Query {
+    ast::Query {
+        with: None,
+        body: ast::QueryBody::Values(Vec::new()),
+        order_by: Vec::new(),
+        limit: None,
+        locking: None,
+        into: Vec::new(),
+    }
+}
+
+/// The union of some bodies; of one alone that body.
+pub(crate) fn bind_union(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    first: &ast::QueryBody,
+    rest: &[ast::SetOperand],
+) -> SqlResult<Query> {
+    match rest {
+        [] => bind_body(ctx, with, None, first),
+        rest => bind_set_operation(ctx, with, None, ast::SetOperator::Union, first, rest),
+    }
+}
+
+fn bind_set_operation(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    op: ast::SetOperator,
+    first: &ast::QueryBody,
+    rest: &[ast::SetOperand],
+) -> SqlResult<Query> {
+    let first = bind_body(ctx, with, outer, first)?;
+    let mut operands = Vec::with_capacity(rest.len());
+    for operand in rest {
+        let query = bind_body(ctx, with, outer, &operand.body)?;
+        if query.types.len() != first.types.len() {
+            return Err(wrong_columns());
+        }
+        operands.push(Operand { all: operand.all, query });
+    }
+    let of_all = |n| {
+        let sides = std::iter::once(&first).chain(operands.iter().map(|operand| &operand.query));
+        union_type(&sides.map(|query| query.item(n)).collect::<Vec<Expr>>(), ctx.names.env())
+    };
+    let types = (0..first.types.len()).map(of_all).collect::<SqlResult<Vec<ExprType>>>()?;
+    let names = first.columns.iter().map(|c| c.name.clone());
+    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty)).collect();
+    let is_plain = op == ast::SetOperator::Union && operands.iter().all(|operand| operand.all);
+    let body = Body::Set(Box::new(SetOperation { op, first, rest: operands }));
+    let query = Query::new(ctx, body, columns, types);
+    Ok(if is_plain { query } else { query.kept_in_table() })
+}
+
+fn bind_values(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    rows: &[Vec<ast::Expr>],
+) -> SqlResult<Query> {
+    let scope = Scope::default();
+    let mut binder = Binder::new(ctx, &scope, Clause::Select);
+    (binder.with, binder.outer, binder.subqueries_allowed) = (Some(with), outer, true);
+    let mut bound: Vec<Vec<Expr>> = Vec::new();
+    for row in rows {
+        bound.push(row.iter().map(|e| binder.expression(e)).collect::<SqlResult<_>>()?);
+    }
+    let first = bound.first().map_or(0, Vec::len);
+    if bound.iter().any(|row| row.len() != first) {
+        let text = "The used table value constructor has a different number of values";
+        return Err(SqlError::new(ErrorCode::WrongNumberOfValuesInTvc, text));
+    }
+    let column = |n: usize| bound.iter().map(|row| row[n].clone()).collect::<Vec<Expr>>();
+    let types = (0..first).map(|n| union_type(&column(n), ctx.names.env()));
+    let types = types.collect::<SqlResult<Vec<ExprType>>>()?;
+    let names = rows.first().into_iter().flatten().map(|e| match e {
+        ast::Expr::Literal(literal) => literal.value.to_text(),
+        _ => "expr".to_owned(),
+    });
+    let columns = names.zip(&types).map(|(name, ty)| field_meta(name, ty)).collect();
+    Ok(Query::new(ctx, Body::Values(bound), columns, types))
+}
+
+/// ORDER BY behind a set operation: names and numbers of result columns.
+fn order_over_result(
+    ctx: &PlanContext<'_>,
+    query: &Query,
+    order_by: &[ast::OrderItem],
+) -> SqlResult<Vec<Order>> {
+    let mut order = Vec::new();
+    for item in order_by {
+        let n = match &item.expr {
+            ast::Expr::Column(name) if name.table.is_none() => {
+                let found = query.columns.iter().position(|c| same_name(&c.name, &name.name));
+                found.ok_or_else(|| unknown_column(name, Clause::OrderBy))?
+            }
+            ast::Expr::Literal(literal) => item_position(ctx, literal, query.columns.len(), Clause::OrderBy)?
+                .ok_or_else(|| not_supported("ORDER BY a constant of a set operation"))?,
+            _ => return Err(not_supported("ORDER BY an expression of a set operation")),
+        };
+        let key = SortKey { collation: query.types[n].collation, descending: item.descending };
+        order.push(Order { by: OrderBy::Item(n), key });
+    }
+    Ok(order)
+}
+
+/// LIMIT and OFFSET.
+pub fn bind_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
+    let Some(limit) = limit else { return Ok(Limit::default()) };
+    let scope = Scope::default();
+    let binder = Binder::new(ctx, &scope, Clause::Select);
+    let offset = limit.offset.as_ref().map(|e| binder.limit(e)).transpose()?;
+    Ok(Limit { count: Some(binder.limit(&limit.count)?), offset })
+}
+
+fn wrong_columns() -> SqlError {
+    let text = "The used SELECT statements have a different number of columns";
+    SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text)
+}
+
+impl Query {
+    /// A query without order and limit.
+    pub(crate) fn new(
+        ctx: &PlanContext<'_>,
+        body: Body,
+        columns: Vec<ColumnMeta>,
+        types: Vec<ExprType>,
+    ) -> Query {
+        Query {
+            body,
+            order: Vec::new(),
+            limit: Limit::default(),
+            first_column: ctx.new_columns(types.len()),
+            columns,
+            types,
+            locking: None,
+            into: Vec::new(),
+            count_all: false,
+        }
+    }
+
+    /// The same, with the metadata of columns of a table that holds the rows before they are sent.
+    fn kept_in_table(mut self) -> Query {
+        for (column, ty) in self.columns.iter_mut().zip(&self.types) {
+            let name = column.name.clone();
+            *column = ColumnMeta { org_name: name.clone(), ..field_meta(name, ty) };
+        }
+        self
+    }
+
+    /// Column n of the result: a constant as such, since its digits count; of anything else only the type.
+    fn item(&self, n: usize) -> Expr {
+        match self.select() {
+            Some(select) if matches!(select.items[n], Expr::Const(_)) => select.items[n].clone(),
+            _ => Expr::column(self.column(n), self.types[n].clone(), ""),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! One SELECT of the AST to a block: items, GROUP BY, HAVING, ORDER BY, windows.
+
+use std::cell::RefCell;
+
+use cohort_expr::{Expr, ExprType, SortKey};
+use cohort_protocol::ColumnMeta;
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+
+use crate::bind::{
+    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, item_position, one_column, same_name,
+    unknown_column,
+};
+use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
+use crate::conjuncts;
+use crate::from::bind_from;
+use crate::meta::column_meta;
+use crate::query::bind_limit;
+use crate::with::CommonTables;
+
+/// A select item, bound.
+struct Item {
+    name: String,
+    expr: Expr,
+    has_alias: bool,
+}
+
+/// Everything of one SELECT while it is being planned.
+struct SelectBinder<'s> {
+    ctx: &'s PlanContext<'s>,
+    scope: &'s Scope,
+    with: &'s CommonTables<'s>,
+    outer: Option<&'s Binder<'s>>,
+    items: Vec<Item>,
+    group: Vec<Expr>,
+    aggregates: RefCell<Vec<Collected>>,
+}
+
+/// Binds a SELECT; `query` is what stands around it.
+pub(crate) fn bind_select(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    select: &ast::Select,
+    query: &ast::Query,
+) -> SqlResult<Query> {
+    let block = ctx.new_block();
+    let (from, scope) = bind_from(ctx, with, outer, select.from.as_ref())?;
+    let mut binder = SelectBinder {
+        ctx,
+        scope: &scope,
+        with,
+        outer,
+        items: Vec::new(),
+        group: Vec::new(),
+        aggregates: RefCell::default(),
+    };
+    let mut conditions = Vec::new();
+    if let Some(filter) = &select.filter {
+        let in_where = Binder { aggregates: None, ..binder.binder(Clause::Where) };
+        conditions = conjuncts::split(in_where.condition(filter)?);
+    }
+    binder.bind_items(&select.items)?;
+    binder.bind_group(&select.group_by)?;
+    let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
+    let order = binder.bind_order(&query.order_by)?;
+    let limit = bind_limit(ctx, query.limit.as_ref())?;
+    let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
+    let columns: Vec<ColumnMeta> =
+        binder.items.iter().map(|i| column_meta(&i.name, &i.expr, &scope)).collect();
+    let aggregates = binder.aggregates.take();
+    let explicit = !select.group_by.is_empty();
+    let group = (explicit || !aggregates.is_empty()).then(|| Group {
+        first_key: ctx.new_columns(binder.group.len()),
+        keys: std::mem::take(&mut binder.group),
+        explicit,
+        rollup: select.with_rollup,
+        in_key_order: query.order_by.is_empty(),
+        aggregates,
+    });
+    let bound = Select {
+        block,
+        from,
+        conditions,
+        group,
+        having,
+        windows: Vec::new(),
+        items: binder.items.into_iter().map(|i| i.expr).collect(),
+        distinct: select.options.distinct,
+        straight_join: select.options.straight_join,
+    };
+    let mut bound = Query::new(ctx, Body::Select(Box::new(bound)), columns, types);
+    (bound.order, bound.limit, bound.locking) = (order, limit, query.locking);
+    bound.count_all = select.options.calc_found_rows;
+    Ok(bound)
+}
+
+impl SelectBinder<'_> {
+    fn binder(&self, clause: Clause) -> Binder<'_> {
+        Binder {
+            aggregates: Some(&self.aggregates),
+            with: Some(self.with),
+            outer: self.outer,
+            subqueries_allowed: true,
+            ..Binder::new(self.ctx, self.scope, clause)
+        }
+    }
+
+    fn bind_items(&mut self, items: &[ast::SelectItem]) -> SqlResult<()> {
+        for item in items {
+            match item {
+                ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
+                    return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
+                }
+                ast::SelectItem::Wildcard => self.push_slots(self.scope.star.clone())?,
+                ast::SelectItem::TableWildcard(name) => {
+                    let current = self.ctx.names.current_schema();
+                    self.push_slots(self.scope.table_star_slots(name, current)?)?;
+                }
+                ast::SelectItem::Expr { expr, alias, text } => {
+                    let bound = one_column(self.binder(Clause::Select).expression(expr)?)?;
+                    let name = match (alias, expr) {
+                        (Some(alias), _) => alias.clone(),
+                        (None, ast::Expr::Column(column)) => column.name.clone(),
+                        (None, _) => text.clone(),
+                    };
+                    self.items.push(Item { name, expr: bound, has_alias: alias.is_some() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push_slots(&mut self, slots: Vec<usize>) -> SqlResult<()> {
+        for slot in slots {
+            let name = self.scope.slot(slot).name.to_string();
+            self.ctx.use_unnamed(self.scope, slot, Privilege::Select)?;
+            let expr = self.scope.column_expr(slot);
+            self.items.push(Item { name, expr, has_alias: false });
+        }
+        Ok(())
+    }
+
+    /// The select item that a bare name means; error 1052 when several different ones.
+    fn item_named(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<usize> = None;
+        for (n, item) in self.items.iter().enumerate().filter(|(_, i)| same_name(&i.name, &name.name)) {
+            match found {
+                Some(before) if self.items[before].expr != item.expr => {
+                    // An alias is meant before a column of the same name.
+                    match (self.items[before].has_alias, item.has_alias) {
+                        (true, false) => {}
+                        (false, true) => found = Some(n),
+                        _ => {
+                            let text = format!("Column '{}' in {} is ambiguous", name.name, clause.text());
+                            return Err(SqlError::new(ErrorCode::NonUniq, text));
+                        }
+                    }
+                }
+                Some(_) => {}
+                None => found = Some(n),
+            }
+        }
+        Ok(found)
+    }
+
+    fn bind_group(&mut self, group_by: &[ast::OrderItem]) -> SqlResult<()> {
+        for item in group_by {
+            let expr = match &item.expr {
+                ast::Expr::Literal(literal) => {
+                    match item_position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
+                        Some(n) => self.items[n].expr.clone(),
+                        None => continue,
+                    }
+                }
+                ast::Expr::Column(name) => self.group_column(name)?,
+                other => {
+                    let aliases = ItemAliases { binder: self, clause: Clause::GroupBy };
+                    let inner = self.binder(Clause::GroupBy);
+                    Binder { aliases: Some(&aliases), ..inner }.expression(other)?
+                }
+            };
+            if self.reads_aggregate(&expr) {
+                return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+            }
+            self.group.push(expr);
+        }
+        Ok(())
+    }
+
+    fn reads_aggregate(&self, expr: &Expr) -> bool {
+        let columns = expr.columns();
+        self.aggregates.borrow().iter().any(|known| columns.contains(&known.column))
+    }
+
+    /// A column of the tables comes before an alias in GROUP BY.
+    fn group_column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let item = self.item_named(name, Clause::GroupBy)?;
+        match (self.scope.find(name, Clause::GroupBy), item) {
+            (Ok(Some(slot)), Some(n)) => {
+                let column = self.ctx.read_column(self.scope, slot)?;
+                if self.items[n].expr != column {
+                    let text = format!("Column '{}' in GROUP BY is ambiguous", name.name);
+                    self.ctx.names.warn(ErrorCode::NonUniq, text);
+                }
+                Ok(column)
+            }
+            (Ok(Some(slot)), None) => self.ctx.read_column(self.scope, slot),
+            (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
+            (Ok(None), None) => Err(unknown_column(name, Clause::GroupBy)),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The column that GROUP BY names so.
+    fn group_column_named(&self, name: &ast::ColumnRef) -> Option<&Expr> {
+        self.group.iter().find(|key| match key {
+            Expr::Column(column) => self.scope.is_named(column.ordinal, name),
+            _ => false,
+        })
+    }
+
+    fn bind_having(&self, having: &ast::Expr) -> SqlResult<Expr> {
+        let aliases = HavingNames { binder: self };
+        let inner = self.binder(Clause::Having);
+        Binder { aliases: Some(&aliases), tables_visible: false, ..inner }.condition(having)
+    }
+
+    fn bind_order(&self, order_by: &[ast::OrderItem]) -> SqlResult<Vec<Order>> {
+        let mut sort = Vec::new();
+        for item in order_by {
+            let Some(value) = self.order_value(&item.expr)? else { continue };
+            let collation = match &value {
+                OrderBy::Item(n) => self.items[*n].expr.ty().collation,
+                OrderBy::Expr(expr) => expr.ty().collation,
+            };
+            sort.push(Order { by: value, key: SortKey { collation, descending: item.descending } });
+        }
+        Ok(sort)
+    }
+
+    /// None: a constant, which orders nothing.
+    fn order_value(&self, expr: &ast::Expr) -> SqlResult<Option<OrderBy>> {
+        match expr {
+            ast::Expr::Literal(literal) => {
+                let found = item_position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
+                return Ok(found.map(OrderBy::Item));
+            }
+            ast::Expr::Column(name) => {
+                if let Some(n) = self.item_named(name, Clause::OrderBy)? {
+                    return Ok(Some(OrderBy::Item(n)));
+                }
+            }
+            _ => {}
+        }
+        let aliases = ItemAliases { binder: self, clause: Clause::OrderBy };
+        let inner = self.binder(Clause::OrderBy);
+        let bound = Binder { aliases: Some(&aliases), ..inner }.expression(expr)?;
+        if bound.is_const_per_execution() {
+            return Ok(None);
+        }
+        let item = self.items.iter().position(|i| i.expr == bound);
+        Ok(Some(item.map_or(OrderBy::Expr(bound), OrderBy::Item)))
+    }
+}
+/// Select items as names inside expressions of ORDER BY and GROUP BY, after the tables.
+struct ItemAliases<'a> {
+    binder: &'a SelectBinder<'a>,
+    clause: Clause,
+}
+
+impl Aliases for ItemAliases<'_> {
+    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>> {
+        if order == AliasOrder::BeforeTables {
+            return Ok(None);
+        }
+        let found = self.binder.item_named(name, self.clause)?;
+        Ok(found.map(|n| self.binder.items[n].expr.clone()))
+    }
+}
+
+/// What HAVING may name: the columns of GROUP BY, then select items.
+struct HavingNames<'a> {
+    binder: &'a SelectBinder<'a>,
+}
+
+impl Aliases for HavingNames<'_> {
+    fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>> {
+        if order == AliasOrder::AfterTables {
+            return Ok(None);
+        }
+        let item = self.binder.item_named(name, Clause::Having)?.map(|n| &self.binder.items[n].expr);
+        if let Some(column) = self.binder.group_column_named(name) {
+            if item.is_some_and(|item| item != column) {
+                let text = format!("Column '{}' in HAVING is ambiguous", name.name);
+                self.binder.ctx.names.warn(ErrorCode::NonUniq, text);
+            }
+            return Ok(Some(column.clone()));
+        }
+        if let Some(item) = item {
+            return Ok(Some(item.clone()));
+        }
+        let Some(slot) = self.binder.scope.find(name, Clause::Having)? else { return Ok(None) };
+        let column = self.binder.scope.column_expr(slot);
+        let mut known = self.binder.group.iter().chain(self.binder.items.iter().map(|i| &i.expr));
+        Ok(known.any(|e| *e == column).then_some(column))
+    }
+}

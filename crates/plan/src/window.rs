@@ -1,0 +1,124 @@
+//! Window functions, bound.
+
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_types::Collation;
+
+/// A window function that a SELECT uses, with the number of the column that it becomes.
+#[derive(Clone)]
+pub struct WindowUse {
+    pub column: usize,
+    pub partition: Vec<(Expr, Collation)>,
+    pub order: Vec<(Expr, SortKey)>,
+    pub call: WindowCall,
+}
+
+/// A call of a window function.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    pub function: WindowFunction,
+    pub frame: Frame,
+    pub ty: ExprType,
+}
+
+/// What is computed over a frame or partition; arguments read the input's row.
+#[derive(Clone, Debug)]
+pub enum WindowFunction {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Ntile(Expr),
+    /// LAG and LEAD: the row so many before or after the current one.
+    Lag {
+        value: Expr,
+        offset: Option<Expr>,
+        is_lead: bool,
+    },
+    FirstValue(Expr),
+    LastValue(Expr),
+    NthValue {
+        value: Expr,
+        n: Expr,
+    },
+    /// An aggregate over the frame.
+    Aggregate(Aggregate),
+    /// MEDIAN(x) is PERCENTILE_CONT(0.5): over the partition, in the window's order.
+    PercentileCont {
+        fraction: Expr,
+    },
+    PercentileDisc {
+        fraction: Expr,
+    },
+}
+
+/// The rows around the current one.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub unit: FrameUnit,
+    pub start: FrameBound,
+    pub end: FrameBound,
+}
+
+/// What bounds of a frame count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameUnit {
+    Rows,
+    /// Distances of the one order key. `CURRENT ROW` means all rows of its value.
+    Range,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    /// The value does not depend on the row.
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
+}
+
+impl WindowUse {
+    /// Calls `see` for each expression of the window and its function.
+    pub fn each_mut(&mut self, see: &mut dyn FnMut(&mut Expr)) {
+        self.partition.iter_mut().for_each(|(expr, _)| see(expr));
+        self.order.iter_mut().for_each(|(expr, _)| see(expr));
+        self.call.each_mut(see);
+    }
+}
+
+impl WindowCall {
+    /// Calls `see` for each expression of the function and its frame.
+    pub fn each_mut(&mut self, see: &mut dyn FnMut(&mut Expr)) {
+        for bound in [&mut self.frame.start, &mut self.frame.end] {
+            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
+                see(expr);
+            }
+        }
+        match &mut self.function {
+            WindowFunction::Ntile(expr)
+            | WindowFunction::FirstValue(expr)
+            | WindowFunction::LastValue(expr)
+            | WindowFunction::PercentileCont { fraction: expr }
+            | WindowFunction::PercentileDisc { fraction: expr } => see(expr),
+            WindowFunction::Lag { value, offset, .. } => {
+                see(value);
+                offset.iter_mut().for_each(see);
+            }
+            WindowFunction::NthValue { value, n } => {
+                see(value);
+                see(n);
+            }
+            WindowFunction::Aggregate(aggregate) => {
+                aggregate.args.iter_mut().for_each(&mut *see);
+                aggregate.options.order.iter_mut().for_each(|key| see(&mut key.expr));
+            }
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist => {}
+        }
+    }
+}
