@@ -15,7 +15,7 @@ use cohort_optimize::AggregateNode;
 use cohort_types::{SqlResult, Value};
 
 use crate::batch::{Batch, taken};
-use crate::key_table::KeyTable;
+use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
@@ -69,9 +69,7 @@ impl<'p> AggregateOperator<'p> {
             return self.sorter.finish(run);
         }
         while self.input.refill_all(run, &mut batch)? {
-            for row in batch.iter() {
-                self.groups.add(run, row)?;
-            }
+            self.groups.add(run, &batch)?;
         }
         if self.groups.is_empty() && !self.node.is_grouped {
             self.groups.add_empty(run)?;
@@ -131,7 +129,8 @@ impl<'p> Operator<'p> for AggregateOperator<'p> {
 struct Groups<'p> {
     node: &'p AggregateNode,
     table: KeyTable,
-    key: Vec<u8>,
+    /// Of the rows taken in now.
+    keys: KeyBatch,
     /// Keys and first values of each group.
     values: Batch,
     /// Of each group, one per aggregate.
@@ -151,7 +150,7 @@ impl<'p> Groups<'p> {
         Groups {
             node,
             table: KeyTable::default(),
-            key: Vec::new(),
+            keys: KeyBatch::default(),
             values: Batch::new(),
             states: Vec::new(),
             held: Held::default(),
@@ -185,41 +184,64 @@ impl<'p> Groups<'p> {
         self.held.release(run);
     }
 
-    /// Takes a row in.
-    #[inline]
-    fn add(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<()> {
-        self.key.clear();
-        for (expr, collation) in &self.node.keys {
-            append_group_key(&*expr.eval_output(row, run.eval)?, *collation, &mut self.key);
+    /// Takes rows in.
+    fn add(&mut self, run: Run<'_, '_>, rows: &Batch) -> SqlResult<()> {
+        let mut keys = std::mem::take(&mut self.keys);
+        let has_keys = !self.node.keys.is_empty();
+        if has_keys {
+            keys.clear();
+            for row in rows.iter() {
+                for (expr, collation) in &self.node.keys {
+                    append_group_key(&*expr.eval_output(row, run.eval)?, *collation, keys.open_key());
+                }
+                keys.end_key(&self.table);
+            }
+            self.table.touch(&keys);
         }
-        let hash = self.table.hash(&self.key);
-        let group = match self.table.find(hash, &self.key) {
-            Some(group) => group,
-            None => match self.start(run, hash, row)? {
-                Some(group) => group,
-                None => return Ok(()),
-            },
-        };
         let aggregates = &self.node.aggregates;
-        let states = &mut self.states[group * aggregates.len()..(group + 1) * aggregates.len()];
-        for (aggregate, state) in aggregates.iter().zip(states) {
-            aggregate.add(state, row, run.eval)?;
+        for (n, row) in rows.iter().enumerate() {
+            let group = if has_keys {
+                let (hashed, key) = keys.key(n);
+                match self.table.find(&hashed, key) {
+                    Some(group) => group,
+                    None => match self.start(run, &hashed, key, row)? {
+                        Some(group) => group,
+                        None => continue,
+                    },
+                }
+            } else {
+                if self.values.is_empty() {
+                    self.start(run, &self.table.hash(&[]), &[], row)?;
+                }
+                0
+            };
+            let states = &mut self.states[group * aggregates.len()..(group + 1) * aggregates.len()];
+            for (aggregate, state) in aggregates.iter().zip(states) {
+                aggregate.add(state, row, run.eval)?;
+            }
         }
+        self.keys = keys;
         Ok(())
     }
 
     /// Makes a group, or puts the row aside.
-    fn start(&mut self, run: Run<'_, '_>, hash: u64, row: &[Value]) -> SqlResult<Option<usize>> {
+    fn start(
+        &mut self,
+        run: Run<'_, '_>,
+        hashed: &Hashed,
+        key: &[u8],
+        row: &[Value],
+    ) -> SqlResult<Option<usize>> {
         let memory = *self.memory.get_or_insert_with(|| run.storage().operator_memory());
         if let Some(aside) = &mut self.aside {
-            aside.push(run, hash, row)?;
+            aside.push(run, hashed.hash, row)?;
             return Ok(None);
         }
         for expr in self.node.keys.iter().map(|key| &key.0).chain(&self.node.first) {
             let value = expr.eval_output(row, run.eval)?.into_owned();
             self.values.open_row().push(value);
         }
-        self.grow(run)?;
+        self.grow(run, key)?;
         if self.held.bytes() > memory && !self.node.keys.is_empty() {
             let file = match self.pending.last() {
                 Some(partition) => partition.file.clone(),
@@ -227,23 +249,23 @@ impl<'p> Groups<'p> {
             };
             self.aside = Some(Partitions::new(file, self.level));
         }
-        Ok(Some(self.table.insert(hash, &self.key)))
+        Ok(Some(self.table.insert(hashed, key)))
     }
 
     /// Charges the group whose values have come.
-    fn grow(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+    fn grow(&mut self, run: Run<'_, '_>, key: &[u8]) -> SqlResult<()> {
         let values: usize = self.values.unfinished().iter().map(Value::memory_bytes).sum();
         let states = self.node.aggregates.len() * size_of::<AggregateState>();
         self.values.end_row();
         self.states.extend(self.node.aggregates.iter().map(|aggregate| aggregate.new_state()));
-        self.held.grow(run, values + states + KeyTable::bytes_for(&self.key))
+        self.held.grow(run, values + states + KeyTable::bytes_for(key))
     }
 
     /// The group of no rows.
     fn add_empty(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
         let nulls = self.node.keys.len() + self.node.first.len();
         self.values.open_row().extend(std::iter::repeat_n(Value::Null, nulls));
-        self.grow(run)
+        self.grow(run, &[])
     }
 
     /// No more rows come.
@@ -263,9 +285,7 @@ impl<'p> Groups<'p> {
             let mut reader = PartitionReader::new(partition);
             let mut batch = Batch::new();
             while reader.refill(run, &mut batch, run.state.batch_rows)? {
-                for row in batch.iter() {
-                    self.add(run, row)?;
-                }
+                self.add(run, &batch)?;
             }
             self.finish()?;
         }

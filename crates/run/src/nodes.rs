@@ -46,12 +46,15 @@ pub(crate) fn varies(root: &Node, plan: &Plan) -> bool {
     varies
 }
 
-/// Calls `visit` for a node and, when it answers true, for those below.
-fn walk(node: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
-    if !visit(node) {
-        return;
+/// Calls `visit` for a node and, when it answers true, for those below. No recursion: nobody has looked yet
+/// how deep the plan is.
+fn walk(root: &Node, visit: &mut dyn FnMut(&Node) -> bool) {
+    let mut waiting = vec![root];
+    while let Some(node) = waiting.pop() {
+        if visit(node) {
+            waiting.extend(node.inputs());
+        }
     }
-    node.inputs().into_iter().for_each(|input| walk(input, visit));
 }
 
 /// The expressions of a node.

@@ -282,7 +282,7 @@ impl Members {
         for (value, class) in operand.values.iter().zip(&keys.classes) {
             append_key(value, *class, &mut key);
         }
-        if keys.table.find(keys.table.hash(&key), &key).is_some() {
+        if keys.table.find(&keys.table.hash(&key), &key).is_some() {
             return Ok(Some(Some(true)));
         }
         if let (true, false) = (operand.values.len() == 1, keys.with_null.is_empty()) {
@@ -320,10 +320,10 @@ impl Members {
                 keys.useless |= key_class(value, operand.how(n)) != Some(*class);
                 append_key(value, *class, &mut key);
             }
-            let hash = keys.table.hash(&key);
-            if keys.table.find(hash, &key).is_none() {
+            let hashed = keys.table.hash(&key);
+            if keys.table.find(&hashed, &key).is_none() {
                 self.held.grow(run, KeyTable::bytes_for(&key))?;
-                keys.table.insert(hash, &key);
+                keys.table.insert(&hashed, &key);
             }
             if keys.useless {
                 self.held.release(run);

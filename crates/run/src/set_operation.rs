@@ -8,10 +8,10 @@
 
 use cohort_expr::append_group_key;
 use cohort_optimize::SetOperation;
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Collation, SqlResult};
 
 use crate::batch::{Batch, taken};
-use crate::key_table::KeyTable;
+use crate::key_table::{KeyBatch, KeyTable};
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
@@ -27,7 +27,8 @@ pub(crate) struct SetOperator<'p> {
     table: KeyTable,
     /// Per key: rows of the right side that are left, or whether the key may still be yielded.
     counts: Vec<u64>,
-    key: Vec<u8>,
+    /// Of the rows taken in now.
+    keys: KeyBatch,
     held: Held,
     memory: usize,
     aside: Option<Aside>,
@@ -67,7 +68,7 @@ impl<'p> SetOperator<'p> {
             collations,
             table: KeyTable::default(),
             counts: Vec::new(),
-            key: Vec::new(),
+            keys: KeyBatch::default(),
             held: Held::default(),
             memory: 0,
             aside: None,
@@ -92,23 +93,26 @@ impl<'p> SetOperator<'p> {
         self.held.release(run);
     }
 
-    /// The key of a row and its number, when there is one.
-    fn look_up(&mut self, row: &[Value]) -> (u64, Option<usize>) {
-        self.key.clear();
-        for (value, collation) in row.iter().zip(self.collations) {
-            append_group_key(value, *collation, &mut self.key);
+    /// The keys of some rows.
+    fn hash(&mut self, rows: &Batch) {
+        self.keys.clear();
+        for row in rows.iter() {
+            for (value, collation) in row.iter().zip(self.collations) {
+                append_group_key(value, *collation, self.keys.open_key());
+            }
+            self.keys.end_key(&self.table);
         }
-        let hash = self.table.hash(&self.key);
-        (hash, self.table.find(hash, &self.key))
+        self.table.touch(&self.keys);
     }
 
-    /// Adds the key looked up last; false when its rows have to be put aside.
-    fn add_key(&mut self, run: Run<'_, 'p>, hash: u64, count: u64) -> SqlResult<bool> {
+    /// Adds the key of the n-th row; false when its rows have to be put aside.
+    fn add_key(&mut self, run: Run<'_, 'p>, n: usize, count: u64) -> SqlResult<bool> {
         if self.aside.is_some() {
             return Ok(false);
         }
-        self.held.grow(run, KeyTable::bytes_for(&self.key) + size_of::<u64>())?;
-        self.table.insert(hash, &self.key);
+        let (hashed, key) = self.keys.key(n);
+        self.held.grow(run, KeyTable::bytes_for(key) + size_of::<u64>())?;
+        self.table.insert(&hashed, key);
         self.counts.push(count);
         if self.held.bytes() > self.memory {
             let file = SpillFile::create(run)?;
@@ -118,26 +122,27 @@ impl<'p> SetOperator<'p> {
         Ok(true)
     }
 
-    fn take_right(&mut self, run: Run<'_, 'p>, row: &[Value]) -> SqlResult<()> {
-        let (hash, number) = self.look_up(row);
-        match number {
-            Some(number) => self.counts[number] += u64::from(self.all),
-            None if self.add_key(run, hash, 1)? => {}
-            None => {
-                if let Some(aside) = &mut self.aside {
-                    aside.right.push(run, hash, row)?;
+    fn take_right(&mut self, run: Run<'_, 'p>, rows: &Batch) -> SqlResult<()> {
+        self.hash(rows);
+        for (n, row) in rows.iter().enumerate() {
+            let (hashed, key) = self.keys.key(n);
+            match self.table.find(&hashed, key) {
+                Some(number) => self.counts[number] += u64::from(self.all),
+                None if self.add_key(run, n, 1)? => {}
+                None => {
+                    if let Some(aside) = &mut self.aside {
+                        aside.right.push(run, hashed.hash, row)?;
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether a row of the left side is yielded now.
+    /// Whether a row of the left side is yielded now; its key has been hashed.
     fn take_left(&mut self, run: Run<'_, 'p>, n: usize) -> SqlResult<bool> {
-        let rows = std::mem::take(&mut self.rows);
-        let row = rows.row(n);
-        let (hash, number) = self.look_up(row);
-        let yielded = match number {
+        let (hashed, key) = self.keys.key(n);
+        Ok(match self.table.find(&hashed, key) {
             Some(number) => {
                 let count = &mut self.counts[number];
                 let matched = *count > 0;
@@ -148,15 +153,13 @@ impl<'p> SetOperator<'p> {
             }
             None => match &mut self.aside {
                 Some(aside) => {
-                    aside.left.push(run, hash, row)?;
+                    aside.left.push(run, hashed.hash, self.rows.row(n))?;
                     false
                 }
                 // A key that is yielded once is known from then on, and is not yielded again.
-                None => !self.wants_common && (self.all || self.add_key(run, hash, 0)?),
+                None => !self.wants_common && (self.all || self.add_key(run, n, 0)?),
             },
-        };
-        self.rows = rows;
-        Ok(yielded)
+        })
     }
 
     /// Replaces the batch by rows of the left side; false when there are none at all.
@@ -187,7 +190,7 @@ impl<'p> SetOperator<'p> {
             let mut reader = PartitionReader::new(right);
             while reader.refill(run, &mut self.rows, run.state.batch_rows)? {
                 let rows = std::mem::take(&mut self.rows);
-                rows.iter().try_for_each(|row| self.take_right(run, row))?;
+                self.take_right(run, &rows)?;
                 self.rows = rows;
             }
             self.source = Source::Partition(PartitionReader::new(left));
@@ -199,7 +202,7 @@ impl<'p> SetOperator<'p> {
         right.open(run)?;
         let mut batch = Batch::new();
         while right.refill_all(run, &mut batch)? {
-            batch.iter().try_for_each(|row| self.take_right(run, row))?;
+            self.take_right(run, &batch)?;
         }
         self.right = Some(right);
         Ok(())
@@ -216,6 +219,9 @@ impl<'p> Operator<'p> for SetOperator<'p> {
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let before = out.len();
         while out.len() == before && self.refill(run, want)? {
+            let rows = std::mem::take(&mut self.rows);
+            self.hash(&rows);
+            self.rows = rows;
             for n in 0..self.rows.len() {
                 if self.take_left(run, n)? {
                     out.push(taken(self.rows.row_mut(n)));

@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use cohort_expr::{Expr, SortKey, compare_rows, sort_rows};
+use cohort_expr::{Expr, SortKey, compare_rows};
 use cohort_optimize::Sort;
 use cohort_types::{Interrupt, SqlResult, Value};
 
@@ -22,18 +22,11 @@ use crate::batch::Batch;
 use crate::limit::bounds;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
-use crate::sort_front::{FrontKind, front_of};
+use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
 use crate::spill::{Chain, ChainReader, SpillFile};
 
 /// Runs merged at once.
 const FAN_IN: usize = 64;
-
-/// A row in the order.
-#[derive(Clone, Copy)]
-struct Entry {
-    front: u64,
-    row: u32,
-}
 
 /// How rows are ordered.
 #[derive(Clone)]
@@ -89,8 +82,7 @@ pub(crate) struct Sorter<'p> {
     /// Keys and rows.
     rows: Batch,
     entries: Vec<Entry>,
-    /// What the fronts are of; they say nothing when values of several kinds came.
-    front: FrontKind,
+    fronts: Fronts,
     /// Rows that are wanted.
     limit: u64,
     /// The last row that is wanted, of those sorted last.
@@ -111,7 +103,7 @@ impl<'p> Sorter<'p> {
             order,
             rows: Batch::new(),
             entries: Vec::new(),
-            front: FrontKind::Unknown,
+            fronts: Fronts::default(),
             limit: u64::MAX,
             worst: None,
             held: Held::default(),
@@ -134,7 +126,7 @@ impl<'p> Sorter<'p> {
     pub fn clear(&mut self, run: Run<'_, 'p>) {
         self.rows.clear();
         self.entries.clear();
-        self.front = FrontKind::Unknown;
+        self.fronts.clear();
         self.worst = None;
         self.held.release(run);
         self.file = None;
@@ -158,11 +150,11 @@ impl<'p> Sorter<'p> {
             self.rows.cut_unfinished(0);
             return Ok(());
         }
-        let bytes = kept.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<Entry>();
-        let front = match (self.order.places.first(), self.order.keys.first()) {
-            (Some(place), Some(key)) => front_of(&kept[*place], key, &mut self.front),
-            _ => 0,
+        let (front, more) = match (self.order.places.first(), self.order.keys.first()) {
+            (Some(place), Some(key)) => self.fronts.add(&kept[*place], key),
+            _ => (0, 0),
         };
+        let bytes = kept.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<Entry>() + more;
         self.rows.end_row();
         self.entries.push(Entry { front, row: self.entries.len() as u32 });
         self.held.grow(run, bytes)?;
@@ -177,12 +169,10 @@ impl<'p> Sorter<'p> {
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let (rows, order) = (&self.rows, &self.order);
         let full = |a: &Entry, b: &Entry| order.compare(rows.row(a.row as usize), rows.row(b.row as usize));
-        match self.front {
-            FrontKind::Mixed => sort_rows(&mut self.entries, &full, run.eval)?,
-            _ => {
-                let by_front = |a: &Entry, b: &Entry| a.front.cmp(&b.front).then_with(|| full(a, b));
-                sort_rows(&mut self.entries, &by_front, run.eval)?;
-            }
+        let decides = self.fronts.settle(&mut self.entries, order.keys.first());
+        sort_by_front(&mut self.entries, run.eval)?;
+        if !(decides && order.keys.len() == 1) {
+            sort_equal_fronts(&mut self.entries, &full, run.eval)?;
         }
         let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
         self.entries.truncate(wanted);
@@ -194,8 +184,14 @@ impl<'p> Sorter<'p> {
         self.sort(run)?;
         let mut kept = Batch::new();
         let mut bytes = 0;
+        self.fronts.clear();
         for (n, entry) in self.entries.iter_mut().enumerate() {
             let row = self.rows.row_mut(entry.row as usize);
+            if let (Some(place), Some(key)) = (self.order.places.first(), self.order.keys.first()) {
+                let (front, more) = self.fronts.add(&row[*place], key);
+                entry.front = front;
+                bytes += more;
+            }
             bytes += row.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<Entry>();
             kept.push(crate::batch::taken(row));
             entry.row = n as u32;
@@ -225,7 +221,7 @@ impl<'p> Sorter<'p> {
         self.runs.push(chain);
         self.rows.clear();
         self.entries.clear();
-        self.front = FrontKind::Unknown;
+        self.fronts.clear();
         self.held.release(run);
         if self.runs.len() == FAN_IN { self.merge_runs(run, file.clone()) } else { Ok(()) }
     }

@@ -15,7 +15,7 @@ use cohort_types::{Collation, Interrupt, SqlResult, Value};
 use super::Left;
 use crate::batch::{Batch, taken};
 use crate::equal_key::{KeyMode, append_equal_key};
-use crate::key_table::KeyTable;
+use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
@@ -37,6 +37,12 @@ pub(crate) struct Hash<'p> {
     varies: bool,
     table: Table,
     built: Built,
+    /// Of the rows taken in now.
+    batch: KeyBatch,
+    /// Of those, which have a NULL in their key.
+    without_key: Vec<bool>,
+    /// The first match of each row of the batch on the left.
+    first: Vec<u32>,
     key: Vec<u8>,
     /// The match whose turn it is; None when the next row on the left is.
     matching: Option<u32>,
@@ -69,10 +75,11 @@ impl<'p> Key<'p> {
 #[derive(Default)]
 struct Table {
     keys: KeyTable,
-    /// Per key, its first and last row.
-    chains: Vec<(u32, u32)>,
     rows: Batch,
-    /// Per row, the next one of its key.
+    /// Per key, its first and last row. Empty as long as every row has a key of its own: the n-th key is that
+    /// of the n-th row.
+    chains: Vec<(u32, u32)>,
+    /// Per row, the next one of its key; as long as `chains`.
     next: Vec<u32>,
     held: Held,
     memory: usize,
@@ -88,27 +95,51 @@ impl Table {
     }
 
     /// Adds a row, whose values it takes.
-    fn add(&mut self, run: Run<'_, '_>, hash: u64, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
-        let number = self.next.len() as u32;
-        let mut bytes = row.iter().map(Value::memory_bytes).sum::<usize>() + size_of::<u32>();
-        match self.keys.find(hash, key) {
+    fn add(&mut self, run: Run<'_, '_>, hashed: &Hashed, key: &[u8], row: &mut [Value]) -> SqlResult<()> {
+        let number = self.rows.len() as u32;
+        let mut bytes = row.iter().map(Value::memory_bytes).sum::<usize>() + 3 * size_of::<u32>();
+        let chain = self.keys.find(hashed, key);
+        if chain.is_some() && self.next.is_empty() {
+            self.chains = (0..number).map(|row| (row, row)).collect();
+            self.next = vec![NONE; self.rows.len()];
+        }
+        match chain {
             Some(chain) => {
                 let last = std::mem::replace(&mut self.chains[chain].1, number);
                 self.next[last as usize] = number;
             }
             None => {
-                bytes += KeyTable::bytes_for(key) + 2 * size_of::<u32>();
-                self.keys.insert(hash, key);
-                self.chains.push((number, number));
+                bytes += KeyTable::bytes_for(key);
+                self.keys.insert(hashed, key);
+                if !self.next.is_empty() {
+                    self.chains.push((number, number));
+                }
             }
         }
-        self.next.push(NONE);
+        if !self.next.is_empty() {
+            self.next.push(NONE);
+        }
         self.rows.push(taken(row));
         self.held.grow(run, bytes)
     }
 
+    /// The first row of a key.
+    #[inline]
+    fn first(&self, hashed: &Hashed, key: &[u8]) -> u32 {
+        match self.keys.find(hashed, key) {
+            Some(number) => self.chains.get(number).map_or(number as u32, |chain| chain.0),
+            None => NONE,
+        }
+    }
+
+    /// The row of the same key behind a row.
+    #[inline]
+    fn behind(&self, row: u32) -> u32 {
+        self.next.get(row as usize).copied().unwrap_or(NONE)
+    }
+
     fn is_full(&self) -> bool {
-        self.held.bytes() > self.memory || self.next.len() >= NONE as usize - 1
+        self.held.bytes() > self.memory || self.rows.len() >= NONE as usize - 1
     }
 }
 
@@ -122,6 +153,18 @@ fn make_key<'p>(
     key: &mut Vec<u8>,
 ) -> SqlResult<bool> {
     key.clear();
+    append_key(keys, side, row, run, key)
+}
+
+/// Appends the key of a row.
+#[inline]
+fn append_key<'p>(
+    keys: &[Key<'p>],
+    side: impl Fn(&Key<'p>) -> &'p Expr,
+    row: &[Value],
+    run: Run<'_, '_>,
+    key: &mut Vec<u8>,
+) -> SqlResult<bool> {
     for part in keys {
         let value = side(part).eval_output(row, run.eval)?;
         if value.is_null() {
@@ -148,6 +191,9 @@ impl<'p> Hash<'p> {
             varies,
             table: Table::default(),
             built: Built::No,
+            batch: KeyBatch::default(),
+            without_key: Vec::new(),
+            first: Vec::new(),
             key: Vec::new(),
             matching: None,
             pending: Vec::new(),
@@ -162,16 +208,17 @@ impl<'p> Hash<'p> {
         let mut aside: Option<Partitions> = None;
         let mut batch = Batch::new();
         while self.right.refill_all(run, &mut batch)? {
+            self.hash(run, |key| key.right, &batch)?;
             for n in 0..batch.len() {
-                if !make_key(&self.keys, |key| key.right, batch.row(n), run, &mut self.key)? {
+                if self.without_key[n] {
                     continue;
                 }
-                let hash = self.table.keys.hash(&self.key);
+                let (hashed, key) = self.batch.key(n);
                 if let Some(aside) = &mut aside {
-                    aside.push(run, hash, batch.row(n))?;
+                    aside.push(run, hashed.hash, batch.row(n))?;
                     continue;
                 }
-                self.table.add(run, hash, &self.key, batch.row_mut(n))?;
+                self.table.add(run, &hashed, key, batch.row_mut(n))?;
                 if self.table.is_full() {
                     aside = Some(self.put_aside(run, 0)?);
                 }
@@ -187,13 +234,44 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
+    /// The keys of some rows.
+    fn hash(
+        &mut self,
+        run: Run<'_, 'p>,
+        side: impl Fn(&Key<'p>) -> &'p Expr + Copy,
+        rows: &Batch,
+    ) -> SqlResult<()> {
+        self.batch.clear();
+        self.without_key.clear();
+        for row in rows.iter() {
+            let has_key = append_key(&self.keys, side, row, run, self.batch.open_key())?;
+            self.batch.end_key(&self.table.keys);
+            self.without_key.push(!has_key);
+        }
+        self.table.keys.touch(&self.batch);
+        Ok(())
+    }
+
+    /// Finds the first matches of a batch on the left.
+    fn match_batch(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let rows = std::mem::take(&mut self.left.rows);
+        self.hash(run, |key| key.left, &rows)?;
+        self.left.rows = rows;
+        self.first.clear();
+        for (n, without_key) in self.without_key.iter().enumerate() {
+            let (hashed, key) = self.batch.key(n);
+            self.first.push(if *without_key { NONE } else { self.table.first(&hashed, key) });
+        }
+        Ok(())
+    }
+
     /// Moves the table's rows into partitions.
     fn put_aside(&mut self, run: Run<'_, 'p>, level: u32) -> SqlResult<Partitions> {
         let file = SpillFile::create(run)?;
         let mut aside = Partitions::new(file, level);
         for row in self.table.rows.iter() {
             make_key(&self.keys, |key| key.right, row, run, &mut self.key)?;
-            aside.push(run, self.table.keys.hash(&self.key), row)?;
+            aside.push(run, self.table.keys.hash(&self.key).hash, row)?;
         }
         self.table.clear(run);
         Ok(aside)
@@ -206,7 +284,7 @@ impl<'p> Hash<'p> {
             let row = self.left.row();
             // What is equal to nothing has no match in any partition.
             make_key(&self.keys, |key| key.left, row, run, &mut self.key)?;
-            left.push(run, self.table.keys.hash(&self.key), row)?;
+            left.push(run, self.table.keys.hash(&self.key).hash, row)?;
             if !self.left.advance(run, run.state.batch_rows)? {
                 break;
             }
@@ -230,8 +308,8 @@ impl<'p> Hash<'p> {
             while reader.refill(run, &mut batch, run.state.batch_rows)? {
                 for n in 0..batch.len() {
                     make_key(&self.keys, |key| key.right, batch.row(n), run, &mut self.key)?;
-                    let hash = self.table.keys.hash(&self.key);
-                    self.table.add(run, hash, &self.key, batch.row_mut(n))?;
+                    let hashed = self.table.keys.hash(&self.key);
+                    self.table.add(run, &hashed, &self.key, batch.row_mut(n))?;
                     if self.table.is_full() && level < DEEPEST && self.table.keys.len() > 1 {
                         let mut aside = self.put_aside(run, level)?;
                         for row in (n + 1..batch.len()).map(|n| batch.row(n)) {
@@ -267,7 +345,7 @@ impl<'p> Hash<'p> {
     ) -> SqlResult<()> {
         let side = |key: &Key<'p>| if is_left { key.left } else { key.right };
         make_key(&self.keys, side, row, run, &mut self.key)?;
-        aside.push(run, self.table.keys.hash(&self.key), row)
+        aside.push(run, self.table.keys.hash(&self.key).hash, row)
     }
 
     /// Goes to the next row on the left and finds its matches; false at the end.
@@ -283,13 +361,10 @@ impl<'p> Hash<'p> {
                 return self.advance(run, want);
             }
         }
-        self.matching = Some(NONE);
-        if make_key(&self.keys, |key| key.left, self.left.row(), run, &mut self.key)? {
-            let hash = self.table.keys.hash(&self.key);
-            if let Some(chain) = self.table.keys.find(hash, &self.key) {
-                self.matching = Some(self.table.chains[chain].0);
-            }
+        if self.left.at == 0 {
+            self.match_batch(run)?;
         }
+        self.matching = Some(self.first[self.left.at]);
         Ok(true)
     }
 }
@@ -323,7 +398,7 @@ impl<'p> Operator<'p> for Hash<'p> {
                 continue;
             }
             run.eval.step()?;
-            let next = self.table.next[row as usize];
+            let next = self.table.behind(row);
             // The row on the left is not needed once its last match is decided; unless it goes without one.
             let is_last = next == NONE && (self.left.on.is_none() || self.left.kind == JoinKind::Inner);
             if is_last {
