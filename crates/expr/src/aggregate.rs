@@ -121,8 +121,8 @@ const SEEN_BYTES: usize = 40;
 /// The accumulator of one group.
 #[derive(Clone, Debug)]
 pub struct AggregateState {
-    /// Keys of the arguments seen, when DISTINCT.
-    seen: Option<HashSet<Vec<u8>, ahash::RandomState>>,
+    /// Keys of the arguments seen, when DISTINCT. Boxed, because there are many states and hardly any has it.
+    seen: Option<Box<HashSet<Vec<u8>, ahash::RandomState>>>,
     sum: Accumulated,
 }
 
@@ -155,10 +155,20 @@ enum Total {
 }
 
 impl AggregateState {
+    /// Whether equal arguments count once.
+    pub fn is_distinct(&self) -> bool {
+        self.seen.is_some()
+    }
+
     /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). Whoever is done with it gives
     /// them back.
     pub fn kept_bytes(&self) -> usize {
-        let keys = self.seen.iter().flatten().map(|key| key.capacity() + SEEN_BYTES).sum::<usize>();
+        let keys = self
+            .seen
+            .iter()
+            .flat_map(|seen| seen.iter())
+            .map(|key| key.capacity() + SEEN_BYTES)
+            .sum::<usize>();
         let parts = if let Accumulated::Text(text) = &self.sum { text.kept_bytes() } else { 0 };
         keys + parts
     }
@@ -215,7 +225,7 @@ impl Aggregate {
         // The smallest of some values is the smallest of the distinct ones.
         let idempotent = matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
         let distinct = self.options.quantifier == Quantifier::Distinct && !idempotent;
-        AggregateState { seen: distinct.then(HashSet::default), sum }
+        AggregateState { seen: distinct.then(Box::default), sum }
     }
 
     /// Takes a row of the group in.

@@ -131,6 +131,8 @@ struct Groups<'p> {
     table: KeyTable,
     /// Of the rows taken in now.
     keys: KeyBatch,
+    /// Their groups; None of those that were put aside.
+    groups: Vec<Option<usize>>,
     /// Keys and first values of each group.
     values: Batch,
     /// Of each group, one per aggregate.
@@ -151,6 +153,7 @@ impl<'p> Groups<'p> {
             node,
             table: KeyTable::default(),
             keys: KeyBatch::default(),
+            groups: Vec::new(),
             values: Batch::new(),
             states: Vec::new(),
             held: Held::default(),
@@ -198,30 +201,42 @@ impl<'p> Groups<'p> {
             }
             self.table.touch(&keys);
         }
-        let aggregates = &self.node.aggregates;
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.clear();
         for (n, row) in rows.iter().enumerate() {
-            let group = if has_keys {
+            groups.push(if has_keys {
                 let (hashed, key) = keys.key(n);
                 match self.table.find(&hashed, key) {
-                    Some(group) => group,
-                    None => match self.start(run, &hashed, key, row)? {
-                        Some(group) => group,
-                        None => continue,
-                    },
+                    Some(group) => Some(group),
+                    None => self.start(run, &hashed, key, row)?,
                 }
+            } else if self.values.is_empty() {
+                self.start(run, &self.table.hash(&[]), &[], row)?
             } else {
-                if self.values.is_empty() {
-                    self.start(run, &self.table.hash(&[]), &[], row)?;
-                }
-                0
-            };
+                Some(0)
+            });
+        }
+        let aggregates = &self.node.aggregates;
+        self.touch(&groups);
+        for (row, group) in rows.iter().zip(&groups) {
+            let Some(group) = *group else { continue };
             let states = &mut self.states[group * aggregates.len()..(group + 1) * aggregates.len()];
             for (aggregate, state) in aggregates.iter().zip(states) {
                 aggregate.add(state, row, run.eval)?;
             }
         }
-        self.keys = keys;
+        (self.keys, self.groups) = (keys, groups);
         Ok(())
+    }
+
+    /// Reads the states of some groups, so that they are near ([`KeyTable::touch`]).
+    fn touch(&self, groups: &[Option<usize>]) {
+        let count = self.node.aggregates.len();
+        let mut seen = false;
+        if count > 0 {
+            groups.iter().flatten().for_each(|group| seen ^= self.states[group * count].is_distinct());
+        }
+        std::hint::black_box(seen);
     }
 
     /// Makes a group, or puts the row aside.

@@ -65,7 +65,13 @@ impl<'p> Order<'p> {
     /// Compares two rows with their keys before them.
     #[inline]
     fn compare(&self, a: &[Value], b: &[Value]) -> Ordering {
-        for (place, key) in self.places.iter().zip(&self.keys) {
+        self.compare_from(0, a, b)
+    }
+
+    /// The same from the n-th key on.
+    #[inline]
+    fn compare_from(&self, n: usize, a: &[Value], b: &[Value]) -> Ordering {
+        for (place, key) in self.places[n..].iter().zip(&self.keys[n..]) {
             let one = *place..*place + 1;
             let order = compare_rows(&a[one.clone()], &b[one], std::slice::from_ref(key));
             if order.is_ne() {
@@ -168,11 +174,24 @@ impl<'p> Sorter<'p> {
     /// Brings the entries in order.
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let (rows, order) = (&self.rows, &self.order);
-        let full = |a: &Entry, b: &Entry| order.compare(rows.row(a.row as usize), rows.row(b.row as usize));
-        let decides = self.fronts.settle(&mut self.entries, order.keys.first());
+        let row = |entry: &Entry| rows.row(entry.row as usize);
+        let fronts = &self.fronts;
+        let decides = fronts.settle(&mut self.entries, order.keys.first());
         sort_by_front(&mut self.entries, run.eval)?;
-        if !(decides && order.keys.len() == 1) {
-            sort_equal_fronts(&mut self.entries, &full, run.eval)?;
+        match order.keys.first() {
+            None => {}
+            Some(_) if decides && order.keys.len() == 1 => {}
+            Some(first) if fronts.are_texts() => {
+                let full = |a: &Entry, b: &Entry| {
+                    fronts.compare(a, b, first).then_with(|| order.compare_from(1, row(a), row(b)))
+                };
+                sort_equal_fronts(&mut self.entries, &full, run.eval)?;
+            }
+            Some(_) => {
+                let from = usize::from(decides);
+                let full = |a: &Entry, b: &Entry| order.compare_from(from, row(a), row(b));
+                sort_equal_fronts(&mut self.entries, &full, run.eval)?;
+            }
         }
         let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
         self.entries.truncate(wanted);

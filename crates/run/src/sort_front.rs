@@ -118,6 +118,17 @@ impl Fronts {
         false
     }
 
+    /// Whether the first keys are texts, so that [`Fronts::compare`] orders them.
+    pub fn are_texts(&self) -> bool {
+        self.kind == Kind::Text
+    }
+
+    /// The order of two rows by their first keys, which are texts or NULL.
+    pub fn compare(&self, a: &Entry, b: &Entry, key: &SortKey) -> Ordering {
+        let order = self.text(a.row as usize).cmp(self.text(b.row as usize));
+        if key.descending { order.reverse() } else { order }
+    }
+
     fn text(&self, row: usize) -> &[u8] {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.texts[start..self.ends[row]]
