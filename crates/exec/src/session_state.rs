@@ -159,7 +159,9 @@ impl SessionState {
 
     /// The character set that the client named in the handshake.
     pub(crate) fn adopt_client_charset(&mut self) {
-        let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
+        // Statements cannot come in units of several bytes; MariaDB too stays with its default then.
+        let known = Collation::from_id(self.info.collation.0).filter(|c| c.charset().mbminlen() == 1);
+        let Some(collation) = known else { return };
         let charset = VarValue::text(collation.charset().name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
             self.vars.put(id, &charset);

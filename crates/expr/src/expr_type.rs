@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 /// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -381,7 +381,7 @@ impl Derived {
     }
 
     fn is_unicode(self) -> bool {
-        matches!(self.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
+        self.collation.charset().is_unicode()
     }
 
     /// Whether every character of `other` exists in this one's set and this one may be forced on it.
