@@ -76,8 +76,7 @@ fn characters_have_mariadbs_bytes_and_cases() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// A weight string as numbers: of as many digits as the collation's weights have. Strings of other lengths are
-/// single characters of several bytes.
+/// A weight string as numbers: of four digits where a character may have several weights, else one.
 fn weights(hexadecimal: &str, collation: Collation) -> Vec<u64> {
     let number = |digits: &str| u64::from_str_radix(digits, 16).expect("hexadecimal");
     match collation.sort_len() > 1 {

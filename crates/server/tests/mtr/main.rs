@@ -1,8 +1,8 @@
 //! Tests of MariaDB's own suite `main`, run by its client `mariadb-test` against this server: the answers of
 //! each are those that MariaDB's result file has, byte for byte but for the names of engines.
 //!
-//! `passing.txt` names the tests that must pass; it only grows. `candidates.txt` names all that can be run so,
-//! because they pass on a MariaDB: with `COHORT_LONG_TESTS` each of them is tried, a table of the reasons for
+//! `passing.txt` names the tests that must pass; it only grows. `candidates.txt` names all that can be run
+//! so, because they pass on a MariaDB: with `COHORT_LONG_TESTS` each is tried, a table of the reasons for
 //! failing is printed, and a test that passes without being listed fails the run.
 //!
 //! `COHORT_MTR=one,two` runs others instead, and `COHORT_MTR_LIST=FILE` those of a file, a name a line; their
@@ -42,18 +42,25 @@ struct Results {
 
 fn run(names: &[String]) -> Results {
     let mut results = Results::default();
-    for part in names.chunks(TESTS_PER_SERVER) {
-        let mut suite = Suite::new();
-        for name in part {
-            match suite.run(name) {
-                Outcome::Passed => results.passed.push(name.clone()),
-                Outcome::Unordered(why) => {
-                    results.unordered += 1;
-                    results.failed.push((name.clone(), why));
-                }
-                Outcome::Failed(why) => results.failed.push((name.clone(), why)),
-            }
+    let mut suite = Suite::new();
+    for (n, name) in names.iter().enumerate() {
+        if n > 0 && n % TESTS_PER_SERVER == 0 {
+            suite = Suite::new();
         }
+        let why = match suite.run(name) {
+            Outcome::Passed => {
+                results.passed.push(name.clone());
+                continue;
+            }
+            Outcome::Unordered(why) => {
+                results.unordered += 1;
+                why
+            }
+            Outcome::Failed(why) => why,
+        };
+        results.failed.push((name.clone(), why));
+        // It may have ended before it cleaned up.
+        suite = Suite::new();
     }
     println!(
         "{} of {} tests pass, {} with their lines sorted and EXPLAIN left out",

@@ -1,8 +1,9 @@
 //! Character sets of one byte a character but latin1 and ascii, and the collations that weigh their bytes.
 //!
-//! `bytes.bin` was recorded from a MariaDB 10.11.19: for each set, in the order of [`Set`]'s numbers, the code
-//! points of its 256 bytes (`CONVERT(.. USING ucs2)`, little-endian, 0xffff for none), their upper case and
-//! their lower case (bytes), and behind all sets the weights of each collation's 256 bytes (`WEIGHT_STRING`).
+//! `bytes.bin` was recorded from a MariaDB 10.11.19: for each set, in the order of [`Set`]'s numbers, the
+//! code points of its 256 bytes (`CONVERT(.. USING ucs2)`, little-endian, 0xffff for none), their upper case
+//! and their lower case (bytes), and behind all sets the weights of each collation's 256 bytes
+//! (`WEIGHT_STRING`).
 
 use std::sync::LazyLock;
 

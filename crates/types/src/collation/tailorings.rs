@@ -2,7 +2,8 @@
 //! one.
 //!
 //! Generated: recorded from a MariaDB 10.11.19, which was asked for `HEX(WEIGHT_STRING(c COLLATE
-//! utf8mb4_LANGUAGE_ci))` of every code point of the Basic Multilingual Plane, and of every pair of Latin letters.
+//! utf8mb4_LANGUAGE_ci))` of every code point of the Basic Multilingual Plane, and of every pair of Latin
+//! letters.
 
 /// How a language differs.
 pub(super) struct Tailoring {

@@ -1,17 +1,20 @@
 //! Chinese, Japanese and Korean character sets of one to three bytes a character, and their collations.
 //!
-//! A *code* is the bytes of a character as one number, most significant first; one of three bytes, which start
-//! with 8f in all sets that have such, is `0x10000` with its last two bytes. `_bin` collations weigh codes.
+//! A *code* is the bytes of a character as one number, most significant first; one of three bytes, which
+//! start with 8f in all sets that have such, is `0x10000` with its last two bytes. `_bin` collations weigh
+//! codes.
 //!
 //! `wide.bin` was recorded from a MariaDB 10.11.19: `CONVERT` between ucs2 and the set for all codes and all
 //! code points, `WEIGHT_STRING`, `UPPER` and `LOWER` of all characters. For each set, in the order of
-//! [`Set`]'s numbers, numbers little-endian unless said otherwise:
+//! [`Set`]'s numbers, five lists: a count u16, and so often what the list holds. Numbers are little-endian
+//! unless said otherwise.
 //!
 //! ```text
-//! count u16, and so often: codes skipped (1 byte below 0x80, else 3 bytes big-endian + 0x800000), character u16
-//! count u16, and so often: character u16, its code u16 where it is not the lowest with that character
-//! count u16, and so often: character u16, its weight u16 under the set's own collation where it is not the code
-//! count u16, and so often: character u16, its upper case u16; the same for the lower case
+//! codes      codes skipped (1 byte below 0x80, else 3 bytes big-endian + 0x800000), character u16
+//! preferred  character u16, its code u16 where it is not the lowest with that character
+//! weights    character u16, its weight u16 under the set's own collation where it is not the code
+//! upper      character u16, its upper case u16
+//! lower      character u16, its lower case u16
 //! ```
 
 use std::sync::LazyLock;
