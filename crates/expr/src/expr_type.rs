@@ -387,7 +387,8 @@ impl Derived {
     /// Whether every character of `other` exists in this one's set and this one may be forced on it.
     fn is_superset_of(self, other: Derived) -> bool {
         if self.is_unicode() {
-            let wider = self.collation.charset().mbmaxlen() > other.collation.charset().mbmaxlen();
+            let (own, its) = (self.collation.charset(), other.collation.charset());
+            let wider = own.mbmaxlen() > its.mbmaxlen() && own.mbminlen() == its.mbminlen();
             let equal = self.coercibility == other.coercibility;
             if self.coercibility < other.coercibility || (equal && (!other.is_unicode() || wider)) {
                 return true;

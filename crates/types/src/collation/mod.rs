@@ -13,6 +13,7 @@
 //! | `fold` | weights, upper and lower case of characters; `folds` are the recorded tables |
 //! | `order` | compare, hash, sort keys |
 //! | `like` | LIKE |
+//! | `weight_string` | WEIGHT_STRING |
 //! | `uca` | weights of the unicode collations, recorded; `tailorings` of languages |
 //! | `bytes` | sets of one byte a character, recorded |
 //! | `wide` | Chinese, Japanese and Korean sets, recorded |
@@ -28,6 +29,7 @@ mod order;
 mod table;
 mod tailorings;
 mod uca;
+mod weight_string;
 mod wide;
 
 pub use charset::Charset;
