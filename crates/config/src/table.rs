@@ -1,7 +1,7 @@
 //! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
 //! in the text.
 
-use cohort_types::Privilege;
+use cohort_types::{Charset, Collation, Privilege};
 
 use crate::inert::with_inert_settings;
 use crate::setting::{Kind, Setting};
@@ -46,6 +46,23 @@ const fn real(default: f64, min: f64, max: f64) -> Kind {
 
 const fn word(default: usize, members: &'static [&'static str]) -> Kind {
     Kind::Enum { default, members }
+}
+
+/// Where a word stands among others.
+const fn place(word: &str, members: &[&str]) -> usize {
+    let mut n = 0;
+    while n < members.len() {
+        let (member, word) = (members[n].as_bytes(), word.as_bytes());
+        let mut same = 0;
+        while same < word.len() && same < member.len() && member[same] == word[same] {
+            same += 1;
+        }
+        if same == word.len() && same == member.len() {
+            return n;
+        }
+        n += 1;
+    }
+    panic!("the word is not among the members");
 }
 
 const fn set(default: u64, members: &'static [&'static str]) -> Kind {
@@ -101,25 +118,8 @@ const SQL_MODES: &[&str] = &[
     "TIME_ROUND_FRACTIONAL",
 ];
 const SQL_MODE_DEFAULT: u64 = 1 << 21 | 1 << 26 | 1 << 28 | 1 << 30;
-pub(crate) const CHARSETS: &[&str] = &["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"];
-pub(crate) const COLLATIONS: &[&str] = &[
-    "utf8mb4_general_ci",
-    "utf8mb4_bin",
-    "utf8mb3_general_ci",
-    "utf8mb3_bin",
-    "latin1_swedish_ci",
-    "latin1_bin",
-    "ascii_general_ci",
-    "ascii_bin",
-    "binary",
-    "utf8mb4_unicode_ci",
-    "utf8mb4_general_nopad_ci",
-    "utf8mb4_nopad_bin",
-    "utf8mb4_unicode_520_ci",
-    "utf8mb3_unicode_ci",
-    "latin1_general_ci",
-    "latin1_general_cs",
-];
+pub(crate) const CHARSETS: &[&str] = &Charset::NAMES;
+pub(crate) const COLLATIONS: &[&str] = &Collation::NAMES;
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 const CHECKSUMS: &[&str] = &["NONE", "CRC32"];
 const LOCALES: &[&str] = &["en_US"];
@@ -366,17 +366,17 @@ with_inert_settings! { settings! {
     LcTimeNames = Setting::both("lc_time_names", word(0, LOCALES)).doc("Language of names of days and months.");
     LcMessages = Setting::both("lc_messages", word(0, LOCALES)).doc("Language of messages.");
     LcMessagesDir = Setting::inert("lc_messages_dir", path(""), "messages are built in").read_only().doc("Directory of messages.");
-    CharacterSetServer = Setting::both("character_set_server", word(0, CHARSETS)).doc("Character set of new databases. MariaDB's default is latin1, Debian's utf8mb4.");
-    CollationServer = Setting::both("collation_server", word(0, COLLATIONS)).doc("Collation of new databases.");
-    CharacterSetClient = Setting::both("character_set_client", word(0, CHARSETS)).no_option().doc("Character set of statements.");
-    CharacterSetConnection = Setting::both("character_set_connection", word(0, CHARSETS)).no_option().doc("Character set of literals.");
+    CharacterSetServer = Setting::both("character_set_server", word(place("utf8mb4", CHARSETS), CHARSETS)).doc("Character set of new databases. MariaDB's default is latin1, Debian's utf8mb4.");
+    CollationServer = Setting::both("collation_server", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).doc("Collation of new databases.");
+    CharacterSetClient = Setting::both("character_set_client", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of statements.");
+    CharacterSetConnection = Setting::both("character_set_connection", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of literals.");
     CharacterSetResults = Setting::both("character_set_results", Kind::Text { default: Some("utf8mb4") }).no_option().doc("Character set of results; NULL sends them as they are.");
-    CharacterSetDatabase = Setting::both("character_set_database", word(0, CHARSETS)).no_option().doc("Character set of the current database.");
-    CharacterSetFilesystem = Setting::both("character_set_filesystem", word(4, CHARSETS)).doc("Character set of file names.");
-    CharacterSetSystem = Setting::fact("character_set_system", word(1, CHARSETS)).doc("Character set of names.");
+    CharacterSetDatabase = Setting::both("character_set_database", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of the current database.");
+    CharacterSetFilesystem = Setting::both("character_set_filesystem", word(place("binary", CHARSETS), CHARSETS)).doc("Character set of file names.");
+    CharacterSetSystem = Setting::fact("character_set_system", word(place("utf8mb3", CHARSETS), CHARSETS)).doc("Character set of names.");
     CharacterSetsDir = Setting::inert("character_sets_dir", path(""), "character sets are built in").read_only().doc("Directory of character sets.");
-    CollationConnection = Setting::both("collation_connection", word(0, COLLATIONS)).no_option().doc("Collation of literals.");
-    CollationDatabase = Setting::both("collation_database", word(0, COLLATIONS)).no_option().doc("Collation of the current database.");
+    CollationConnection = Setting::both("collation_connection", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of literals.");
+    CollationDatabase = Setting::both("collation_database", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of the current database.");
     LowerCaseTableNames = Setting::global("lower_case_table_names", num(0, 0, 0)).read_only().doc("Always 0: names of tables are as written.");
     LowerCaseFileSystem = Setting::fact("lower_case_file_system", flag(false)).doc("Whether the file system ignores case.");
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");

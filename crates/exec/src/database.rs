@@ -21,6 +21,7 @@ use crate::process_list::ProcessList;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds};
+use crate::user_locks::UserLockHolders;
 use crate::virtual_table::VirtualTables;
 
 /// A connected replica, as it registered itself.
@@ -114,6 +115,8 @@ pub struct Database {
     pub binlog_filter: BinlogFilter,
     /// `mysql.general_log` and `mysql.slow_log`.
     pub log_rows: LogRows,
+    /// Who holds which lock of GET_LOCK.
+    pub user_locks: UserLockHolders,
     /// When the last deadlock was, and who was in it.
     pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
     /// Set once by the server.
@@ -146,6 +149,7 @@ impl Database {
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),
             log_rows: LogRows::default(),
+            user_locks: UserLockHolders::default(),
             last_deadlock: Mutex::default(),
             log_files: RwLock::new(None),
             facts: RwLock::new(None),

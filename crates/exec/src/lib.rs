@@ -49,6 +49,7 @@ mod statement;
 mod statement_log;
 mod table;
 mod trx;
+mod user_locks;
 mod variables;
 mod virtual_table;
 

@@ -416,6 +416,10 @@ fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, 
         })?,
         None => charset.default_collation(),
     };
+    if charset.mbminlen() > 1 {
+        let error = SetError::WrongValue("character_set_client", charset.name().to_owned());
+        return Err(set_error(error));
+    }
     if collation.charset() != charset {
         let text =
             format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());

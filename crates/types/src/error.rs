@@ -208,6 +208,7 @@ errors! {
     UnknownLocale = 1649, "HY000";
     TooBigForUncompress = 1256, "HY000";
     ZlibZData = 1259, "HY000";
+    SformatError = 4183, "HY000";
     JsonPathNoWildcard = 4044, "HY000";
     JsonPathNotAllowed = 4051, "HY000";
     IllegalParameterDataTypeForOperation = 4079, "HY000";

@@ -180,6 +180,7 @@ pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
             WaitedFor::Row { .. } => "Waiting for row lock",
             WaitedFor::Name(NameKey::Table(..)) => "Waiting for table metadata lock",
             WaitedFor::Name(NameKey::Schema(_)) => "Waiting for schema metadata lock",
+            WaitedFor::Name(NameKey::User(_)) => "User lock",
             WaitedFor::Name(_) => "Waiting for global read lock",
         };
         (wait.trx, text)

@@ -26,7 +26,7 @@ use crate::trx::settings::{AccessMode, TrxSettings};
 pub struct TrxIds(AtomicU64);
 
 impl TrxIds {
-    pub(super) fn next(&self) -> TrxId {
+    pub(crate) fn next(&self) -> TrxId {
         TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }

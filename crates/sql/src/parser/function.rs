@@ -82,7 +82,9 @@ impl Parser<'_> {
             "now" | "current_timestamp" | "localtime" | "localtimestamp" => Self::clock,
             "curtime" | "current_time" | "curdate" | "current_date" => Self::clock,
             "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
-            "weight_string" | "match" | "json_table" | "row_number" => Self::not_yet,
+            "add_months" => Self::add_months,
+            "weight_string" => Self::weight_string,
+            "match" | "json_table" | "row_number" => Self::not_yet,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)
@@ -234,6 +236,72 @@ impl Parser<'_> {
         };
         self.expect(Kind::RightParen)?;
         Ok(date_arith(expr, subtract, amount, unit))
+    }
+
+    /// ADD_MONTHS(date, n).
+    fn add_months(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let expr = self.expr()?;
+        self.expect(Kind::Comma)?;
+        let amount = self.expr()?;
+        self.expect(Kind::RightParen)?;
+        Ok(date_arith(expr, false, amount, crate::ast::IntervalUnit::Month))
+    }
+
+    /// WEIGHT_STRING(x [AS CHAR(n)|BINARY(n)] [LEVEL levels]): with the number of characters, 0 for all, and
+    /// whether the levels are turned, as the second and third argument. BINARY casts.
+    fn weight_string(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let mut expr = self.expr()?;
+        let mut characters = 0;
+        let mut flags = 0;
+        let is_binary = self.eat_word("AS") && {
+            let is_binary = self.eat_word("BINARY");
+            if !is_binary {
+                self.expect_word("CHAR")?;
+            }
+            self.expect(Kind::LeftParen)?;
+            let start = self.at;
+            characters = self.number()?;
+            if characters == 0 {
+                return Err(self.error_at(start));
+            }
+            self.expect(Kind::RightParen)?;
+            is_binary
+        };
+        if is_binary {
+            let mut to = DataType::plain(TypeKind::Binary);
+            to.length = Some(std::mem::take(&mut characters));
+            expr = Expr::Cast { expr: Box::new(expr), to: Box::new(to) };
+        } else if self.eat_word("LEVEL") {
+            flags = self.weight_levels()?;
+        }
+        self.expect(Kind::RightParen)?;
+        let number = |n: u64| Expr::Literal(Literal::fixed(Value::Int(i64::try_from(n).unwrap_or(i64::MAX))));
+        Ok(function(name, vec![expr, number(characters), number(flags)]))
+    }
+
+    /// `1 DESC REVERSE, 2`, or `1-3`: 1 when the first level is descending, 2 when it is reversed, 3 for
+    /// both. Collations here have one level; further ones are read and are nothing.
+    fn weight_levels(&mut self) -> SqlResult<u64> {
+        let mut flags = 0;
+        let first = self.number()?;
+        if self.eat(Kind::Minus) {
+            self.number()?;
+            return Ok(0);
+        }
+        let mut level = first;
+        loop {
+            let descending = !self.eat_word("ASC") && self.eat_word("DESC");
+            let reversed = self.eat_word("REVERSE");
+            if level <= 1 {
+                flags |= u64::from(descending) | u64::from(reversed) << 1;
+            }
+            if !self.eat(Kind::Comma) {
+                return Ok(flags);
+            }
+            level = self.number()?;
+        }
     }
 
     fn timestamp_function(&mut self, name: &str) -> SqlResult<Expr> {
