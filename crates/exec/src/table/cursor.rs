@@ -9,22 +9,27 @@
 //! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
 //! scanned index is passed over (if it moved forward the scan meets it there, and must not change it twice).
 //! Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
-//! stays locked otherwise, which stands in for InnoDB's record locks).
+//! stays locked otherwise, as InnoDB's record locks).
+//!
+//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
+//! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
+//! again.
 //!
 //! A point access by the whole clustered key locks first and reads once. The key stays locked when there is
-//! no row: nobody inserts it before this transaction ends.
+//! no row: nobody inserts it before this transaction ends. A point of a unique index that has no entry is
+//! locked in the same way, at the levels that lock ranges.
+//!
+//! UPDATE under READ COMMITTED looks at the newest version of a row that somebody else has locked, and waits
+//! for it only if that matches.
 //!
 //! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
 //! ([`Covering`]).
-//!
-//! # Missing
-//! Gap locks: an insert into a range that was read with locks is not stopped.
 
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
-use cohort_locks::RowMode;
+use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_types::{SqlResult, Value, successor};
 
 use crate::dispatch::definition_changed;
@@ -43,6 +48,16 @@ pub enum ReadMode {
     LockShare(WaitPolicy),
     /// The newest row, locked for a change: FOR UPDATE, UPDATE, DELETE.
     LockExclusive(WaitPolicy),
+}
+
+impl ReadMode {
+    /// What to do about rows that others have locked; None if this locks nothing.
+    fn locks(self) -> Option<WaitPolicy> {
+        match self {
+            ReadMode::Snapshot => None,
+            ReadMode::LockShare(wait) | ReadMode::LockExclusive(wait) => Some(wait),
+        }
+    }
 }
 
 /// Which columns the caller looks at.
@@ -69,6 +84,14 @@ pub type RowFilter<'f> = dyn FnMut(&[Value]) -> SqlResult<bool> + 'f;
 /// Accepts every row.
 pub fn every_row(_: &[Value]) -> SqlResult<bool> {
     Ok(true)
+}
+
+/// Takes off a range what a scan has passed, up to `key`.
+fn cut_behind(range: &mut KeyRange, key: &[u8], reverse: bool) {
+    match reverse {
+        false => range.start = Some(successor(key)),
+        true => range.end = Some(key.to_vec()),
+    }
 }
 
 const BATCH_BYTES: usize = 1 << 20;
@@ -98,9 +121,20 @@ pub struct TableCursor {
     value: Vec<u8>,
     index_key: Vec<u8>,
     covering: Option<Covering>,
+    passing: Option<Passing>,
+}
+
+/// What a cursor that locks ranges keeps of them.
+struct Passing {
+    scan: RangeScan,
+    /// What the batch is the first part of.
+    range: KeyRange,
+    /// The batch is the last one of its span, whose end is not locked yet.
+    ends_span: bool,
 }
 
 /// Where the next candidate lies.
+#[derive(Clone, Copy)]
 enum Candidate {
     /// `batch_at - 1` of the batch.
     Entry,
@@ -143,7 +177,13 @@ impl TableCursor {
             value: Vec::new(),
             index_key: Vec::new(),
             covering: None,
+            passing: None,
         };
+        if let Some(wait) = cursor.options.mode.locks()
+            && trx.locks_ranges()
+        {
+            cursor.passing = Some(cursor.new_passing(wait));
+        }
         if cursor.view.is_some() {
             cursor.covering = Covering::of(&cursor.table, cursor.spans.index, &cursor.options.columns);
         }
@@ -161,6 +201,9 @@ impl TableCursor {
         self.batch.clear();
         self.batch_at = 0;
         self.batch_entries = self.first_batch_entries();
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = false;
+        }
     }
 
     /// The next row that passes the filter: `row` gets a value per column of the table. False at the end.
@@ -202,6 +245,9 @@ impl TableCursor {
     fn candidate(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<Candidate>> {
         loop {
             if self.batch_at < self.batch.len() {
+                if self.passing.is_some() && !self.pass_entry(trx)? {
+                    continue;
+                }
                 self.batch_at += 1;
                 if let Some(look) = self.look.replace(self.step) {
                     trx.handlers.count(look);
@@ -210,6 +256,9 @@ impl TableCursor {
             }
             if let Some(range) = self.range.take() {
                 self.fill(trx, range)?;
+                continue;
+            }
+            if self.passing.as_ref().is_some_and(|passing| passing.ends_span) && !self.pass_end(trx)? {
                 continue;
             }
             // The look that finds the end of a span.
@@ -234,6 +283,56 @@ impl TableCursor {
         }
     }
 
+    fn new_passing(&self, wait: WaitPolicy) -> Passing {
+        let towards = if self.spans.reverse { Towards::Down } else { Towards::Up };
+        let uncommitted = match wait {
+            WaitPolicy::SkipLocked => Uncommitted::Skip,
+            WaitPolicy::Wait | WaitPolicy::NoWait | WaitPolicy::IfItMatches => Uncommitted::Block,
+        };
+        let scan = RangeScan::new(self.table.indexes[self.spans.index].id, towards, uncommitted);
+        Passing { scan, range: KeyRange::default(), ends_span: false }
+    }
+
+    /// Locks the range up to the next entry of the batch. False: there may be others before it by now, and
+    /// the batch is read again.
+    fn pass_entry(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
+        let key = self.batch.get(self.batch_at).0;
+        let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::Entry(key))?;
+        Ok(self.is_passed(step))
+    }
+
+    /// The same up to the end of the span.
+    fn pass_end(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
+        let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::End)?;
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = false;
+        }
+        Ok(self.is_passed(step))
+    }
+
+    fn pass(
+        passing: &Option<Passing>,
+        mode: ReadMode,
+        trx: &mut SessionTrx,
+        to: StepTo<'_>,
+    ) -> SqlResult<Step> {
+        let (Some(passing), Some(wait)) = (passing, mode.locks()) else { return Ok(Step::Passed) };
+        trx.advance(&passing.scan, to, wait)
+    }
+
+    fn is_passed(&mut self, step: Step) -> bool {
+        let Some(passing) = self.passing.as_mut().filter(|_| step == Step::Again) else { return true };
+        let mut rest = std::mem::take(&mut passing.range);
+        passing.ends_span = false;
+        if self.batch_at > 0 {
+            cut_behind(&mut rest, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
+        }
+        self.batch.clear();
+        self.batch_at = 0;
+        self.range = Some(rest);
+        false
+    }
+
     /// Counts how a range is entered, and says what the looks into it count as.
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
@@ -252,6 +351,10 @@ impl TableCursor {
     /// Reads the next batch of `range` and keeps what is left of it.
     fn fill(&mut self, trx: &mut SessionTrx, mut range: KeyRange) -> SqlResult<()> {
         trx.check_killed()?;
+        if let Some(passing) = &mut self.passing {
+            trx.watch(&passing.scan, &range)?;
+            passing.range.clone_from(&range);
+        }
         let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
         let index = self.table.indexes[self.spans.index].id;
         self.batch.clear();
@@ -272,13 +375,14 @@ impl TableCursor {
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
         let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
         self.batch_entries = (self.batch_entries * 4).min(room);
-        if more && !self.batch.is_empty() {
+        let goes_on = more && !self.batch.is_empty();
+        if goes_on {
             let last = self.batch.get(self.batch.len() - 1).0;
-            match direction {
-                Direction::Forward => range.start = Some(successor(last)),
-                Direction::Backward => range.end = Some(last.to_vec()),
-            }
+            cut_behind(&mut range, last, self.spans.reverse);
             self.range = Some(range);
+        }
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = !goes_on;
         }
         Ok(())
     }
@@ -363,25 +467,86 @@ impl TableCursor {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         let entry = matches!(candidate, Candidate::Entry).then_some(self.batch_at.wrapping_sub(1));
-        if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
-            return Ok(false);
+        let is_unique_point = entry.is_none() && self.spans.index != 0;
+        loop {
+            if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
+                match self.passing.is_some() && self.lock_absent(trx, mode, wait)? {
+                    true => continue,
+                    false => return Ok(false),
+                }
+            }
+            let Some(lock) = self.lock_candidate(trx, entry, mode, wait, filter, row)? else {
+                return Ok(false);
+            };
+            let clustered = self.table.indexes[0].id;
+            let is_there = self.read_newest(trx, entry, row)?;
+            if !is_there && is_unique_point && self.passing.is_some() {
+                // Somebody removed the entry: now it must be locked that there is none.
+                trx.check_killed()?;
+                continue;
+            }
+            let matches = is_there && filter(row)?;
+            if !matches {
+                trx.unlock_unmatched(clustered, &self.key, lock);
+            }
+            return Ok(matches);
         }
+    }
+
+    /// Locks the candidate's row. None if it is passed over: SKIP LOCKED, or nobody waits for a row that does
+    /// not match.
+    fn lock_candidate(
+        &mut self,
+        trx: &mut SessionTrx,
+        entry: Option<usize>,
+        mode: RowMode,
+        wait: WaitPolicy,
+        filter: &mut RowFilter<'_>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<Option<RowLock>> {
         let clustered = self.table.indexes[0].id;
-        let lock = trx.lock_row(clustered, &self.key, mode, wait)?;
-        if lock == RowLock::Skipped {
+        let looks_first = wait == WaitPolicy::IfItMatches && entry.is_some() && self.passing.is_none();
+        let lock = match looks_first {
+            true => trx.lock_row(clustered, &self.key, mode, WaitPolicy::SkipLocked)?,
+            false => trx.lock_row(clustered, &self.key, mode, wait)?,
+        };
+        if lock != RowLock::Skipped {
+            return Ok(Some(lock));
+        }
+        if !looks_first || !self.read_newest(trx, entry, row)? || !filter(row)? {
+            return Ok(None);
+        }
+        trx.lock_row(clustered, &self.key, mode, WaitPolicy::Wait).map(Some)
+    }
+
+    /// Reads the newest version of the row of clustered key `key`. False if there is none, or it is no longer
+    /// where it was found.
+    fn read_newest(
+        &mut self,
+        trx: &mut SessionTrx,
+        entry: Option<usize>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let clustered = self.table.indexes[0].id;
+        let engine = trx.engine(self.table.engine);
+        if !engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)? {
             return Ok(false);
         }
-        let engine = trx.engine(self.table.engine);
-        let there =
-            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
-        let matches = there && {
-            self.table.decode(&self.value, &Columns::All, row)?;
-            self.still_at(entry, row)? && filter(row)?
-        };
-        if !matches {
-            trx.unlock_unmatched(clustered, &self.key, lock);
+        self.table.decode(&self.value, &Columns::All, row)?;
+        self.still_at(entry, row)
+    }
+
+    /// Locks the key in `index_key`, of which its unique index has no entry, so that it stays so. True if
+    /// there is one by now.
+    fn lock_absent(&mut self, trx: &mut SessionTrx, mode: RowMode, wait: WaitPolicy) -> SqlResult<bool> {
+        let id = self.table.indexes[self.spans.index].id;
+        let lock = trx.lock_row(id, &self.index_key, mode, wait)?;
+        if lock == RowLock::Skipped || !self.find_clustered_key(trx, ReadAt::Latest, Candidate::Point)? {
+            return Ok(false);
         }
-        Ok(matches)
+        // The row's own lock is the one to hold.
+        trx.unlock_new(id, &self.index_key, lock);
+        Ok(true)
     }
 
     /// Whether the row, read again under its lock, still has the index entry by which it was found.
