@@ -13,6 +13,7 @@ use crate::dml::target::Order;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::statement::StatementContext;
+use crate::trx::WaitPolicy;
 
 /// DELETE.
 pub struct DeletePlan {
@@ -57,7 +58,7 @@ impl DeletePlan {
         ctx.annotate();
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
-        self.target.for_each(ctx, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
+        self.target.for_each(ctx, WaitPolicy::Wait, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
             deleted += 1;
             if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
                 rows.push(returning.row(row, &ctx.eval)?);

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
-use cohort_types::{SqlResult, Value, successor};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 
 use crate::dispatch::definition_changed;
 use crate::handler_counts::Handler;
@@ -480,6 +480,9 @@ impl TableCursor {
             };
             let clustered = self.table.indexes[0].id;
             let is_there = self.read_newest(trx, entry, row)?;
+            if let Some(view) = trx.view_to_keep() {
+                self.table.check_unchanged(trx, &view, &self.key)?;
+            }
             if !is_there && is_unique_point && self.passing.is_some() {
                 // Somebody removed the entry: now it must be locked that there is none.
                 trx.check_killed()?;
@@ -529,7 +532,9 @@ impl TableCursor {
     ) -> SqlResult<bool> {
         let clustered = self.table.indexes[0].id;
         let engine = trx.engine(self.table.engine);
-        if !engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)? {
+        let is_there =
+            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
+        if !is_there {
             return Ok(false);
         }
         self.table.decode(&self.value, &Columns::All, row)?;
@@ -567,6 +572,25 @@ impl TableCursor {
 }
 
 impl OpenTable {
+    /// Error 1020 if the newest version of a row, which is locked, is not the one that the view has.
+    pub(crate) fn check_unchanged(&self, trx: &mut SessionTrx, view: &ReadView, key: &[u8]) -> SqlResult<()> {
+        let clustered = self.indexes[0].id;
+        let engine = trx.engine(self.engine);
+        let (mut then, mut now) = (Vec::new(), Vec::new());
+        let was = engine.get(ReadAt::View(view), clustered, key, &mut then).map_err(engine_error)?;
+        let is = engine.get(ReadAt::Latest, clustered, key, &mut now).map_err(engine_error)?;
+        match (was, &then) == (is, &now) {
+            true => Ok(()),
+            false => Err(SqlError::new(
+                ErrorCode::CheckRead,
+                format!(
+                    "Record has changed since last read in table '{}'; try restarting transaction",
+                    self.table.name.table
+                ),
+            )),
+        }
+    }
+
     /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`],
     /// the NULLs of the others, which it has from the row before.
     pub(crate) fn decode(&self, bytes: &[u8], columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {

@@ -142,6 +142,9 @@ impl TableWriter {
             return Ok(false);
         }
         self.table.decode(found, &Columns::All, row)?;
+        if let Some(view) = trx.view_to_keep() {
+            self.table.check_unchanged(trx, &view, key)?;
+        }
         Ok(true)
     }
 }
