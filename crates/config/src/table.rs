@@ -266,7 +266,7 @@ with_inert_settings! { settings! {
     LockWaitTimeout = Setting::both("lock_wait_timeout", num(86_400, 0, YEAR)).doc("Wait for a metadata lock before error 1205.").unit("seconds");
     InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
     InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
-    InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).no_effect("locking reads return the newest row").doc("Locking reads fail on rows newer than the read view.");
+    InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
     InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).read_only().doc("Size of the page cache of InnoDB tables.").unit("bytes");

@@ -336,6 +336,7 @@ impl Session {
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
         settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
+        settings.snapshot_isolation = vars.flag(VarId::InnodbSnapshotIsolation);
         settings.time_zone = self.state.env.time_zone.clone();
         settings.auto_increment_increment = vars.uint(VarId::AutoIncrementIncrement);
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);

@@ -108,6 +108,9 @@ pub enum WaitPolicy {
     NoWait,
     /// SKIP LOCKED: the row is not there.
     SkipLocked,
+    /// Under READ COMMITTED wait only for a row whose newest version matches (InnoDB's semi-consistent reads
+    /// of UPDATE); else as `Wait`.
+    IfItMatches,
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use cohort_plan::{PlanContext, not_supported};
+use crate::trx::WaitPolicy;
 
 /// DELETE.
 pub struct DeletePlan {
@@ -59,7 +60,7 @@ impl DeletePlan {
         ctx.annotate();
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
-        self.target.for_each(ctx, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
+        self.target.for_each(ctx, WaitPolicy::Wait, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
             deleted += 1;
             if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
                 rows.push(returning.row(row, &ctx.eval)?);

@@ -63,6 +63,8 @@ pub struct SessionTrx {
     pub(super) last_ordered: CommitSeq,
     /// Seconds since 1970 of the running statement.
     pub(super) statement_timestamp: u32,
+    /// The running statement changes rows.
+    pub(super) is_writing: bool,
     /// Kept from read-only transactions: both cost allocations that a point select would feel.
     pub(super) spare_locks: Option<LockOwner>,
     pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
@@ -102,6 +104,7 @@ impl SessionTrx {
             told_early: Arc::default(),
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
+            is_writing: false,
             spare_locks: None,
             spare_engines: Vec::new(),
             spare_log: None,
@@ -215,6 +218,7 @@ impl SessionTrx {
     /// itself, if there is none, starts when the statement first needs it.
     pub fn statement_begin(&mut self, timestamp: u32) {
         self.statement_timestamp = timestamp;
+        self.is_writing = false;
         if let Some(active) = &mut self.active {
             if !active.isolation.keeps_view() {
                 active.view = None;
@@ -225,7 +229,7 @@ impl SessionTrx {
     }
 
     /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction
-    /// after a deadlock.
+    /// after a deadlock or when it met a row that is newer than its view (`innodb_snapshot_isolation`).
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
         let Some(active) = &mut self.active else { return outcome };
         if !active.isolation.keeps_view() {
@@ -255,7 +259,7 @@ impl SessionTrx {
 
     fn undo_failed(&mut self, error: &SqlError) {
         let whole = match error.code {
-            ErrorCode::LockDeadlock => true,
+            ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
             ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
             _ => false,
         };

@@ -87,6 +87,8 @@ pub struct TrxSettings {
     pub metadata_lock_wait: Duration,
     /// `innodb_rollback_on_timeout`.
     pub rollback_on_timeout: bool,
+    /// `innodb_snapshot_isolation`: a row that was changed since the read view is not locked.
+    pub snapshot_isolation: bool,
     /// `auto_increment_increment`.
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`.
@@ -110,6 +112,7 @@ impl Default for TrxSettings {
             row_lock_wait: Duration::from_secs(50),
             metadata_lock_wait: Duration::from_secs(86_400),
             rollback_on_timeout: false,
+            snapshot_isolation: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             insert_id: 0,
