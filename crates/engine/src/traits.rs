@@ -304,9 +304,9 @@ pub trait EngineTrx: Send {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError>;
 
-    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
-    /// True if the range may hold more: continue with a range cut at the last key returned. Two calls at
-    /// `Latest` may see different states.
+    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);
+    /// fewer, but one, when they are long. True if the range may hold more: continue with a range cut at the
+    /// last key returned. Two calls at `Latest` may see different states.
     fn scan(
         &self,
         at: ReadAt<'_>,

@@ -202,10 +202,7 @@ impl Engine for BtreeEngine {
         for index in indexes {
             let Some(tree) = self.inner.remove_tree(*index) else { continue };
             self.inner.dropped.lock().push(*index);
-            let values: HashSet<_> = std::mem::take(&mut tree.values.lock());
-            self.inner.store.doom(values);
-            let pages: HashSet<_> = std::mem::take(&mut tree.pages.lock());
-            pages.into_iter().for_each(|page| self.inner.ground.pool.discard(page));
+            self.inner.release(&tree);
         }
         Ok(())
     }
@@ -231,6 +228,7 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_read_requests", pool.hits.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_reads", pool.reads.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_data_file_free_blocks", free),

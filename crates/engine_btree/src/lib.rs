@@ -7,6 +7,7 @@ mod checkpoint;
 mod engine;
 mod inner;
 mod install;
+mod merge;
 mod page;
 mod pool;
 mod redo;
@@ -15,6 +16,7 @@ mod space;
 mod store;
 mod tree;
 mod trx;
+mod undo;
 mod value;
 mod version;
 
