@@ -39,6 +39,7 @@ pub struct Checkpoint {
     plain: Vec<(IndexId, PageId)>,
     /// Redo that it makes durable.
     redo_bytes: u64,
+    freeable_bytes: u64,
     is_finished: bool,
     /// Keeps the versions of the horizon.
     _pin: Pin,
@@ -59,6 +60,7 @@ impl Checkpoint {
             listed: Vec::new(),
             plain: Vec::new(),
             redo_bytes: inner.unflushed_bytes.swap(0, Ordering::Relaxed),
+            freeable_bytes: inner.freeable_bytes.swap(0, Ordering::Relaxed),
             is_finished: false,
             _pin: pin,
         }
@@ -200,6 +202,7 @@ impl Drop for Checkpoint {
         changes.remove_again(&self.running.removed);
         inner.dropped.lock().extend(self.dropped.drain(..));
         inner.unflushed_bytes.fetch_add(self.redo_bytes, Ordering::Relaxed);
+        inner.freeable_bytes.fetch_add(self.freeable_bytes, Ordering::Relaxed);
         self.written.drain(..).for_each(|(_, _, place)| inner.store.free(place.image));
     }
 }

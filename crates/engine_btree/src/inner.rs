@@ -13,7 +13,7 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::EngineError;
 use parking_lot::{Mutex, RwLock};
 
-use crate::page::PageId;
+use crate::page::{PAGE_BYTES, PageId};
 use crate::space::Extent;
 use crate::store::Store;
 use crate::tree::{Ground, Tree};
@@ -37,6 +37,8 @@ pub struct Inner {
     live: Mutex<BTreeMap<CommitSeq, usize>>,
     applied: AtomicU64,
     pub unflushed_bytes: AtomicU64,
+    /// Bytes on disk that the next checkpoint frees, of trees that are gone.
+    pub freeable_bytes: AtomicU64,
     /// One purge at a time.
     purging: Mutex<()>,
     /// One change of the page map at a time.
@@ -72,6 +74,7 @@ impl Inner {
             live: Mutex::default(),
             applied: AtomicU64::new(0),
             unflushed_bytes: AtomicU64::new(0),
+            freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
             publishing: Mutex::new(()),
         }
@@ -106,8 +109,11 @@ impl Inner {
     pub fn release(&self, tree: &Tree) {
         let pages: HashSet<PageId> = std::mem::take(&mut tree.pages.lock());
         self.ground.changes.forget(&pages);
-        pages.into_iter().for_each(|page| self.ground.pool.discard(page));
         let values: HashSet<Extent> = std::mem::take(&mut tree.values.lock());
+        let bytes =
+            pages.len() as u64 * PAGE_BYTES as u64 + values.iter().map(|v| u64::from(v.bytes)).sum::<u64>();
+        self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
+        pages.into_iter().for_each(|page| self.ground.pool.discard(page));
         self.store.doom(values);
     }
 
@@ -127,6 +133,13 @@ impl Inner {
         let seq = self.applied();
         *live.entry(seq).or_default() += 1;
         Pin { seq, inner: Arc::clone(self) }
+    }
+
+    /// Views in use, what the oldest of them sees, and the newest transaction.
+    pub fn views(&self) -> (usize, CommitSeq, CommitSeq) {
+        let live = self.live.lock();
+        let newest = self.applied();
+        (live.values().sum(), live.keys().next().copied().unwrap_or(newest), newest)
     }
 
     /// What every present and later view sees.

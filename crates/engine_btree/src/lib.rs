@@ -11,6 +11,7 @@ mod merge;
 mod page;
 mod pool;
 mod redo;
+mod report;
 mod scan;
 mod space;
 mod store;
@@ -18,6 +19,7 @@ mod tree;
 mod trx;
 mod undo;
 mod value;
+mod verify;
 mod version;
 
 pub use engine::{BtreeEngine, BtreeOptions};

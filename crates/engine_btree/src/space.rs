@@ -114,6 +114,12 @@ impl Space {
         }
     }
 
+    /// What is free before the end, as extents. A run longer than an extent can be is told by its beginning.
+    pub fn free_runs(&self) -> Vec<Extent> {
+        let bytes = |len: u64| u32::try_from(len * BLOCK_BYTES).unwrap_or(u32::MAX);
+        self.free.iter().map(|(block, len)| Extent { block: *block, bytes: bytes(*len) }).collect()
+    }
+
     /// Blocks of the file that are in use or lie before such.
     pub fn end(&self) -> u64 {
         self.end

@@ -20,7 +20,8 @@
 //!
 //! A new superblock is written after everything it names is durable: to the older of the two copies, synced,
 //! then to the other one, which the next sync makes durable. So a copy that rots leaves one that says the
-//! same, and a start never falls back to a superblock whose extents others have been given.
+//! same, and a start never falls back to a superblock whose extents others have been given. A new file gets
+//! both at once.
 //!
 //! The file is cut where its free end begins, behind a change of the map.
 //!
@@ -41,7 +42,7 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use parking_lot::Mutex;
 
 use crate::page::{Page, PageId};
-use crate::space::{BLOCK_BYTES, Extent, Space};
+use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
 
 const MAGIC: &[u8; 8] = b"COHBTR01";
 const FILE: &str = "btree.data";
@@ -196,6 +197,11 @@ struct State {
 }
 
 impl State {
+    /// Doomed values that the map does not name: they are free at its next change.
+    fn doomed_only(&self) -> impl Iterator<Item = Extent> {
+        self.doomed.iter().copied().filter(|extent| !self.named.contains(extent))
+    }
+
     /// Frees what is doomed and not named by the map in force.
     fn free_doomed(&mut self) {
         let State { doomed, named, space, .. } = self;
@@ -255,20 +261,21 @@ impl Store {
         let refuse = |what: String| Err(EngineError::Corrupt(format!("{}: {what}", path.display())));
         let len = file.len().map_err(EngineError::Io)?;
         let mut found: Vec<(u64, Superblock)> = Vec::new();
-        let mut is_used = false;
         for copy in 0..2 {
             let mut bytes = vec![0; SUPERBLOCK_BYTES];
             let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
-            is_used |= bytes[..read].iter().any(|byte| *byte != 0);
             found.extend(Superblock::decode(&bytes[..read]).map(|superblock| (copy, superblock)));
         }
         found.sort_by_key(|(_, superblock)| superblock.generation);
         let Some((newest_copy, newest)) = found.pop() else {
-            if is_used && len > 2 * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
+            // Both are written when the file is made, behind an empty map: a longer file has been in use.
+            if len > FIRST_FREE_BLOCK * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
                 return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
             }
             let map = PageMap { next_page: 1, ..PageMap::default() };
-            return Ok(Store::with(file, path, (0, 1), map, None));
+            let store = Store::with(file, path, (0, 1), map, None);
+            store.change_map(MapChange::default())?;
+            return Ok(store);
         };
         let mut bytes = Vec::new();
         if newest.map.offset().saturating_add(u64::from(newest.map.bytes)) <= len {
@@ -370,6 +377,16 @@ impl Store {
             let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
             state.evicted.get(&id).copied().or_else(of_map)
         };
+        self.read_page_at(extent, index, id)
+    }
+
+    /// Reads a page as a restart would.
+    pub fn read_image(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
+        let extent = self.with_map(|map| Some(map.trees.get(&index)?.pages.get(&id)?.image));
+        self.read_page_at(extent, index, id)
+    }
+
+    fn read_page_at(&self, extent: Option<Extent>, index: IndexId, id: PageId) -> Result<Page, EngineError> {
         let extent = extent.ok_or_else(|| {
             let (path, id) = (self.path.display(), id.0);
             EngineError::Corrupt(format!("{path}: page {id} has no place in the page map; {CURE}"))
@@ -474,6 +491,27 @@ impl Store {
     fn poison(&self, error: io::Error) -> io::Error {
         self.state.lock().is_poisoned = true;
         io::Error::other(format!("{} cannot be made durable: {error}", self.path.display()))
+    }
+
+    /// What is wrong with the use of the file's blocks: an extent that overlaps another or lies in free space.
+    pub fn verify_space(&self) -> Option<String> {
+        let (mut used, free) = {
+            let state = self.state.lock();
+            let evicted = state.evicted.values().copied();
+            let used: Vec<Extent> = state
+                .map
+                .extents()
+                .chain(state.map_extent)
+                .chain(evicted)
+                .chain(state.doomed_only())
+                .collect();
+            (used, state.space.free_runs())
+        };
+        used.extend(free);
+        used.sort_unstable();
+        let overlap = used.windows(2).find(|pair| pair[0].block + pair[0].blocks() > pair[1].block)?;
+        let [first, second] = overlap else { unreachable!("windows of two") };
+        Some(format!("{}: blocks {} and {} are in use twice", self.path.display(), first.block, second.block))
     }
 
     /// Blocks of the file in use, and blocks that are free between them.

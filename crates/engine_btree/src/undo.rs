@@ -103,6 +103,11 @@ impl UndoLog {
         Some(((number as u32) << OFFSET_BITS) | (start / ALIGN) as u32)
     }
 
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(Vec::capacity).sum()
+    }
+
     /// The record at a place that [`UndoLog::push`] returned.
     pub fn at(&self, place: u32) -> Before<'_> {
         let offset = (place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN;

@@ -300,4 +300,17 @@ impl Versions {
     pub fn history_len(&self) -> usize {
         self.segments.iter().map(|segment| segment.read().records.len()).sum()
     }
+
+    /// Bytes of memory that undo takes.
+    pub fn undo_bytes(&self) -> usize {
+        let of_segment = |segment: &RwLock<Segment>| {
+            segment.read().records.iter().map(|record| record.undo.read().bytes()).sum::<usize>()
+        };
+        self.segments.iter().map(of_segment).sum()
+    }
+
+    /// Rollback segments that new transactions use.
+    pub fn segments_in_use(&self) -> usize {
+        self.in_use.load(Ordering::Relaxed)
+    }
 }
