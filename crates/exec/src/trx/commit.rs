@@ -125,6 +125,8 @@ impl SessionTrx {
         let binlog = match parts {
             Ok(binlog) => binlog,
             Err(error) => {
+                // What engines have installed is undone before its locks go.
+                drop(redo);
                 self.recycle(active);
                 return Err(error);
             }
