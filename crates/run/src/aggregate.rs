@@ -1,10 +1,11 @@
 //! GROUP BY and aggregates.
 //!
 //! # Ways
-//! - *hash*: a table of groups; groups come out in the order of their first rows. Rows of groups for which there is
-//!   no memory are put aside ([`crate::partition`]) and taken after the others.
+//! - *hash*: a table of groups; groups come out in the order of their first rows. Rows of groups for which
+//!   there is no memory are put aside ([`crate::partition`]) and taken after the others.
 //! - *ordered*: the same, and the groups are sorted by their keys.
-//! - *rollup*: the rows are sorted by the keys; each prefix of the keys has a group that ends when the prefix does.
+//! - *rollup*: the rows are sorted by the keys; each prefix of the keys has a group that ends when the prefix
+//!   does.
 //!
 //! # Missing
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.

@@ -8,8 +8,9 @@
 //! The first reader that finds the table unknown fills it.
 //!
 //! # Recursion
-//! All rows lie in one store, in the order they were found; those of the last round are its end. The step runs
-//! again until a round finds nothing, or `max_recursive_iterations` rounds have run, which is warning 1931.
+//! All rows lie in one store, in the order they were found; those of the last round are its end. The step
+//! runs again until a round finds nothing, or `max_recursive_iterations` rounds have run, which is warning
+//! 1931.
 //!
 //! # Missing
 //! The keys by which a recursive UNION knows the rows it had are kept in memory.

@@ -17,12 +17,13 @@
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
 //! | `common` | common tables and recursion |
 //! | `subquery`, `quantified` | subqueries of expressions; IN, ANY, ALL |
-//! | `key_table` | keys by hash |
+//! | `equal_key`, `key_table` | values as bytes that are equal when they are; keys by hash |
 //! | `row_store`, `partition`, `spill` | rows that are kept, put aside, written to disk |
 
 mod aggregate;
 mod batch;
 mod common;
+mod equal_key;
 mod join;
 mod key_table;
 mod limit;

@@ -6,8 +6,8 @@ use cohort_optimize::{AggregateNode, JoinMethod, Node, Plan, WindowNode};
 use crate::runtime::BATCH_ROWS;
 use crate::scan::span_exprs;
 
-/// Rows that operators ask for at once. Where evaluations have effects that others see, or answer anew each time,
-/// a row goes all its way before the next one is read.
+/// Rows that operators ask for at once. Where evaluations have effects that others see, or answer anew each
+/// time, a row goes all its way before the next one is read.
 pub(crate) fn batch_rows(plan: &Plan) -> usize {
     let subqueries = plan.subqueries.iter().map(|subquery| &subquery.root);
     let common =

@@ -1,8 +1,8 @@
 //! Rows put aside by the hash of a key, for operators that have no memory for all keys at once.
 //!
-//! An operator keeps what it has and puts rows of other keys aside. When it is done with those it keeps, it takes
-//! one partition after the other in the same way: each is a level deeper, where other bits of the hash decide. As
-//! every round keeps some keys, this comes to an end.
+//! An operator keeps what it has and puts rows of other keys aside. When it is done with those it keeps, it
+//! takes one partition after the other in the same way: each is a level deeper, where other bits of the hash
+//! decide. As every round keeps some keys, this comes to an end.
 
 use cohort_types::{Interrupt, SqlResult, Value};
 

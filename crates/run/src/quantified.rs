@@ -1,12 +1,13 @@
 //! IN, ANY and ALL over the rows of a subquery, with three truth values.
 //!
 //! # Concepts
-//! An [`Operand`] is what is compared, evaluated. A [`Verdict`] takes rows one by one until the answer is certain:
-//! ANY is true with the first row that compares true, false when all compare false, else unknown; ALL the other way
-//! round. [`Members`] keep the rows of a query that always yields the same, and need not look at each:
+//! An [`Operand`] is what is compared, evaluated. A [`Verdict`] takes rows one by one until the answer is
+//! certain: ANY is true with the first row that compares true, false when all compare false, else unknown;
+//! ALL the other way round. [`Members`] keep the rows of a query that always yields the same, and need not
+//! look at each:
 //!
-//! - equality finds a row by its key ([`Keys`]), when operand and rows are of one class, whose equal values have
-//!   equal keys. Not found, the answer depends on whether a NULL may hide it;
+//! - equality finds a row by its key ([`Keys`]), when operand and rows are of one class, whose equal values
+//!   have equal keys. Not found, the answer depends on whether a NULL may hide it;
 //! - order needs the least and the greatest value, when all are of one class.
 //!
 //! Everything else looks at all rows.
@@ -14,13 +15,13 @@
 //! # Missing
 //! The keys stay in memory; the rows do not.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass, append_group_key, compare};
-use cohort_types::{Class, Collation, Decimal, Interrupt, SqlResult, Str, Value};
+use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass, compare};
+use cohort_types::{Class, Collation, Interrupt, SqlResult, Value};
 
 use crate::batch::Batch;
+use crate::equal_key::{KeyMode, append_equal_key};
 use crate::key_table::KeyTable;
 use crate::operator::Input;
 use crate::row_store::{RowStore, StoreReader};
@@ -166,18 +167,12 @@ fn key_class(value: &Value, how: &CompareHow) -> Option<KeyClass> {
 }
 
 fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>) {
-    let collation = if let KeyClass::Text(collation) = class { collation } else { Collation::BINARY };
-    let plain = match (class, value) {
-        (KeyClass::Exact, Value::Int(v)) => Cow::Owned(Value::Decimal(Decimal::from_i64(*v))),
-        (KeyClass::Exact, Value::UInt(v) | Value::Bit { bits: v, .. }) => {
-            Cow::Owned(Value::Decimal(Decimal::from_u64(*v)))
-        }
-        (KeyClass::Text(_), Value::Enum { label, .. } | Value::Set { label, .. }) => {
-            Cow::Owned(Value::Str(Str { bytes: label.bytes.clone(), collation }))
-        }
-        _ => Cow::Borrowed(value),
+    let (mode, collation) = match class {
+        KeyClass::Exact => (KeyMode::Exact, Collation::BINARY),
+        KeyClass::Text(collation) => (KeyMode::Text, collation),
+        KeyClass::Real | KeyClass::Date | KeyClass::Time => (KeyMode::Plain, Collation::BINARY),
     };
-    append_group_key(&plain, collation, key);
+    append_equal_key(value, mode, collation, key);
 }
 
 /// Rows of a query that always yields the same.

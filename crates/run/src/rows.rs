@@ -26,8 +26,8 @@ impl<'p> Rows<'p> {
         Rows { state: State::new(plan, batch_rows(plan)), root: None, yielded: 0 }
     }
 
-    /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for. After an
-    /// error only [`Rows::close`] may be called.
+    /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for.
+    /// After an error only [`Rows::close`] may be called.
     pub fn next(
         &mut self,
         storage: &mut dyn Storage,
@@ -55,8 +55,8 @@ impl<'p> Rows<'p> {
         Ok(rows > 0)
     }
 
-    /// Rows of the result; where the plan counts all that there are without its LIMIT, these, once the end was
-    /// reached.
+    /// Rows of the result; where the plan counts all that there are without its LIMIT, these, once the end
+    /// was reached.
     pub fn found(&self) -> u64 {
         self.state.found.get().unwrap_or(self.yielded)
     }
@@ -85,8 +85,8 @@ fn with_run<'p, T>(
     call(runtime.run(&eval))
 }
 
-/// Runs a plan and pushes its rows into `sink`, which may say that it wants no more. A row has [`Plan::width`]
-/// values, which the sink may take. Returns how many rows there are ([`Rows::found`]).
+/// Runs a plan and pushes its rows into `sink`, which may say that it wants no more. A row has
+/// [`Plan::width`] values, which the sink may take. Returns how many rows there are ([`Rows::found`]).
 pub fn run(
     plan: &Plan,
     storage: &mut dyn Storage,

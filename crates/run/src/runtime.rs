@@ -1,14 +1,14 @@
 //! What the operators of one run share.
 //!
 //! # Concepts
-//! [`State`] lives as long as the run: the frame, the subqueries, the common tables. [`Runtime`] joins it with the
-//! storage for as long as somebody pulls. [`Run`] adds the evaluation's context; it is passed to every
-//! operator.
+//! [`State`] lives as long as the run: the frame, the subqueries, the common tables. [`Runtime`] joins it
+//! with the storage for as long as somebody pulls. [`Run`] adds the evaluation's context; it is passed to
+//! every operator.
 //!
 //! # Borrows
-//! The storage is borrowed for one call, in which no subquery runs: those of a scan's spans are answered before
-//! ([`Run::prime`]). A subquery's operators are taken out of the state while they run, so that it is never
-//! borrowed while an expression is evaluated.
+//! The storage is borrowed for one call, in which no subquery runs: those of a scan's spans are answered
+//! before ([`Run::prime`]). A subquery's operators are taken out of the state while they run, so that it is
+//! never borrowed while an expression is evaluated.
 
 use std::cell::{Cell, RefCell, RefMut};
 

@@ -1,9 +1,10 @@
 //! DISTINCT, EXCEPT and INTERSECT: what becomes of a row depends on which rows with its key came before.
 //!
 //! # Concepts
-//! Every key of the right side has a count. Rows of the left side are then looked up: DISTINCT is EXCEPT without a
-//! right side. Keys for which there is no memory are put aside with their rows, of both sides, and taken after the
-//! others ([`crate::partition`]). So the rows come in the order of the left side as long as nothing is put aside.
+//! Every key of the right side has a count. Rows of the left side are then looked up: DISTINCT is EXCEPT
+//! without a right side. Keys for which there is no memory are put aside with their rows, of both sides, and
+//! taken after the others ([`crate::partition`]). So the rows come in the order of the left side as long as
+//! nothing is put aside.
 
 use cohort_expr::append_group_key;
 use cohort_optimize::SetOperation;

@@ -1,16 +1,16 @@
 //! ORDER BY.
 //!
 //! # Concepts
-//! A row is kept with its keys: those that are no columns of the row are computed and stand before it. The order of
-//! the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number, which decides
-//! most comparisons.
+//! A row is kept with its keys: those that are no columns of the row are computed and stand before it. The
+//! order of the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number,
+//! which decides most comparisons.
 //!
-//! Rows that do not fit become sorted *runs* on disk, which are merged: many into one as long as there are more
-//! than [`FAN_IN`], the rest while rows are asked for. Equal rows stay in the order they came: in a run, and
-//! because runs are merged in their order.
+//! Rows that do not fit become sorted *runs* on disk, which are merged: many into one as long as there are
+//! more than [`FAN_IN`], the rest while rows are asked for. Equal rows stay in the order they came: in a run,
+//! and because runs are merged in their order.
 //!
-//! With a limit only so many rows are kept: twice as many are sorted and cut, and a row that comes behind the last
-//! one kept is dropped at once.
+//! With a limit only so many rows are kept: twice as many are sorted and cut, and a row that comes behind the
+//! last one kept is dropped at once.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! The front of a sort key as a number: where the numbers of two rows differ, they say which comes first. So a
-//! comparison in a sort looks at one integer most of the time.
+//! The front of a sort key as a number: where the numbers of two rows differ, they say which comes first. So
+//! a comparison in a sort looks at one integer most of the time.
 
 use cohort_expr::SortKey;
 use cohort_types::{Class, Value};
@@ -20,8 +20,8 @@ pub(crate) enum FrontKind {
     Mixed,
 }
 
-/// The front of a value; `kind` is what came before, and becomes [`FrontKind::Mixed`] when this does not go with
-/// it. 0 is NULL's.
+/// The front of a value; `kind` is what came before, and becomes [`FrontKind::Mixed`] when this does not go
+/// with it. 0 is NULL's.
 #[inline]
 pub(crate) fn front_of(value: &Value, key: &SortKey, kind: &mut FrontKind) -> u64 {
     let (own, front) = match value {

@@ -1,14 +1,14 @@
 //! Rows on disk, for operators that want more memory than they may have.
 //!
 //! # Concepts
-//! An operator has one [`SpillFile`], which has no name and goes when it is dropped. A [`Chain`] is a sequence
-//! of rows in it: a sorted run, a partition, a table. A chain gathers rows in a block and appends blocks to the
-//! file, so that many chains grow side by side. A row lies in one block. A [`ChainReader`] reads a chain from
-//! any row on; many read at once.
+//! An operator has one [`SpillFile`], which has no name and goes when it is dropped. A [`Chain`] is a
+//! sequence of rows in it: a sorted run, a partition, a table. A chain gathers rows in a block and appends
+//! blocks to the file, so that many chains grow side by side. A row lies in one block. A [`ChainReader`]
+//! reads a chain from any row on; many read at once.
 //!
 //! # On failure
-//! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped with the
-//! file.
+//! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped
+//! with the file.
 
 use std::fs::File;
 use std::io;

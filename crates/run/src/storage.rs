@@ -11,8 +11,8 @@ use cohort_types::{SqlResult, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorId(pub usize);
 
-/// The transaction and the server, as operators see them. Filters are asked while the implementor is borrowed:
-/// they have no subqueries that are not known already.
+/// The transaction and the server, as operators see them. Filters are asked while the implementor is
+/// borrowed: they have no subqueries that are not known already.
 pub trait Storage {
     /// Opens a scan. The span expressions read `row`. `rows_expected`: the caller will hardly go beyond.
     fn open(

@@ -1,13 +1,14 @@
 //! Subqueries of expressions: run when their value is asked for, and only as far as it takes.
 //!
 //! # Concepts
-//! The slots of the frame that the subquery reads are filled from the row first. As long as they hold the same values
-//! the answer is the same, so answers are kept by these values; of a subquery that reads none there is one answer.
-//! What IN, ANY and ALL ask of rows that are always the same is asked of [`Members`], which keep the rows.
+//! The slots of the frame that the subquery reads are filled from the row first. As long as they hold the
+//! same values the answer is the same, so answers are kept by these values; of a subquery that reads none
+//! there is one answer. What IN, ANY and ALL ask of rows that are always the same is asked of [`Members`],
+//! which keep the rows.
 //!
 //! # Bounds
-//! Answers of a subquery take [`CACHE_BYTES`] at most; one more, and they are forgotten. When hardly any is asked
-//! for twice, they are not kept any more.
+//! Answers of a subquery take [`CACHE_BYTES`] at most; one more, and they are forgotten. When hardly any is
+//! asked for twice, they are not kept any more.
 
 use cohort_expr::{Subquery, SubqueryTest};
 use cohort_types::{SqlError, SqlResult, Value};
@@ -191,7 +192,8 @@ fn ask_members(run: Run<'_, '_>, id: usize, operand: &Operand<'_>) -> SqlResult<
     answer
 }
 
-/// Opens a subquery's operators. They are out of the state meanwhile: what they evaluate may ask other subqueries.
+/// Opens a subquery's operators. They are out of the state meanwhile: what they evaluate may ask other
+/// subqueries.
 fn with_root<'a, 'p, T>(
     run: Run<'a, 'p>,
     id: usize,

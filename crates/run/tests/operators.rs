@@ -2,14 +2,14 @@
 
 mod support;
 
-use cohort_expr::{AggregateKind, BinaryOp, CompareOp, Expr};
+use cohort_expr::{AggregateKind, BinaryOp, CompareOp, Expr, ExprType};
 use cohort_locks::WaitPolicy;
 use cohort_optimize::{
     AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, ReadMode, RecursiveStep,
     Scan, SetOperation, Sort, VirtualScan,
 };
 use cohort_run::Batch;
-use cohort_types::{ErrorCode, Value};
+use cohort_types::{Decimal, ErrorCode, Str, TypeKind, Value};
 use support::*;
 
 fn limit(input: Node, offset: Option<i64>, count: Option<i64>, count_all: bool) -> Node {
@@ -172,6 +172,33 @@ fn joins_of_all_kinds() {
             let node = plan(node, width);
             assert_eq!(shown_all(&rows_of(&node, &mut people())), wanted, "{kind:?} {on:?} {node:?}");
         }
+    }
+}
+
+#[test]
+fn hash_keys_of_two_types_are_equal_when_their_values_are() {
+    let typed = |value: &Value| Expr::column(0, Expr::constant(value.clone()).ty(), "c");
+    let decimal = |text: &[u8]| Value::Decimal(Decimal::parse(text).0);
+    let label = Str { bytes: b"A".to_vec(), collation: CI };
+    let in_enum = Value::Enum { index: 7, label };
+    let enum_type = ExprType { kind: TypeKind::Enum, ..Expr::constant(Value::text("a")).ty() };
+    for (left, right, matches) in [
+        (int(2), decimal(b"2.00"), true),
+        (Value::UInt(2), int(2), true),
+        (decimal(b"2.5"), Value::Double(2.5), true),
+        (int(2), Value::Double(2.0), true),
+        (int(2), decimal(b"2.01"), false),
+        (Value::text("a"), in_enum, true),
+    ] {
+        let key = |value: &Value| match value {
+            Value::Enum { .. } => Expr::column(0, enum_type.clone(), "c"),
+            other => typed(other),
+        };
+        let key = HashKey { left: key(&left), right: key(&right), collation: CI };
+        let method = JoinMethod::Hash { right: of("r", 1), keys: vec![key], right_width: 1 };
+        let node = Node::Join(Box::new(Join { kind: JoinKind::Semi, left: of("l", 1), method, on: None }));
+        let mut storage = Memory::new(&[("l", vec![vec![left.clone()]]), ("r", vec![vec![right.clone()]])]);
+        assert_eq!(rows_of(&plan(node, 1), &mut storage).len(), usize::from(matches), "{left:?} {right:?}");
     }
 }
 

@@ -3,16 +3,18 @@
 //! # States
 //! - *unbuilt*: the table is filled when the first row on the left has come;
 //! - *whole*: all right rows are in memory; rows on the left are looked up as they come, in their order;
-//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk ([`crate::partition`]), of
-//!   which one after the other is joined, so rows come in no order. A partition of the right side that does not fit
-//!   either is parted again, down to [`DEEPEST`]: rows of one key cannot be told apart, and stay in memory.
+//! - *parted*: the right rows do not fit. Those of both sides lie in partitions on disk
+//!   ([`crate::partition`]), of which one after the other is joined, so rows come in no order. A partition of
+//!   the right side that does not fit either is parted again, down to [`DEEPEST`]: rows of one key cannot be
+//!   told apart, and stay in memory.
 
-use cohort_expr::append_group_key;
+use cohort_expr::Expr;
 use cohort_optimize::{HashKey, Join, JoinKind};
-use cohort_types::{Interrupt, SqlResult, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, Value};
 
 use super::Left;
 use crate::batch::{Batch, taken};
+use crate::equal_key::{KeyMode, append_equal_key};
 use crate::key_table::KeyTable;
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
@@ -29,7 +31,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Hash<'p> {
     left: Left<'p>,
     right: Input<'p>,
-    keys: &'p [HashKey],
+    keys: Vec<Key<'p>>,
     right_width: usize,
     /// The right rows may be others when the join is opened again.
     varies: bool,
@@ -46,6 +48,21 @@ enum Built {
     No,
     Whole,
     Parted,
+}
+
+/// An equality, and how both sides are compared.
+struct Key<'p> {
+    left: &'p Expr,
+    right: &'p Expr,
+    collation: Collation,
+    mode: KeyMode,
+}
+
+impl<'p> Key<'p> {
+    fn new(key: &'p HashKey) -> Key<'p> {
+        let mode = KeyMode::of(&key.left, &key.right);
+        Key { left: &key.left, right: &key.right, collation: key.collation, mode }
+    }
 }
 
 /// Right rows by key.
@@ -98,8 +115,8 @@ impl Table {
 /// Replaces `key` by that of a row; false when a part is NULL, which is equal to nothing.
 #[inline]
 fn make_key<'p>(
-    keys: &'p [HashKey],
-    side: impl Fn(&'p HashKey) -> &'p cohort_expr::Expr,
+    keys: &[Key<'p>],
+    side: impl Fn(&Key<'p>) -> &'p Expr,
     row: &[Value],
     run: Run<'_, '_>,
     key: &mut Vec<u8>,
@@ -110,7 +127,7 @@ fn make_key<'p>(
         if value.is_null() {
             return Ok(false);
         }
-        append_group_key(&value, part.collation, key);
+        append_equal_key(&value, part.mode, part.collation, key);
     }
     Ok(true)
 }
@@ -126,7 +143,7 @@ impl<'p> Hash<'p> {
         Hash {
             left: Left::new(join, left),
             right,
-            keys,
+            keys: keys.iter().map(Key::new).collect(),
             right_width,
             varies,
             table: Table::default(),
@@ -146,7 +163,7 @@ impl<'p> Hash<'p> {
         let mut batch = Batch::new();
         while self.right.refill_all(run, &mut batch)? {
             for n in 0..batch.len() {
-                if !make_key(self.keys, |key| &key.right, batch.row(n), run, &mut self.key)? {
+                if !make_key(&self.keys, |key| key.right, batch.row(n), run, &mut self.key)? {
                     continue;
                 }
                 let hash = self.table.keys.hash(&self.key);
@@ -175,7 +192,7 @@ impl<'p> Hash<'p> {
         let file = SpillFile::create(run)?;
         let mut aside = Partitions::new(file, level);
         for row in self.table.rows.iter() {
-            make_key(self.keys, |key| &key.right, row, run, &mut self.key)?;
+            make_key(&self.keys, |key| key.right, row, run, &mut self.key)?;
             aside.push(run, self.table.keys.hash(&self.key), row)?;
         }
         self.table.clear(run);
@@ -188,7 +205,7 @@ impl<'p> Hash<'p> {
         loop {
             let row = self.left.row();
             // What is equal to nothing has no match in any partition.
-            make_key(self.keys, |key| &key.left, row, run, &mut self.key)?;
+            make_key(&self.keys, |key| key.left, row, run, &mut self.key)?;
             left.push(run, self.table.keys.hash(&self.key), row)?;
             if !self.left.advance(run, run.state.batch_rows)? {
                 break;
@@ -212,7 +229,7 @@ impl<'p> Hash<'p> {
             let mut reader = PartitionReader::new(right);
             while reader.refill(run, &mut batch, run.state.batch_rows)? {
                 for n in 0..batch.len() {
-                    make_key(self.keys, |key| &key.right, batch.row(n), run, &mut self.key)?;
+                    make_key(&self.keys, |key| key.right, batch.row(n), run, &mut self.key)?;
                     let hash = self.table.keys.hash(&self.key);
                     self.table.add(run, hash, &self.key, batch.row_mut(n))?;
                     if self.table.is_full() && level < DEEPEST && self.table.keys.len() > 1 {
@@ -248,8 +265,8 @@ impl<'p> Hash<'p> {
         is_left: bool,
         aside: &mut Partitions,
     ) -> SqlResult<()> {
-        let side = |key: &'p HashKey| if is_left { &key.left } else { &key.right };
-        make_key(self.keys, side, row, run, &mut self.key)?;
+        let side = |key: &Key<'p>| if is_left { key.left } else { key.right };
+        make_key(&self.keys, side, row, run, &mut self.key)?;
         aside.push(run, self.table.keys.hash(&self.key), row)
     }
 
@@ -267,7 +284,7 @@ impl<'p> Hash<'p> {
             }
         }
         self.matching = Some(NONE);
-        if make_key(self.keys, |key| &key.left, self.left.row(), run, &mut self.key)? {
+        if make_key(&self.keys, |key| key.left, self.left.row(), run, &mut self.key)? {
             let hash = self.table.keys.hash(&self.key);
             if let Some(chain) = self.table.keys.find(hash, &self.key) {
                 self.matching = Some(self.table.chains[chain].0);

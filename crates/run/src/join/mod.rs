@@ -95,8 +95,8 @@ impl<'p> Left<'p> {
         out.open_row().extend(taken(row));
     }
 
-    /// The joined row lies in `out`: yields what the kind of join wants, or drops it. True when the row on the left
-    /// needs no more matches.
+    /// The joined row lies in `out`: yields what the kind of join wants, or drops it. True when the row on
+    /// the left needs no more matches.
     #[inline]
     fn decide(&mut self, run: Run<'_, 'p>, out: &mut Batch) -> SqlResult<bool> {
         if let Some(on) = self.on

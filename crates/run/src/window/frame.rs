@@ -1,8 +1,8 @@
 //! Where the frame of a row begins and ends.
 //!
-//! A frame of ROWS counts rows. One of RANGE ends where the order key passes a value: the row's own key plus or minus
-//! a distance, computed as the statement would compute it. A NULL key has its peers for such an end, because NULL plus
-//! a distance is NULL.
+//! A frame of ROWS counts rows. One of RANGE ends where the order key passes a value: the row's own key plus
+//! or minus a distance, computed as the statement would compute it. A NULL key has its peers for such an end,
+//! because NULL plus a distance is NULL.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,10 +1,10 @@
 //! Window functions.
 //!
 //! # Concepts
-//! The rows are sorted by partition and order, and taken partition by partition into a store, from which each row is
-//! yielded with what the calls say of it. A [`Place`] is a row of the partition with its *peers*: the rows that the
-//! order does not tell from it. A [`frame::Bounds`] says where a row's frame begins and ends; both only move forward
-//! from one row to the next, which everything below relies on.
+//! The rows are sorted by partition and order, and taken partition by partition into a store, from which each
+//! row is yielded with what the calls say of it. A [`Place`] is a row of the partition with its *peers*: the
+//! rows that the order does not tell from it. A [`frame::Bounds`] says where a row's frame begins and ends;
+//! both only move forward from one row to the next, which everything below relies on.
 
 mod frame;
 mod function;

@@ -1,10 +1,10 @@
 //! An aggregate over frames that move forward.
 //!
 //! # Concepts
-//! Aggregates take rows in and give none back. So the rows of the frame lie in two heaps. Those that came last are
-//! gathered in one state, the *back*. For those before, the *front*, there is a state for each row: of it and all
-//! behind it in the front. A row leaves by dropping its state; when the front is empty, the back becomes the new front.
-//! Every row is taken in twice at most, however long the frames are.
+//! Aggregates take rows in and give none back. So the rows of the frame lie in two heaps. Those that came
+//! last are gathered in one state, the *back*. For those before, the *front*, there is a state for each row:
+//! of it and all behind it in the front. A row leaves by dropping its state; when the front is empty, the
+//! back becomes the new front. Every row is taken in twice at most, however long the frames are.
 //!
 //! While frames begin with the partition there is no front.
 

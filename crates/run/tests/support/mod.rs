@@ -227,6 +227,9 @@ pub fn run_in(plan: &Plan, storage: &mut Memory, session: &Session) -> SqlResult
         Ok(ControlFlow::Continue(()))
     });
     assert!(storage.cursors.is_empty(), "all cursors are closed");
+    if let (Some(budget), true) = (&session.budget, found.is_ok()) {
+        assert_eq!(budget.used(), 0, "all memory is given back before the statement ends");
+    }
     Ok((rows, found?))
 }
 
