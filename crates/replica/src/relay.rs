@@ -36,6 +36,8 @@ pub struct RelayLog {
     name: BinlogName,
     files: Mutex<Files>,
     grown: Condvar,
+    /// Held by whoever writes the index: it is the newest list that stays.
+    index: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -77,7 +79,7 @@ impl RelayLog {
         });
         let closed_bytes = sizes.sum();
         let files = Mutex::new(Files { numbers, closed_bytes, last_bytes: 0 });
-        Ok(Arc::new(RelayLog { fs, name, files, grown: Condvar::new() }))
+        Ok(Arc::new(RelayLog { fs, name, files, grown: Condvar::new(), index: Mutex::new(()) }))
     }
 
     /// The name of a file, as SHOW SLAVE STATUS prints it.
@@ -160,6 +162,7 @@ impl RelayLog {
     }
 
     fn write_index(&self) -> Result<(), BinlogError> {
+        let _index = self.index.lock();
         let path = self.name.index_path();
         let new = PathBuf::from(format!("{}.tmp", path.display()));
         let numbers = self.files.lock().numbers.clone();
