@@ -74,6 +74,10 @@ pub struct SessionState {
     pub(crate) pace: Arc<ClientPace>,
     /// Of GET_LOCK.
     user_locks: UserLocks,
+    /// The session applies what another server has done: nobody's privileges count.
+    pub(crate) is_applier: bool,
+    /// What the next RAND() without a seed begins with: a source's seeds.
+    pub(crate) next_random: Cell<Option<u64>>,
 }
 
 /// What a statement changed of its session.
@@ -156,6 +160,8 @@ impl SessionState {
             deadline_ns: Cell::new(None),
             pace,
             user_locks,
+            is_applier: false,
+            next_random: Cell::new(None),
         };
         state.adopt_client_charset();
         state.refresh();
@@ -317,12 +323,22 @@ impl SessionHooks for SessionState {
         crate::gtid_position::wait_for_gtids(self, position, timeout)
     }
 
+    fn wait_for_file_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        connection: &str,
+    ) -> SqlResult<Option<i64>> {
+        crate::gtid_position::wait_for_file_position(self, file, position, timeout, connection)
+    }
+
     fn clock_micros(&self) -> i64 {
         self.db.clock.wall_us() as i64
     }
 
     fn random(&self) -> u64 {
-        self.db.rng.next_u64()
+        self.next_random.take().unwrap_or_else(|| self.db.rng.next_u64())
     }
 
     fn check_interrupt(&self) -> SqlResult<()> {

@@ -192,6 +192,17 @@ pub trait SessionHooks {
         let _ = (position, timeout);
         Ok(false)
     }
+    /// MASTER_POS_WAIT(): how many transactions were waited for, -1 after the time; None without an applier.
+    fn wait_for_file_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        connection: &str,
+    ) -> SqlResult<Option<i64>> {
+        let _ = (file, position, timeout, connection);
+        Ok(None)
+    }
     /// GET_LOCK: whether the lock was given in time.
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool>;
     /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.

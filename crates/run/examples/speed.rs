@@ -90,8 +90,15 @@ fn table(columns: usize) -> Node {
 
 fn group(input: Node, key: Expr, aggregates: Vec<cohort_expr::Aggregate>) -> Node {
     let keys = vec![(key, CI)];
-    let node =
-        AggregateNode { input, keys, is_grouped: true, first: vec![], aggregates, rollup: false, ordered: false };
+    let node = AggregateNode {
+        input,
+        keys,
+        is_grouped: true,
+        first: vec![],
+        aggregates,
+        rollup: false,
+        ordered: false,
+    };
     Node::Aggregate(Box::new(node))
 }
 
@@ -125,7 +132,8 @@ fn sorted(columns: usize, key: Expr, limit: Option<i64>) -> Node {
 
 fn plans() -> Vec<(&'static str, Plan)> {
     let sum = |n| aggregate(AggregateKind::Sum, vec![col(n)]);
-    let filtered = Node::Filter { input: Box::new(table(2)), condition: cmp(CompareOp::Lt, col(0), lit(50_000)) };
+    let filtered =
+        Node::Filter { input: Box::new(table(2)), condition: cmp(CompareOp::Lt, col(0), lit(50_000)) };
     let products = vec![aggregate(AggregateKind::Sum, vec![binary(BinaryOp::Mul, col(0), col(1))])];
     let calls = vec![WindowCall {
         function: WindowFunction::Aggregate(sum(1)),

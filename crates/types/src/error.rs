@@ -293,6 +293,25 @@ errors! {
     NonexistingTableGrant = 1147, "42000";
     RevokeGrants = 1269, "HY000";
     TooLongIndexComment = 1688, "HY000";
+    SlaveMustStop = 1198, "HY000";
+    SlaveNotRunning = 1199, "HY000";
+    BadSlave = 1200, "HY000";
+    SlaveWasRunning = 1254, "HY000";
+    SlaveWasNotRunning = 1255, "HY000";
+    BadSlaveUntilCond = 1277, "HY000";
+    UntilCondIgnored = 1279, "HY000";
+    WarnNoMasterInfo = 1617, "HY000";
+    WarnOptionIgnored = 1618, "HY000";
+    WarnChangeMasterImplicit = 4190, "HY000";
+    SlaveStarted = 1937, "HY000";
+    SlaveStopped = 1938, "HY000";
+    SlaveHeartbeatValueOutOfRange = 1624, "HY000";
+    ConnectionAlreadyExists = 1934, "HY000";
+    MasterGtidPosConflictsWithBinlog = 1947, "HY000";
+    MasterGtidPosMissingDomain = 1948, "HY000";
+    UntilRequiresUsingGtid = 1949, "HY000";
+    DuplicateGtidDomain = 1943, "HY000";
+    SlaveSkipNotInGtid = 1966, "HY000";
 }
 
 /// An error for the client that caused it: number, SQLSTATE and text.

@@ -14,8 +14,8 @@ use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
-use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 use crate::trx::WaitPolicy;
+use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 
 /// UPDATE.
 pub struct UpdatePlan {

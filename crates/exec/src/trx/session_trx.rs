@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{Budget, CommitSeq, Reservation, TrxId};
+use cohort_base::{Budget, CommitSeq, ParticipantId, Reservation, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
-use cohort_engine::EngineTrx;
+use cohort_engine::{EngineTrx, Redo};
 use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -73,6 +73,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// What BINLOG statements have told so far.
     pub(crate) applier: BinlogApplier,
+    /// Redo of participants that are no engines, which the next commit carries.
+    pub(super) attached: Vec<(ParticipantId, Redo)>,
     /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
     pub(super) session_locks: Option<Box<SessionLocks>>,
     /// The connection as the pace of flush groups remembers it.
@@ -111,6 +113,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             applier: BinlogApplier::default(),
+            attached: Vec::new(),
             session_locks: None,
             memory,
         }
@@ -149,6 +152,11 @@ impl SessionTrx {
             return Ok(());
         }
         self.db.commit.wait_acknowledged(seq).map_err(super::commit_error)
+    }
+
+    /// The session's own newest ordered transaction.
+    pub(crate) fn last_ordered(&self) -> CommitSeq {
+        self.last_ordered
     }
 
     /// Where the transaction is shown to other sessions.
@@ -311,6 +319,7 @@ impl SessionTrx {
         self.deadline_ns = None;
         self.annotation.clear();
         self.applier = BinlogApplier::default();
+        self.attached.clear();
     }
 
     /// What the commit path remembers of this connection.
@@ -347,7 +356,7 @@ impl SessionTrx {
         // yet.
         self.db.commit.await_ordered(self.last_ordered);
         // The statement goes on after a commit of its own (an implicit one), perhaps into a wait for locks.
-        if self.db.commit.acknowledged() < self.last_ordered {
+        if !self.settings.is_flushed_elsewhere && self.db.commit.acknowledged() < self.last_ordered {
             self.db.commit.lead();
         }
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
