@@ -195,6 +195,7 @@ impl Session {
                 filter: None,
                 group_by: Vec::new(),
                 with_rollup: false,
+                windows: Vec::new(),
                 having: None,
             })),
             order_by: Vec::new(),

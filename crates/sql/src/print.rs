@@ -6,7 +6,7 @@ use cohort_types::{Charset, Value};
 
 use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
-    LiteralKind, ObjectName, Quantifier, TrimSide, UnaryOp, VariableScope,
+    LiteralKind, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound, WindowSpec,
 };
 
 /// `` `name` ``, backquotes doubled.
@@ -232,6 +232,14 @@ fn write_call(expr: &Expr, out: &mut String) {
                 push(out, format_args!(" separator {}", quoted_text(separator)));
             }
         }),
+        Expr::Window(window) => {
+            write_expr(&window.function, out);
+            out.push_str(" over ");
+            match &window.over {
+                Over::Name(name) => out.push_str(&quoted_name(name)),
+                Over::Spec(spec) => write_window(spec, out),
+            }
+        }
         Expr::Row(items) => write_list(items, out),
         Expr::Default(None) => out.push_str("default"),
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
@@ -512,4 +520,33 @@ fn cast_type(to: &DataType) -> String {
         push(&mut out, format_args!(" charset {charset}"));
     }
     out
+}
+
+fn write_window(spec: &WindowSpec, out: &mut String) {
+    let mut parts: Vec<String> = spec.base.iter().map(|name| quoted_name(name)).collect();
+    let list = |exprs: &mut dyn Iterator<Item = String>| exprs.collect::<Vec<_>>().join(",");
+    if !spec.partition_by.is_empty() {
+        parts.push(format!("partition by {}", list(&mut spec.partition_by.iter().map(expr))));
+    }
+    if !spec.order_by.is_empty() {
+        let item = |item: &crate::ast::OrderItem| {
+            format!("{}{}", expr(&item.expr), if item.descending { " desc" } else { "" })
+        };
+        parts.push(format!("order by {}", list(&mut spec.order_by.iter().map(item))));
+    }
+    if let Some(frame) = &spec.frame {
+        let unit = if frame.is_range { "range" } else { "rows" };
+        parts.push(format!("{unit} between {} and {}", bound_text(&frame.start), bound_text(&frame.end)));
+    }
+    push(out, format_args!("({})", parts.join(" ")));
+}
+
+fn bound_text(bound: &WindowBound) -> String {
+    match bound {
+        WindowBound::UnboundedPreceding => "unbounded preceding".to_owned(),
+        WindowBound::Preceding(distance) => format!("{} preceding", expr(distance)),
+        WindowBound::CurrentRow => "current row".to_owned(),
+        WindowBound::Following(distance) => format!("{} following", expr(distance)),
+        WindowBound::UnboundedFollowing => "unbounded following".to_owned(),
+    }
 }

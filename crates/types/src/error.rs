@@ -189,6 +189,9 @@ errors! {
     NotAllowedWindowFrame = 4017, "HY000";
     NoOrderListInWindowSpec = 4018, "HY000";
     RangeFrameNeedsSimpleOrderby = 4019, "HY000";
+    WrongTypeForRowsFrame = 4020, "HY000";
+    WrongTypeForRangeFrame = 4021, "HY000";
+    FrameExclusionNotSupported = 4022, "HY000";
     TooManyTables = 1116, "HY000";
     StackOverrunNeedMore = 1436, "HY000";
     TooHighLevelOfNestingForSelect = 1473, "HY000";

@@ -15,7 +15,8 @@ impl Expr {
                 | Expr::Exists(_)
                 | Expr::InQuery { .. }
                 | Expr::Quantified { .. }
-                | Expr::Aggregate(_) => plain = false,
+                | Expr::Aggregate(_)
+                | Expr::Window(_) => plain = false,
                 other => other.push_operands(&mut open),
             }
         }
@@ -35,7 +36,8 @@ impl Expr {
             | Expr::Exists(_)
             | Expr::InQuery { .. }
             | Expr::Quantified { .. }
-            | Expr::Aggregate(_) => {}
+            | Expr::Aggregate(_)
+            | Expr::Window(_) => {}
             Expr::Assign { value: expr, .. }
             | Expr::Unary { expr, .. }
             | Expr::Is { expr, .. }
