@@ -4,9 +4,12 @@
 //! ```text
 //! schema    string name | u16 collation | string comment
 //! table     u64 id | string schema | string name | string engine | u16 collation | string comment
-//!           | u64 auto_increment_start | u64 created_at | list of columns | list of indexes | list of (string, string) options
-//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE)
-//!           | default | string comment | value in old rows
+//!           | u64 auto_increment_start | u64 created_at, its highest bit: there are checks
+//!           | list of columns | list of indexes | list of (string, string) options
+//!           | if there are checks: list of (string name, string text)
+//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16 generated,
+//!           32 stored, 64 check) | default | string comment | value in old rows
+//!           | if generated: string text | if check: string text
 //! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
 //! index     u32 id | string name | u8 kind | string comment | list of (u32 column, u32 prefix + 1 or 0)
@@ -27,8 +30,8 @@ use cohort_types::{
 };
 
 use crate::model::{
-    Account, Column, DefaultValue, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table,
-    TableGrant, TableName,
+    Account, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema,
+    Table, TableGrant, TableName,
 };
 
 /// Type kinds by their number on disk.
@@ -67,6 +70,8 @@ const KINDS: [TypeKind; 29] = [
 const INDEX_KINDS: [IndexKind; 4] =
     [IndexKind::Primary, IndexKind::HiddenRowId, IndexKind::Unique, IndexKind::Secondary];
 
+/// Beside the time of creation.
+const HAS_CHECKS: u64 = 1 << 63;
 /// Beside the kind's number.
 const INDEX_IGNORED: u8 = 0x80;
 /// Beside the column's ordinal.
@@ -135,17 +140,24 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
     out.put_u16(table.collation.0);
     put_string(out, &table.comment);
     out.put_u64(table.auto_increment_start);
-    out.put_u64(table.created_at);
+    let checked = if table.checks.is_empty() { 0 } else { HAS_CHECKS };
+    out.put_u64(table.created_at | checked);
     put_list(out, table.columns.iter(), put_column);
     put_list(out, table.indexes.iter(), put_index);
     put_list(out, table.options.iter(), |out, (name, value)| {
         put_string(out, name);
         put_string(out, value);
     });
+    if !table.checks.is_empty() {
+        put_list(out, table.checks.iter(), |out, check| {
+            put_string(out, &check.name);
+            put_string(out, &check.text);
+        });
+    }
 }
 
 pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
-    Ok(Table {
+    let mut table = Table {
         id: TableId(r.u64()?),
         name: TableName { schema: read_string(r)?, table: read_string(r)? },
         engine: read_string(r)?,
@@ -156,7 +168,13 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
         columns: read_list(r, read_column)?,
         indexes: read_list(r, read_index)?,
         options: read_list(r, |r| Ok((read_string(r)?, read_string(r)?)))?,
-    })
+        checks: Vec::new(),
+    };
+    if table.created_at & HAS_CHECKS != 0 {
+        table.created_at &= !HAS_CHECKS;
+        table.checks = read_list(r, |r| Ok(Check { name: read_string(r)?, text: read_string(r)? }))?;
+    }
+    Ok(table)
 }
 
 fn put_column(out: &mut Vec<u8>, column: &Column) {
@@ -167,7 +185,10 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
         flag(1, column.nullable)
             | flag(2, column.auto_increment)
             | flag(4, column.invisible)
-            | flag(8, updates),
+            | flag(8, updates)
+            | flag(16, column.generated.is_some())
+            | flag(32, column.generated.as_ref().is_some_and(|generated| generated.stored))
+            | flag(64, column.check.is_some()),
     );
     match &column.default {
         DefaultValue::None => out.put_u8(0),
@@ -183,6 +204,12 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
     }
     put_string(out, &column.comment);
     put_value(out, &column.value_in_old_rows);
+    if let Some(generated) = &column.generated {
+        put_string(out, &generated.text);
+    }
+    if let Some(check) = &column.check {
+        put_string(out, check);
+    }
 }
 
 fn read_column(r: &mut Reader<'_>) -> Result<Column, Truncated> {
@@ -204,6 +231,11 @@ fn read_column(r: &mut Reader<'_>) -> Result<Column, Truncated> {
         invisible: flags & 4 != 0,
         comment: read_string(r)?,
         value_in_old_rows: read_value(r)?,
+        generated: match flags & 16 {
+            0 => None,
+            _ => Some(Generated { text: read_string(r)?, stored: flags & 32 != 0 }),
+        },
+        check: if flags & 64 != 0 { Some(read_string(r)?) } else { None },
     })
 }
 

@@ -10,8 +10,8 @@ mod versions;
 
 pub use change::CatalogChange;
 pub use model::{
-    Account, AccountName, Catalog, Column, DefaultValue, Grants, Index, IndexColumn, IndexKind, OnUpdate,
-    Schema, Table, TableGrant, TableName,
+    Account, AccountName, Catalog, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn,
+    IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
 };
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;

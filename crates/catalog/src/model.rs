@@ -55,6 +55,25 @@ pub struct Table {
     pub options: Vec<(String, String)>,
     /// Seconds since 1970 UTC.
     pub created_at: u64,
+    /// CHECK constraints of the table; those of columns are with them.
+    pub checks: Vec<Check>,
+}
+
+/// A CHECK constraint of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    /// SQL that is parsed again.
+    pub text: String,
+}
+
+/// GENERATED ALWAYS AS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// SQL that is parsed again.
+    pub text: String,
+    /// STORED. Rows hold VIRTUAL columns too; the word decides what SHOW CREATE TABLE says.
+    pub stored: bool,
 }
 
 /// A column. Its ordinal is its place in [`Table::columns`].
@@ -70,6 +89,10 @@ pub struct Column {
     pub comment: String,
     /// What a row that was written before this column existed holds.
     pub value_in_old_rows: Value,
+    /// What the column is computed with.
+    pub generated: Option<Generated>,
+    /// CHECK of the column, as SQL that is parsed again.
+    pub check: Option<String>,
 }
 
 /// DEFAULT of a column.

@@ -31,6 +31,8 @@ fn table() -> Table {
         invisible: true,
         comment: "why".to_owned(),
         value_in_old_rows: Value::Int(-3),
+        generated: None,
+        check: None,
     };
     Table {
         id: TableId(7),
@@ -59,6 +61,7 @@ fn table() -> Table {
         auto_increment_start: 100,
         options: vec![("ROW_FORMAT".to_owned(), "DYNAMIC".to_owned())],
         created_at: 1_700_000_000,
+        checks: Vec::new(),
     }
 }
 

@@ -19,8 +19,9 @@
 //!
 //! # When
 //! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
-//! its cap, on request, or when large transactions have left spill files: those go with the checkpoint, and
-//! need not wait for the next large transaction.
+//! its cap, on request, when large transactions have left spill files, or when much of a participant's data is
+//! only kept for the checkpoint before (a dropped table): those go with the checkpoint, and need not wait for
+//! the next large transaction.
 //!
 //! # Space
 //! Every tick looks at the file system. Below `free_bytes_min`, or while there is no space for the binlog
@@ -48,10 +49,11 @@ const GATE_WAIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
 const RETRY: Duration = Duration::from_secs(5);
-/// Between two checkpoints that only remove spill files.
-const SPILL_PAUSE: Duration = Duration::from_secs(1);
-/// Spilled events that may stay until another reason for a checkpoint comes. Spilled redo is always large.
-const SPILLED_BYTES_KEPT: u64 = 16 << 20;
+/// Between two checkpoints that only free space.
+const FREE_PAUSE: Duration = Duration::from_secs(1);
+/// Spilled events and data of dropped tables that may stay until another reason for a checkpoint comes.
+/// Spilled redo is always large.
+const FREEABLE_BYTES_KEPT: u64 = 16 << 20;
 
 /// The background half of the coordinator.
 #[derive(Default)]
@@ -131,7 +133,7 @@ impl Checkpointer {
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
-        let is_due = is_due(coordinator) || self.has_spilled(coordinator);
+        let is_due = is_due(coordinator) || self.frees_much(coordinator);
         if !is_requested && (!is_due || self.is_too_early(coordinator)) {
             return;
         }
@@ -142,14 +144,15 @@ impl Checkpointer {
         }
     }
 
-    /// Whether large transactions have left files, and some time has passed since the last attempt to remove
-    /// them: each one holds the order stage for a moment.
-    fn has_spilled(&self, coordinator: &Coordinator) -> bool {
+    /// Whether a checkpoint would free much, and some time has passed since the last one: each one holds the
+    /// order stage for a moment.
+    fn frees_much(&self, coordinator: &Coordinator) -> bool {
         let env = coordinator.env();
         let since_ns = env.world.clock.monotonic_ns().saturating_sub(self.ended_ns.load(Ordering::Relaxed));
         let events = env.binlog.as_ref().map_or(0, |binlog| binlog.files.spilled_bytes());
-        let is_much = events > SPILLED_BYTES_KEPT || !env.spilled.lock().is_empty();
-        is_much && since_ns > SPILL_PAUSE.as_nanos() as u64
+        let freeable: u64 = env.participants.iter().map(|participant| participant.freeable_bytes()).sum();
+        let is_much = events + freeable > FREEABLE_BYTES_KEPT || !env.spilled.lock().is_empty();
+        is_much && since_ns > FREE_PAUSE.as_nanos() as u64
     }
 
     /// Whether a checkpoint failed just now, or would for want of space.

@@ -77,7 +77,6 @@ const IGNORED: &[&str] = &[
     "skip_symbolic_links",
     "external_locking",
     "skip_host_cache",
-    "skip_slave_start",
     "skip_ssl",
     "ssl",
     "old_style_user_limits",
@@ -111,19 +110,13 @@ const IGNORED: &[&str] = &[
     "userstat",
     "sync_frm",
     "sync_relay_log_info",
-    "relay_log_purge",
     "relay_log_index",
     "relay_log_info_file",
-    "relay_log_space_limit",
     "master_info_file",
     "slave_load_tmpdir",
     "slave_compressed_protocol",
-    "slave_transaction_retries",
     "slave_domain_parallel_threads",
-    "slave_type_conversions",
     "slave_parallel_max_queued",
-    "slave_ddl_exec_mode",
-    "report_port",
     "report_user",
     "report_password",
     "histogram_size",
@@ -320,7 +313,18 @@ impl Options {
         }
         let raw = match (id, fit.raw) {
             // May be given several times: a list.
-            (VarId::BinlogDoDb | VarId::BinlogIgnoreDb, Raw::Text(Some(name))) => {
+            (
+                VarId::BinlogDoDb
+                | VarId::BinlogIgnoreDb
+                | VarId::ReplicateDoDb
+                | VarId::ReplicateIgnoreDb
+                | VarId::ReplicateDoTable
+                | VarId::ReplicateIgnoreTable
+                | VarId::ReplicateWildDoTable
+                | VarId::ReplicateWildIgnoreTable
+                | VarId::ReplicateRewriteDb,
+                Raw::Text(Some(name)),
+            ) => {
                 let before = self.changes.iter().rev().find(|(given, _)| *given == id);
                 let list = match before {
                     Some((_, Raw::Text(Some(list)))) => format!("{list},{name}").into(),

@@ -14,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::setting::{Access, Kind, Scope, Setting, SettingScope};
 use crate::table::{CHARSETS, COLLATIONS, VarId};
 use crate::value::{Misfit, Raw, VarValue};
+use cohort_types::{Charset, Collation};
 
 /// Why SET or a read of a variable failed. `number` is MariaDB's, the text is `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -553,9 +554,12 @@ fn charset_name(id: VarId, value: &VarValue) -> Result<VarValue, SetError> {
         | CharacterSetFilesystem => {
             let lower = name.to_ascii_lowercase();
             let lower = if lower == "utf8" { "utf8mb3" } else { lower.as_str() };
-            match CHARSETS.contains(&lower) {
-                true => Ok(VarValue::text(lower)),
-                false => Err(SetError::UnknownCharset(name.to_string())),
+            match Charset::by_name(lower) {
+                Some(charset) if id == CharacterSetClient && charset.mbminlen() > 1 => {
+                    Err(SetError::WrongValue(id.setting().name, name.to_string()))
+                }
+                Some(charset) => Ok(VarValue::text(charset.name())),
+                None => Err(SetError::UnknownCharset(name.to_string())),
             }
         }
         CollationServer | CollationConnection | CollationDatabase => {
@@ -583,17 +587,11 @@ pub(crate) fn option_text(id: VarId, text: &str) -> Result<String, SetError> {
 pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     use VarId::*;
     let collation = |target| {
-        let charset = CHARSETS.get(index)?;
-        let name = match *charset {
-            "latin1" => "latin1_swedish_ci".to_owned(),
-            "binary" => "binary".to_owned(),
-            other => format!("{other}_general_ci"),
-        };
+        let name = Charset::by_name(CHARSETS.get(index)?)?.default_collation().name();
         Some((target, Raw::Number(COLLATIONS.iter().position(|c| *c == name)? as u64)))
     };
     let charset = |target| {
-        let collation = COLLATIONS.get(index)?;
-        let name = collation.split('_').next()?;
+        let name = Collation::by_name(COLLATIONS.get(index)?)?.charset().name();
         Some((target, Raw::Number(CHARSETS.iter().position(|c| *c == name)? as u64)))
     };
     match id {

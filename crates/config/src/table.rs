@@ -1,7 +1,7 @@
 //! The one table of all settings. Names, bounds and words are MariaDB's; a difference in a default is named
 //! in the text.
 
-use cohort_types::Privilege;
+use cohort_types::{Charset, Collation, Privilege};
 
 use crate::inert::with_inert_settings;
 use crate::setting::{Kind, Setting};
@@ -46,6 +46,23 @@ const fn real(default: f64, min: f64, max: f64) -> Kind {
 
 const fn word(default: usize, members: &'static [&'static str]) -> Kind {
     Kind::Enum { default, members }
+}
+
+/// Where a word stands among others.
+const fn place(word: &str, members: &[&str]) -> usize {
+    let mut n = 0;
+    while n < members.len() {
+        let (member, word) = (members[n].as_bytes(), word.as_bytes());
+        let mut same = 0;
+        while same < word.len() && same < member.len() && member[same] == word[same] {
+            same += 1;
+        }
+        if same == word.len() && same == member.len() {
+            return n;
+        }
+        n += 1;
+    }
+    panic!("the word is not among the members");
 }
 
 const fn set(default: u64, members: &'static [&'static str]) -> Kind {
@@ -101,25 +118,8 @@ const SQL_MODES: &[&str] = &[
     "TIME_ROUND_FRACTIONAL",
 ];
 const SQL_MODE_DEFAULT: u64 = 1 << 21 | 1 << 26 | 1 << 28 | 1 << 30;
-pub(crate) const CHARSETS: &[&str] = &["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"];
-pub(crate) const COLLATIONS: &[&str] = &[
-    "utf8mb4_general_ci",
-    "utf8mb4_bin",
-    "utf8mb3_general_ci",
-    "utf8mb3_bin",
-    "latin1_swedish_ci",
-    "latin1_bin",
-    "ascii_general_ci",
-    "ascii_bin",
-    "binary",
-    "utf8mb4_unicode_ci",
-    "utf8mb4_general_nopad_ci",
-    "utf8mb4_nopad_bin",
-    "utf8mb4_unicode_520_ci",
-    "utf8mb3_unicode_ci",
-    "latin1_general_ci",
-    "latin1_general_cs",
-];
+pub(crate) const CHARSETS: &[&str] = &Charset::NAMES;
+pub(crate) const COLLATIONS: &[&str] = &Collation::NAMES;
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 const CHECKSUMS: &[&str] = &["NONE", "CRC32"];
 const LOCALES: &[&str] = &["en_US"];
@@ -238,17 +238,18 @@ with_inert_settings! { settings! {
     RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Acknowledge to the source.");
     SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Threads that apply transactions in parallel.");
     SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("What may be applied in parallel.");
-    SlaveNetTimeout = Setting::inert("slave_net_timeout", num(60, 1, YEAR), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Silence of the source after which a replica reconnects.").unit("seconds");
-    SlaveMaxAllowedPacket = Setting::inert("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event a replica takes.").unit("bytes");
-    SlaveExecMode = Setting::inert("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"]), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
-    SlaveSkipErrors = Setting::inert("slave_skip_errors", text("OFF"), REPLICA).read_only().doc("Errors that do not stop a replica.");
-    LogSlaveUpdates = Setting::inert("log_slave_updates", flag(false), REPLICA).read_only().doc("Write replicated changes to the own binary log.");
-    RelayLog = Setting::inert("relay_log", path(""), REPLICA).read_only().doc("Base name of relay log files.");
+    SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).admin(Privilege::ReplicationSlaveAdmin).doc("Silence of the source after which a replica reconnects.").unit("seconds");
+    SlaveMaxAllowedPacket = Setting::global("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024)).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event a replica takes.").unit("bytes");
+    SlaveExecMode = Setting::global("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"])).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
+    SlaveSkipErrors = Setting::global("slave_skip_errors", text("OFF")).read_only().doc("Errors that do not stop a replica.");
+    LogSlaveUpdates = Setting::global("log_slave_updates", flag(false)).read_only().doc("Write replicated changes to the own binary log.");
+    RelayLog = Setting::global("relay_log", path("")).read_only().doc("Base name of relay log files.");
     RelayLogRecovery = Setting::inert("relay_log_recovery", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Fetch relay logs again after a crash.");
     SyncRelayLog = Setting::inert("sync_relay_log", num(10_000, 0, U32), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Events between flushes of the relay log.");
     SyncMasterInfo = Setting::inert("sync_master_info", num(10_000, 0, U32), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Events between flushes of master.info.");
-    ReplicateAnnotateRowEvents = Setting::inert("replicate_annotate_row_events", flag(true), REPLICA).read_only().doc("Ask the source for statement texts.");
-    ReportHost = Setting::inert("report_host", path(""), REPLICA).read_only().doc("Host name to report to a source.");
+    ReplicateAnnotateRowEvents = Setting::global("replicate_annotate_row_events", flag(true)).read_only().doc("Ask the source for statement texts.");
+    ReportHost = Setting::global("report_host", path("")).read_only().doc("Host name to report to a source.");
+    SkipSlaveStart = Setting::global("skip_slave_start", flag(false)).read_only().hidden().doc("Replicas do not start with the server.");
     SkipReplication = Setting::session("skip_replication", flag(false)).doc("Mark the session's events so that replicas may skip them.");
     SkipParallelReplication = Setting::session("skip_parallel_replication", flag(false)).doc("Mark the session's transactions so that replicas apply them alone.");
     PseudoSlaveMode = Setting::session("pseudo_slave_mode", flag(false)).doc("The session replays output of mariadb-binlog.").no_effect("the output of mariadb-binlog is taken from every session");
@@ -266,7 +267,7 @@ with_inert_settings! { settings! {
     LockWaitTimeout = Setting::both("lock_wait_timeout", num(86_400, 0, YEAR)).doc("Wait for a metadata lock before error 1205.").unit("seconds");
     InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
     InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
-    InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).no_effect("locking reads return the newest row").doc("Locking reads fail on rows newer than the read view.");
+    InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
     InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).read_only().doc("Size of the page cache of InnoDB tables.").unit("bytes");
@@ -366,17 +367,17 @@ with_inert_settings! { settings! {
     LcTimeNames = Setting::both("lc_time_names", word(0, LOCALES)).doc("Language of names of days and months.");
     LcMessages = Setting::both("lc_messages", word(0, LOCALES)).doc("Language of messages.");
     LcMessagesDir = Setting::inert("lc_messages_dir", path(""), "messages are built in").read_only().doc("Directory of messages.");
-    CharacterSetServer = Setting::both("character_set_server", word(0, CHARSETS)).doc("Character set of new databases. MariaDB's default is latin1, Debian's utf8mb4.");
-    CollationServer = Setting::both("collation_server", word(0, COLLATIONS)).doc("Collation of new databases.");
-    CharacterSetClient = Setting::both("character_set_client", word(0, CHARSETS)).no_option().doc("Character set of statements.");
-    CharacterSetConnection = Setting::both("character_set_connection", word(0, CHARSETS)).no_option().doc("Character set of literals.");
+    CharacterSetServer = Setting::both("character_set_server", word(place("utf8mb4", CHARSETS), CHARSETS)).doc("Character set of new databases. MariaDB's default is latin1, Debian's utf8mb4.");
+    CollationServer = Setting::both("collation_server", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).doc("Collation of new databases.");
+    CharacterSetClient = Setting::both("character_set_client", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of statements.");
+    CharacterSetConnection = Setting::both("character_set_connection", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of literals.");
     CharacterSetResults = Setting::both("character_set_results", Kind::Text { default: Some("utf8mb4") }).no_option().doc("Character set of results; NULL sends them as they are.");
-    CharacterSetDatabase = Setting::both("character_set_database", word(0, CHARSETS)).no_option().doc("Character set of the current database.");
-    CharacterSetFilesystem = Setting::both("character_set_filesystem", word(4, CHARSETS)).doc("Character set of file names.");
-    CharacterSetSystem = Setting::fact("character_set_system", word(1, CHARSETS)).doc("Character set of names.");
+    CharacterSetDatabase = Setting::both("character_set_database", word(place("utf8mb4", CHARSETS), CHARSETS)).no_option().doc("Character set of the current database.");
+    CharacterSetFilesystem = Setting::both("character_set_filesystem", word(place("binary", CHARSETS), CHARSETS)).doc("Character set of file names.");
+    CharacterSetSystem = Setting::fact("character_set_system", word(place("utf8mb3", CHARSETS), CHARSETS)).doc("Character set of names.");
     CharacterSetsDir = Setting::inert("character_sets_dir", path(""), "character sets are built in").read_only().doc("Directory of character sets.");
-    CollationConnection = Setting::both("collation_connection", word(0, COLLATIONS)).no_option().doc("Collation of literals.");
-    CollationDatabase = Setting::both("collation_database", word(0, COLLATIONS)).no_option().doc("Collation of the current database.");
+    CollationConnection = Setting::both("collation_connection", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of literals.");
+    CollationDatabase = Setting::both("collation_database", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of the current database.");
     LowerCaseTableNames = Setting::global("lower_case_table_names", num(0, 0, 0)).read_only().doc("Always 0: names of tables are as written.");
     LowerCaseFileSystem = Setting::fact("lower_case_file_system", flag(false)).doc("Whether the file system ignores case.");
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");

@@ -17,8 +17,8 @@ pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use reference::ReferenceEngine;
 pub use traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, Installed,
-    KeyRange, Participant, ReadAt, Redo, Savepoint, StagedRedo,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineSetting, EngineTrx, IndexStats,
+    Installed, KeyRange, Participant, ReadAt, Redo, Savepoint, StagedRedo,
 };
 
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};

@@ -151,6 +151,10 @@ impl Engine for Mirror {
     fn status(&self) -> Vec<(String, u64)> {
         self.second.status()
     }
+
+    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+        self.second.verify(index, goes_on)
+    }
 }
 
 impl BulkLoad for (Box<dyn BulkLoad>, Box<dyn BulkLoad>) {

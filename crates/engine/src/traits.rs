@@ -237,6 +237,11 @@ pub trait Participant: Send + Sync {
         None
     }
 
+    /// Bytes on disk that nobody needs and that the next checkpoint frees.
+    fn freeable_bytes(&self) -> u64 {
+        0
+    }
+
     /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by
     /// one thread at a time.
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
@@ -276,6 +281,32 @@ pub trait Engine: Participant {
 
     /// Name and value pairs for SHOW STATUS.
     fn status(&self) -> Vec<(String, u64)>;
+
+    /// Sentences for a person who wonders what the engine is doing: SHOW ENGINE STATUS.
+    fn report(&self) -> String {
+        String::new()
+    }
+
+    /// CHECK TABLE: reads all of a key space and tells what is wrong with it, in any order. `goes_on` is asked
+    /// every now and then; false ends it early.
+    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+        let _ = (index, goes_on);
+        Ok(Vec::new())
+    }
+
+    /// A setting has a new value. Engines pass over those of others.
+    fn configure(&self, setting: EngineSetting) {
+        let _ = setting;
+    }
+}
+
+/// Settings of engines that change while the server runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineSetting {
+    /// `innodb_buffer_pool_size`
+    PoolBytes(usize),
+    /// `innodb_rollback_segments`
+    RollbackSegments(usize),
 }
 
 /// The durable half of a checkpoint.
@@ -304,9 +335,9 @@ pub trait EngineTrx: Send {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError>;
 
-    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
-    /// True if the range may hold more: continue with a range cut at the last key returned. Two calls at
-    /// `Latest` may see different states.
+    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);
+    /// fewer, but one, when they are long. True if the range may hold more: continue with a range cut at the
+    /// last key returned. Two calls at `Latest` may see different states.
     fn scan(
         &self,
         at: ReadAt<'_>,

@@ -23,6 +23,8 @@ type Slot = Option<Box<[u8]>>;
 const ENTRY_BYTES: usize = 96;
 /// The same of an undo entry, with its key.
 const UNDO_BYTES: usize = 128;
+/// A merged scan ends early when it has appended so many bytes.
+const SCANNED_BYTES_MAX: usize = 4 << 20;
 
 /// Uncommitted writes of one transaction.
 #[derive(Debug, Default)]
@@ -136,8 +138,9 @@ impl WriteSet {
         }
     }
 
-    /// Appends up to `limit` entries of `range` to `batch`: what `base` yields, overlaid with this set.
-    /// `base` yields full keys of the range in the scan's direction. True if there may be more.
+    /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what `base`
+    /// yields, overlaid with this set. `base` yields full keys of the range in the scan's direction. True if
+    /// there may be more.
     pub fn merge_scan<'a>(
         &self,
         range: (&[u8], &[u8]),
@@ -156,9 +159,9 @@ impl WriteSet {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
         };
-        let full = batch.len() + limit;
+        let (full, full_bytes) = (batch.len() + limit, batch.size_bytes() + SCANNED_BYTES_MAX);
         let mut mine = own.next();
-        while batch.len() < full {
+        while batch.len() < full && batch.size_bytes() < full_bytes {
             let theirs = base.current()?;
             match (mine, theirs) {
                 (None, None) => return Ok(false),

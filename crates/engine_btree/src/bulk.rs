@@ -1,9 +1,9 @@
 //! Bulk loads: a tree built from the bottom, leaves filled to 15/16, durable by itself at its end.
 //!
 //! Finished pages are written at once, so memory holds one page of each level. Nobody finds the tree before
-//! the page map names it. Dropped unfinished, its extents are free again.
+//! the page map names it; what an earlier load left in the key space is merged in, and stays in its place
+//! until then. Dropped unfinished, its extents are free again.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
@@ -15,7 +15,7 @@ use crate::inner::Inner;
 use crate::page::{Entry, PAGE_BYTES, Page, PageId, PageSpec, check_key};
 use crate::scan::Asked;
 use crate::space::Extent;
-use crate::store::{MapChange, Place};
+use crate::store::{MapChange, MapError, Place};
 use crate::tree::Tree;
 use crate::value;
 use crate::version::Horizon;
@@ -105,6 +105,10 @@ impl Load {
         }
     }
 
+    fn free(&self, extents: impl IntoIterator<Item = Extent>) {
+        extents.into_iter().for_each(|extent| self.inner.store.free(extent));
+    }
+
     fn new_level(&self, low: Vec<u8>) -> Level {
         let id = self.inner.ground.new_page_id();
         Level { id, low, entries: Vec::new(), bytes: 0, values: Vec::new() }
@@ -142,7 +146,10 @@ impl Load {
         if level.bytes + bytes > FILLED_BYTES && level.entries.len() >= 2 {
             let fresh = self.new_level(key.clone());
             let full = std::mem::replace(&mut self.levels[at], fresh);
-            self.write(at, full, Some(&key))?;
+            if let Err(error) = self.write(at, full, Some(&key)) {
+                self.free(extent);
+                return Err(error);
+            }
         }
         let level = &mut self.levels[at];
         level.entries.push((key, value, extent.is_some()));
@@ -169,7 +176,10 @@ impl Load {
         for (key, value, is_overflow) in &level.entries {
             page.append(key, Entry { is_deleted: false, is_overflow: *is_overflow, version: None, value });
         }
-        let image = self.inner.store.write(&page.image()).map_err(EngineError::Io)?;
+        let image = self.inner.store.write(&page.image()).map_err(|error| {
+            self.free(level.values.iter().copied());
+            EngineError::Io(error)
+        })?;
         self.written.push((self.index, id, Place { image, values: level.values.clone() }));
         Ok(())
     }
@@ -220,22 +230,21 @@ impl BulkLoad for Load {
             lsn: None,
             next_page: inner.ground.next_page(),
             written: self.written.clone(),
+            removed: Vec::new(),
             roots: vec![(self.index, root, self.entries)],
             dropped: vec![self.index],
         };
-        let _alone = inner.publishing.lock();
-        let former = inner.remove_tree(self.index);
-        if let Some(former) = former {
-            let pages: HashSet<PageId> = std::mem::take(&mut former.pages.lock());
-            pages.into_iter().for_each(|page| inner.ground.pool.discard(page));
-            let values: HashSet<Extent> = std::mem::take(&mut former.values.lock());
-            inner.store.doom(values);
-        }
+        let alone = inner.publishing.lock();
         inner.dropped.lock().retain(|index| *index != self.index);
-        // From here on a failure leaves the extents to whichever superblock the disk holds.
-        self.is_finished = true;
-        inner.store.change_map(change).map_err(EngineError::Io)?;
-        inner.add_tree(tree);
+        let published = inner.store.change_map(change);
+        // An extent that the disk's superblock may name is nobody's until the next start.
+        self.is_finished = !matches!(published, Err(MapError::Unchanged(_)));
+        published?;
+        let former = inner.replace_tree(tree);
+        drop(alone);
+        if let Some(former) = former {
+            inner.release(&former);
+        }
         Ok(())
     }
 }
@@ -245,12 +254,11 @@ impl Drop for Load {
         if self.is_finished {
             return;
         }
-        for (_, _, place) in self.written.drain(..) {
-            self.inner.store.free(place.image);
-            place.values.into_iter().for_each(|value| self.inner.store.free(value));
+        for (_, _, place) in std::mem::take(&mut self.written) {
+            self.free(place.values.into_iter().chain([place.image]));
         }
-        for level in self.levels.drain(..) {
-            level.values.into_iter().for_each(|value| self.inner.store.free(value));
+        for level in std::mem::take(&mut self.levels) {
+            self.free(level.values);
         }
     }
 }

@@ -7,6 +7,7 @@
 //!   published, because a checkpoint begins behind an open gate, and none later is in its images.
 //! - **Reconciled**: the entries of a page as they were at the horizon, without version references.
 //! - **Captured**: reconciled before the page's structure changed, because the checkpoint had not come to it.
+//! - **Removed**: a page whose entries went into a neighbour. The next checkpoint's map has it no more.
 //!
 //! # Why a checkpoint is one state
 //! Its pages are those listed when it began, each with the keys it covered then and the versions of the
@@ -19,8 +20,10 @@
 //! - A page of the checkpoint is reconciled once: who removes it from `pending`, under its latch, does it.
 //! - A page that holds anything the image leaves out is listed for the next checkpoint: what was installed
 //!   before a checkpoint began and ordered afterwards is in neither of its images otherwise.
+//! - A page that is written plain ([`Reconciled::is_plain`]) and that nobody lists before the new page map is
+//!   in force says what its image says, so its frame needs no eviction image.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +34,7 @@ use crate::page::{Entry, Page, PageId, PageSpec};
 use crate::pool::Frame;
 use crate::space::Extent;
 use crate::value;
-use crate::version::{Horizon, Undo, Versions};
+use crate::version::{Horizon, TrxState, Undo, Versions};
 
 /// A page as a checkpoint writes it.
 pub struct Reconciled {
@@ -40,8 +43,18 @@ pub struct Reconciled {
     pub image: Vec<u8>,
     /// Long values that it names.
     pub values: Vec<Extent>,
-    /// Every version that the page in memory holds is in the image, and nobody needs an older one.
-    pub is_all: bool,
+    /// The image holds the newest version of every entry: the page need not be written again until it changes.
+    pub is_current: bool,
+    /// The page in memory says the same to everybody: no version is waited for, none older is needed. And it
+    /// was not listed for the next checkpoint.
+    pub is_plain: bool,
+}
+
+/// What the next checkpoint takes.
+#[derive(Debug, Default)]
+pub struct Listed {
+    pub changed: HashMap<PageId, IndexId>,
+    pub removed: Vec<(IndexId, PageId)>,
 }
 
 /// A checkpoint that has begun.
@@ -49,6 +62,8 @@ pub struct Running {
     pub horizon: CommitSeq,
     /// Pages to be written.
     pub pending: Mutex<HashMap<PageId, IndexId>>,
+    /// Pages removed before it began.
+    pub removed: Vec<(IndexId, PageId)>,
     captured: Mutex<Vec<Reconciled>>,
 }
 
@@ -63,7 +78,7 @@ impl Running {
 pub struct Changes {
     versions: Arc<Versions>,
     interval: AtomicU64,
-    listed: Mutex<HashMap<PageId, IndexId>>,
+    listed: Mutex<Listed>,
     running: RwLock<Option<Arc<Running>>>,
 }
 
@@ -86,18 +101,33 @@ impl Changes {
         }
         let (id, index) = (frame.page().id(), frame.page().index());
         let mut listed = self.listed.lock();
-        listed.insert(id, index);
+        listed.changed.insert(id, index);
         frame.listed_in = self.interval.load(Ordering::Acquire);
     }
 
-    /// Lists a page for the next checkpoint, whatever its frame says.
+    /// Lists pages for the next checkpoint, whatever their frames say.
     pub fn list_again(&self, pages: impl IntoIterator<Item = (PageId, IndexId)>) {
-        self.listed.lock().extend(pages);
+        self.listed.lock().changed.extend(pages);
+    }
+
+    /// The pages are still to be removed from the map.
+    pub fn remove_again(&self, pages: &[(IndexId, PageId)]) {
+        self.listed.lock().removed.extend_from_slice(pages);
+    }
+
+    /// The pages of a tree that is gone are nobody's.
+    pub fn forget(&self, pages: &HashSet<PageId>) {
+        self.listed.lock().changed.retain(|id, _| !pages.contains(id));
+    }
+
+    /// Whether the page is listed for the next checkpoint.
+    pub fn is_listed(&self, id: PageId) -> bool {
+        self.listed.lock().changed.contains_key(&id)
     }
 
     /// Number of pages listed.
     pub fn listed_len(&self) -> usize {
-        self.listed.lock().len()
+        self.listed.lock().changed.len()
     }
 
     /// Keeps checkpoints from beginning while pages change their structure. The caller does no I/O under it.
@@ -113,7 +143,8 @@ impl Changes {
         self.interval.fetch_add(1, Ordering::AcqRel);
         let begun = Arc::new(Running {
             horizon,
-            pending: Mutex::new(std::mem::take(&mut listed)),
+            pending: Mutex::new(std::mem::take(&mut listed.changed)),
+            removed: std::mem::take(&mut listed.removed),
             captured: Mutex::default(),
         });
         *running = Some(begun.clone());
@@ -135,11 +166,16 @@ impl Changes {
             high: page.high(),
         };
         let mut image = Page::new(spec);
-        let (mut values, mut is_all) = (Vec::new(), true);
+        let (mut values, mut is_current) = (Vec::new(), true);
+        let mut is_plain = !self.is_listed(page.id());
         let mut key = Vec::new();
         for n in 0..page.len() {
             let entry = page.entry(n);
-            is_all &= !entry.is_deleted && entry.version.is_none_or(|v| self.versions.find(v.trx).is_none());
+            if let Some(record) = entry.version.and_then(|version| self.versions.find(version.trx)) {
+                is_plain = false;
+                is_current &= matches!(record.state(), TrxState::Committed(seq) if seq <= horizon);
+            }
+            is_plain &= !entry.is_deleted;
             let older: Undo;
             let entry = match self.versions.resolve(Horizon::At(horizon), entry.version) {
                 Ok(()) if entry.is_deleted => continue,
@@ -158,7 +194,8 @@ impl Changes {
             page.push_key(n, &mut key);
             image.append(&key, entry);
         }
-        Reconciled { index: page.index(), page: page.id(), image: image.image(), values, is_all }
+        let (index, page) = (page.index(), page.id());
+        Reconciled { index, page, image: image.image(), values, is_current, is_plain }
     }
 }
 
@@ -176,5 +213,12 @@ impl Structure<'_> {
             let reconciled = self.changes.reconcile(frame.page(), running.horizon);
             running.captured.lock().push(reconciled);
         }
+    }
+
+    /// The page's entries have gone into a neighbour. It was captured.
+    pub fn remove(&self, index: IndexId, id: PageId) {
+        let mut listed = self.changes.listed.lock();
+        listed.changed.remove(&id);
+        listed.removed.push((index, id));
     }
 }

@@ -5,10 +5,11 @@
 //! 2. `finish`: page after page is latched with others, reconciled and written; pages that are about to
 //!    change their structure were captured (`changes.rs`).
 //! 3. The page map with the new places is written, then synced with all images, then the superblock.
+//! 4. Pages that have not changed since they were written need no eviction image any more.
 //!
 //! # On failure
 //! The former superblock stays in force. The pages are listed again for the next checkpoint, and what was
-//! written is free again.
+//! written is free again, unless the superblock itself failed (`store.rs`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use cohort_engine::{CheckpointTask, EngineError};
 use crate::changes::{Reconciled, Running};
 use crate::inner::{Inner, Pin};
 use crate::page::PageId;
-use crate::store::{MapChange, Place};
+use crate::store::{MapChange, MapError, Place};
 use crate::tree::Tree;
 
 /// A checkpoint that has begun. Dropped unfinished, it failed.
@@ -32,6 +33,13 @@ pub struct Checkpoint {
     /// Key spaces dropped before it began.
     dropped: Vec<IndexId>,
     written: Vec<(IndexId, PageId, Place)>,
+    /// Pages that it took from the list, to be listed again if it fails.
+    listed: Vec<(PageId, IndexId)>,
+    /// Those whose image is all that the page says.
+    plain: Vec<(IndexId, PageId)>,
+    /// Redo that it makes durable.
+    redo_bytes: u64,
+    freeable_bytes: u64,
     is_finished: bool,
     /// Keeps the versions of the horizon.
     _pin: Pin,
@@ -42,7 +50,6 @@ impl Checkpoint {
     pub fn begin(inner: &Arc<Inner>, lsn: Lsn) -> Checkpoint {
         let pin = inner.pin();
         let running = inner.ground.changes.begin(pin.seq);
-        inner.unflushed_bytes.store(0, Ordering::Relaxed);
         Checkpoint {
             inner: Arc::clone(inner),
             lsn,
@@ -50,9 +57,25 @@ impl Checkpoint {
             trees: inner.directory.read().clone(),
             dropped: std::mem::take(&mut *inner.dropped.lock()),
             written: Vec::new(),
+            listed: Vec::new(),
+            plain: Vec::new(),
+            redo_bytes: inner.unflushed_bytes.swap(0, Ordering::Relaxed),
+            freeable_bytes: inner.freeable_bytes.swap(0, Ordering::Relaxed),
             is_finished: false,
             _pin: pin,
         }
+    }
+
+    /// Whether the tree is the one that it was at the begin: a key space may be dropped or loaded anew.
+    fn is_same(&self, index: IndexId, now: Option<&Arc<Tree>>) -> bool {
+        self.trees.get(&index).zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now))
+    }
+
+    /// Whether the page belongs to such a tree. A page that does not is nobody's: if the checkpoint needed it,
+    /// it was captured.
+    fn is_there(&self, index: IndexId, id: PageId) -> bool {
+        let tree = self.inner.tree(index);
+        self.is_same(index, tree.as_ref()) && tree.is_some_and(|tree| tree.pages.lock().contains(&id))
     }
 
     fn write_all(&mut self) -> Result<(), EngineError> {
@@ -62,26 +85,30 @@ impl Checkpoint {
         pending.sort_unstable();
         for (id, index) in pending {
             self.write_captured()?;
-            // A dropped tree's pages are gone; the page map loses them with the tree.
-            if self.inner.tree(index).is_none() {
-                self.running.pending.lock().remove(&id);
-                continue;
-            }
-            let reconciled = {
-                let frame = match self.inner.ground.pool.shared(index, id) {
-                    Ok(frame) => frame,
-                    Err(_) if self.inner.tree(index).is_none() => continue,
-                    Err(error) => return Err(error),
-                };
-                // Otherwise it was captured meanwhile.
-                let is_ours = self.running.pending.lock().remove(&id).is_some();
-                is_ours.then(|| self.inner.ground.changes.reconcile(frame.page(), self.running.horizon))
-            };
-            if let Some(reconciled) = reconciled {
+            if let Some(reconciled) = self.reconcile(index, id)? {
                 self.write_one(reconciled)?;
             }
         }
         self.write_captured()
+    }
+
+    /// None: it was captured, or nobody needs it.
+    fn reconcile(&self, index: IndexId, id: PageId) -> Result<Option<Reconciled>, EngineError> {
+        if !self.is_there(index, id) {
+            self.running.pending.lock().remove(&id);
+            return Ok(None);
+        }
+        let frame = match self.inner.ground.pool.shared(index, id) {
+            Ok(frame) => frame,
+            Err(error) => {
+                // A load puts its map in force before its tree.
+                let _alone = self.inner.publishing.lock();
+                return if self.is_there(index, id) { Err(error) } else { Ok(None) };
+            }
+        };
+        let is_ours = self.running.pending.lock().remove(&id).is_some();
+        let reconcile = || self.inner.ground.changes.reconcile(frame.page(), self.running.horizon);
+        Ok(is_ours.then(reconcile))
     }
 
     fn write_captured(&mut self) -> Result<(), EngineError> {
@@ -89,56 +116,72 @@ impl Checkpoint {
     }
 
     fn write_one(&mut self, reconciled: Reconciled) -> Result<(), EngineError> {
-        let Reconciled { index, page, image, values, is_all } = reconciled;
-        if !is_all {
+        let Reconciled { index, page, image, values, is_current, is_plain } = reconciled;
+        if !is_current {
             self.inner.ground.changes.list_again([(page, index)]);
         }
         let image = self.inner.store.write(&image).map_err(|error| {
             self.inner.ground.changes.list_again([(page, index)]);
             EngineError::Io(error)
         })?;
+        self.listed.push((page, index));
         self.written.push((index, page, Place { image, values }));
+        if is_plain {
+            self.plain.push((index, page));
+        }
         Ok(())
     }
 
-    fn publish(&mut self) -> Result<(), EngineError> {
+    fn publish(&mut self) -> Result<(), MapError> {
+        let all = std::mem::take(&mut self.written);
         let inner = &self.inner;
         let _alone = inner.publishing.lock();
         // One look for all that follows: a tree that is dropped meanwhile goes with the next checkpoint.
         let directory = inner.directory.read().clone();
-        let (written, orphaned): (Vec<_>, Vec<_>) = std::mem::take(&mut self.written)
-            .into_iter()
-            .partition(|(index, ..)| directory.contains_key(index));
+        let is_same = |index: IndexId| self.is_same(index, directory.get(&index));
+        let (written, orphaned): (Vec<_>, Vec<_>) = all.into_iter().partition(|(index, ..)| is_same(*index));
         orphaned.into_iter().for_each(|(_, _, place)| inner.store.free(place.image));
         let pages: HashSet<PageId> = written.iter().map(|(_, page, _)| *page).collect();
         let has_root = |tree: &&Arc<Tree>| {
-            directory.contains_key(&tree.index)
+            is_same(tree.index)
                 && (pages.contains(&tree.root)
                     || inner.store.with_map(|map| map.trees.contains_key(&tree.index)))
         };
         let told =
             |tree: &Arc<Tree>| (tree.index, tree.root, tree.entries.load(Ordering::Relaxed).max(0) as u64);
         let roots = self.trees.values().filter(has_root).map(told).collect();
+        let removed = self.running.removed.iter().copied().filter(|(index, _)| is_same(*index)).collect();
         let change = MapChange {
             lsn: Some(self.lsn),
             next_page: inner.ground.next_page(),
             written: written.clone(),
+            removed,
             roots,
             dropped: self.dropped.clone(),
         };
-        if let Err(error) = inner.store.change_map(change) {
-            self.written = written;
-            return Err(EngineError::Io(error));
-        }
-        Ok(())
+        let published = inner.store.change_map(change);
+        self.written = written;
+        published
     }
 }
 
 impl CheckpointTask for Checkpoint {
     fn finish(mut self: Box<Self>) -> Result<(), EngineError> {
-        self.write_all()?;
-        self.publish()?;
+        let done = self.write_all().and_then(|()| {
+            let published = self.publish();
+            if matches!(published, Err(MapError::Unknown(_))) {
+                self.written.clear();
+            }
+            published.map_err(EngineError::from)
+        });
+        done?;
         self.is_finished = true;
+        let ground = &self.inner.ground;
+        for (index, id) in std::mem::take(&mut self.plain) {
+            if self.is_there(index, id) {
+                ground.pool.settle(id, || !ground.changes.is_listed(id));
+            }
+        }
         Ok(())
     }
 }
@@ -150,13 +193,16 @@ impl Drop for Checkpoint {
         if self.is_finished {
             return;
         }
+        let changes = &inner.ground.changes;
         let captured = self.running.take_captured();
         let pending = std::mem::take(&mut *self.running.pending.lock());
-        inner.ground.changes.list_again(pending);
-        inner.ground.changes.list_again(captured.into_iter().map(|r| (r.page, r.index)));
-        inner.ground.changes.list_again(self.written.iter().map(|(index, page, _)| (*page, *index)));
+        changes.list_again(pending);
+        changes.list_again(captured.into_iter().map(|r| (r.page, r.index)));
+        changes.list_again(self.listed.drain(..));
+        changes.remove_again(&self.running.removed);
         inner.dropped.lock().extend(self.dropped.drain(..));
-        // After a failed superblock nobody knows whether it names them, so their extents stay taken until the
-        // next start.
+        inner.unflushed_bytes.fetch_add(self.redo_bytes, Ordering::Relaxed);
+        inner.freeable_bytes.fetch_add(self.freeable_bytes, Ordering::Relaxed);
+        self.written.drain(..).for_each(|(_, _, place)| inner.store.free(place.image));
     }
 }

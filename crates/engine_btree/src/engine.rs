@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
 use cohort_engine::{
-    BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, Participant, Redo,
+    BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
+    Participant, Redo,
 };
 use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ use crate::version::Versions;
 
 /// Between two rounds of purge when there is nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
+/// Between two rounds of purge after one that failed.
+const PURGE_RETRY: Duration = Duration::from_secs(1);
 /// Redo between two checkpoints: what a start after a crash has to replay.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
 
@@ -98,19 +101,29 @@ impl BtreeEngine {
 fn start_purge(inner: &Arc<Inner>) {
     let weak = Arc::downgrade(inner);
     let run = move || {
+        // Without it versions would gather until memory ends.
+        let guard = NoUnwind::during("purge");
+        let mut told = String::new();
         loop {
-            let Some(inner) = weak.upgrade() else { return };
-            let passed = match inner.purge() {
-                Ok(passed) => passed,
+            let Some(inner) = weak.upgrade() else { return guard.passed() };
+            let purged = inner.purge();
+            drop(inner);
+            let pause = match purged {
+                Ok(0) => PURGE_PAUSE,
+                Ok(_) => {
+                    told.clear();
+                    continue;
+                }
                 Err(error) => {
-                    eprintln!("[ERROR] purge stopped for now: {error}");
-                    0
+                    let error = error.to_string();
+                    if error != told {
+                        eprintln!("[ERROR] purge of old row versions fails and is tried again: {error}");
+                    }
+                    told = error;
+                    PURGE_RETRY
                 }
             };
-            drop(inner);
-            if passed == 0 {
-                std::thread::sleep(PURGE_PAUSE);
-            }
+            std::thread::sleep(pause);
         }
     };
     std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start");
@@ -170,6 +183,10 @@ impl Participant for BtreeEngine {
         Some(CHECKPOINT_BYTES)
     }
 
+    fn freeable_bytes(&self) -> u64 {
+        self.inner.freeable_bytes.load(Ordering::Relaxed)
+    }
+
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         for redo in redo {
             for (key, value) in redo::decode(&redo.bytes)? {
@@ -202,10 +219,7 @@ impl Engine for BtreeEngine {
         for index in indexes {
             let Some(tree) = self.inner.remove_tree(*index) else { continue };
             self.inner.dropped.lock().push(*index);
-            let values: HashSet<_> = std::mem::take(&mut tree.values.lock());
-            self.inner.store.doom(values);
-            let pages: HashSet<_> = std::mem::take(&mut tree.pages.lock());
-            pages.into_iter().for_each(|page| self.inner.ground.pool.discard(page));
+            self.inner.release(&tree);
         }
         Ok(())
     }
@@ -231,11 +245,27 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_read_requests", pool.hits.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_reads", pool.reads.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_data_file_free_blocks", free),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
+    }
+
+    fn report(&self) -> String {
+        crate::report::report(&self.inner)
+    }
+
+    fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
+        self.inner.verify(index, goes_on)
+    }
+
+    fn configure(&self, setting: EngineSetting) {
+        match setting {
+            EngineSetting::PoolBytes(bytes) => self.inner.ground.pool.resize(bytes),
+            EngineSetting::RollbackSegments(segments) => self.inner.versions.use_segments(segments),
+        }
     }
 }

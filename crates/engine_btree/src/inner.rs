@@ -1,10 +1,11 @@
 //! What all handles of the engine share.
 //!
 //! # Lock order
-//! `purging` > leaf latches > a record's leftovers > a tree's sets; `live` and `directory` are held alone and
-//! for no I/O.
+//! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a record's
+//! leftovers, a tree's sets. `live` and `directory` are held alone and for no I/O, but that `directory` may be
+//! held while a new tree's root is entered into the pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,9 +13,11 @@ use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::EngineError;
 use parking_lot::{Mutex, RwLock};
 
+use crate::page::{PAGE_BYTES, PageId};
 use crate::space::Extent;
 use crate::store::Store;
 use crate::tree::{Ground, Tree};
+use crate::undo::Cursor;
 use crate::version::{TrxRecord, TrxState, Versions};
 
 /// Records that one round of purge takes.
@@ -34,6 +37,8 @@ pub struct Inner {
     live: Mutex<BTreeMap<CommitSeq, usize>>,
     applied: AtomicU64,
     pub unflushed_bytes: AtomicU64,
+    /// Bytes on disk that the next checkpoint frees, of trees that are gone.
+    pub freeable_bytes: AtomicU64,
     /// One purge at a time.
     purging: Mutex<()>,
     /// One change of the page map at a time.
@@ -69,6 +74,7 @@ impl Inner {
             live: Mutex::default(),
             applied: AtomicU64::new(0),
             unflushed_bytes: AtomicU64::new(0),
+            freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
             publishing: Mutex::new(()),
         }
@@ -89,14 +95,26 @@ impl Inner {
         Arc::make_mut(&mut directory).entry(index).or_insert_with(create).clone()
     }
 
-    /// Puts a key space's tree in.
-    pub fn add_tree(&self, tree: Tree) {
-        Arc::make_mut(&mut self.directory.write()).insert(tree.index, Arc::new(tree));
+    /// Puts a key space's tree in the place of the one that it had.
+    pub fn replace_tree(&self, tree: Tree) -> Option<Arc<Tree>> {
+        Arc::make_mut(&mut self.directory.write()).insert(tree.index, Arc::new(tree))
     }
 
     /// Takes a key space's tree out.
     pub fn remove_tree(&self, index: IndexId) -> Option<Arc<Tree>> {
         Arc::make_mut(&mut self.directory.write()).remove(&index)
+    }
+
+    /// Lets the pages and long values of a tree go that nobody finds any more.
+    pub fn release(&self, tree: &Tree) {
+        let pages: HashSet<PageId> = std::mem::take(&mut tree.pages.lock());
+        self.ground.changes.forget(&pages);
+        let values: HashSet<Extent> = std::mem::take(&mut tree.values.lock());
+        let bytes =
+            pages.len() as u64 * PAGE_BYTES as u64 + values.iter().map(|v| u64::from(v.bytes)).sum::<u64>();
+        self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
+        pages.into_iter().for_each(|page| self.ground.pool.discard(page));
+        self.store.doom(values);
     }
 
     /// The last ordered transaction.
@@ -115,6 +133,13 @@ impl Inner {
         let seq = self.applied();
         *live.entry(seq).or_default() += 1;
         Pin { seq, inner: Arc::clone(self) }
+    }
+
+    /// Views in use, what the oldest of them sees, and the newest transaction.
+    pub fn views(&self) -> (usize, CommitSeq, CommitSeq) {
+        let live = self.live.lock();
+        let newest = self.applied();
+        (live.values().sum(), live.keys().next().copied().unwrap_or(newest), newest)
     }
 
     /// What every present and later view sees.
@@ -144,31 +169,50 @@ impl Inner {
 
     /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
     fn clean(&self, record: &TrxRecord, oldest: CommitSeq) -> Result<(), EngineError> {
-        let mut leftovers = record.leftovers().lock();
         let is_aborted = record.state() == TrxState::Aborted;
-        let keys = if is_aborted { &leftovers.written } else { &leftovers.deleted };
-        for (index, key) in keys {
-            let Some(tree) = self.tree(*index) else { continue };
-            let done = match is_aborted {
-                true => self.restore(record, &tree, key, oldest),
-                false => self.remove_deleted(record, &tree, key),
-            };
-            // The pages of a tree that was dropped meanwhile are gone, and the entry with them.
-            if done.is_err() && self.tree(*index).is_some() {
-                done?;
+        if is_aborted || record.has_deletions() {
+            let (mut cursor, mut key) = (Cursor::default(), Vec::new());
+            while let Some((index, is_deletion)) = record.next_write(&mut cursor, &mut key) {
+                if is_aborted || is_deletion {
+                    self.clean_key(record, is_aborted, (index, &key), oldest)?;
+                }
             }
         }
-        let values = match is_aborted {
-            true => std::mem::take(&mut leftovers.new_values),
-            false => std::mem::take(&mut leftovers.old_values),
+        let values = {
+            let mut leftovers = record.leftovers().lock();
+            match is_aborted {
+                true => std::mem::take(&mut leftovers.new_values),
+                false => std::mem::take(&mut leftovers.old_values),
+            }
         };
-        leftovers.written = Vec::new();
-        leftovers.deleted = Vec::new();
         for (index, extent) in values {
             if let Some(tree) = self.tree(index) {
                 self.doom(&tree, [extent]);
             }
         }
         Ok(())
+    }
+
+    fn clean_key(
+        &self,
+        record: &TrxRecord,
+        is_aborted: bool,
+        (index, key): (IndexId, &[u8]),
+        oldest: CommitSeq,
+    ) -> Result<(), EngineError> {
+        let Some(tree) = self.tree(index) else { return Ok(()) };
+        let cleaned = match is_aborted {
+            true => self.restore(record, &tree, key, oldest),
+            false => self.remove_deleted(record, &tree, key),
+        };
+        let done = match cleaned {
+            Ok(true) => tree.merge(&self.ground, key),
+            other => other.map(drop),
+        };
+        match done {
+            // The pages of a tree that was dropped or loaded anew are gone, and the entry with them.
+            Err(_) if self.tree(index).is_none_or(|now| !Arc::ptr_eq(&now, &tree)) => Ok(()),
+            done => done,
+        }
     }
 }

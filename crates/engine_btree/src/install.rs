@@ -9,11 +9,13 @@
 //! 5. The new version takes its place, with a reference to the undo, and the page is listed as changed.
 //!
 //! The versions are invisible until the transaction's record is committed. Callers hold the locks of all keys
-//! from before this until the transaction is ordered, so no two transactions install over each other.
+//! from before this until the transaction is ordered or aborted, so no two transactions install over each
+//! other. One that meets another's version which is neither refuses: its predecessor's abort would make both
+//! live (`present`).
 //!
 //! # On failure
-//! A page that cannot be read, or a value that cannot be written, ends the installation. The caller aborts
-//! the record, and purge takes out what is in place.
+//! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
+//! installation. The caller aborts the record, and purge takes out what is in place.
 
 use std::sync::atomic::Ordering;
 
@@ -21,9 +23,11 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
 use crate::inner::Inner;
-use crate::page::{Entry, Page, check_key};
+use crate::merge::is_small;
+use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
 use crate::pool::{Exclusive, Frame};
 use crate::tree::Tree;
+use crate::undo::{Before, UNDO_BYTES_MAX};
 use crate::value;
 use crate::version::{TrxRecord, TrxState, Undo, Value, VersionRef};
 
@@ -58,6 +62,27 @@ impl Place {
     }
 }
 
+/// A write as its entry holds it.
+#[derive(Clone, Copy)]
+struct Write<'w> {
+    index: IndexId,
+    key: &'w [u8],
+    /// None: a deletion.
+    value: Option<&'w [u8]>,
+    is_overflow: bool,
+}
+
+impl Write<'_> {
+    fn entry(&self, version: VersionRef) -> Entry<'_> {
+        Entry {
+            is_deleted: self.value.is_none(),
+            is_overflow: self.is_overflow,
+            version: Some(version),
+            value: self.value.unwrap_or(&[]),
+        }
+    }
+}
+
 impl Inner {
     /// Installs writes in full-key order. An error leaves some of them in place: the record is to be aborted.
     pub fn install<'w>(
@@ -68,18 +93,21 @@ impl Inner {
         let mut place = Place::default();
         for (full_key, value) in writes {
             let (index, key) = split_key(full_key)?;
-            let kept = match value {
+            let long = value.filter(|value| value.len() > INLINE_BYTES_MAX);
+            let kept = match long {
                 Some(value) => {
-                    let (kept, extent) = value::keep(&self.store, value)?;
-                    if let Some(extent) = extent {
-                        self.tree_or_new(index).values.lock().insert(extent);
-                        record.leftovers().lock().new_values.push((index, extent));
-                    }
-                    Some(kept)
+                    // Nobody is held up by the write.
+                    place.leaf = None;
+                    let (name, extent) = value::write(&self.store, value)?;
+                    self.tree_or_new(index).values.lock().insert(extent);
+                    record.leftovers().lock().new_values.push((index, extent));
+                    Some(name)
                 }
                 None => None,
             };
-            while let Some(needed) = self.install_one(&mut place, record, (index, key), kept.as_ref())? {
+            let value = kept.as_ref().map(|name| name.as_slice()).or(value);
+            let write = Write { index, key, value, is_overflow: kept.is_some() };
+            while let Some(needed) = self.install_one(&mut place, record, write)? {
                 place.split(self, key, needed)?;
             }
         }
@@ -91,56 +119,68 @@ impl Inner {
         &self,
         place: &mut Place,
         record: &TrxRecord,
-        (index, key): (IndexId, &[u8]),
-        value: Option<&Value>,
+        write: Write<'_>,
     ) -> Result<Option<usize>, EngineError> {
-        place.go_to(self, index, key)?;
+        place.go_to(self, write.index, write.key)?;
         let frame = place.leaf.as_mut().expect("gone to");
-        let found = frame.page().find(key);
-        let present = found.ok().map_or_else(absent, |n| self.present(frame.page(), n));
-        if value.is_none() && present.value.is_none() {
+        let page = frame.page();
+        let found = page.find(write.key);
+        let aborted;
+        let present = match found.ok().map(|n| page.entry(n)) {
+            None => Present { value: None, is_overflow: false, version: None },
+            Some(entry) => match self.aborted(&entry)? {
+                Some(undo) => {
+                    aborted = undo;
+                    Present::of_undo(&aborted)
+                }
+                None => Present::of_entry(&entry),
+            },
+        };
+        if write.value.is_none() && present.value.is_none() {
             return Ok(None);
         }
         // The reference's contents do not matter for the room it takes.
         let room_for = VersionRef { trx: record.number(), undo: 0 };
-        let needed = frame.page().entry_bytes(key, &entry(value, Some(room_for)));
-        if !has_room(frame.page(), found, needed) {
+        let needed = page.entry_bytes(write.key, &write.entry(room_for));
+        if !has_room(page, found, needed) {
             return Ok(Some(needed));
         }
-        let is_new = found.is_err();
-        {
-            let mut leftovers = record.leftovers().lock();
-            leftovers.written.push((index, key.into()));
-            if value.is_none() {
-                leftovers.deleted.push((index, key.into()));
-            }
-            if let Some(old) = present.value.as_ref().filter(|old| old.is_overflow) {
-                leftovers.old_values.push((index, value::extent_of(&old.bytes)));
-            }
+        let before = Before {
+            index: write.index,
+            key: write.key,
+            is_deletion: write.value.is_none(),
+            existed: found.is_ok(),
+            version: present.version,
+            value: present.value,
+            is_overflow: present.is_overflow,
+        };
+        let Some(version) = record.push_undo(&before) else {
+            return Err(EngineError::TooLarge { bytes_max: UNDO_BYTES_MAX });
+        };
+        if let Some(old) = present.value.filter(|_| present.is_overflow) {
+            record.leftovers().lock().old_values.push((write.index, value::extent_of(old)));
         }
-        let version = record.push_undo(present);
-        write_entry(frame, found, key, entry(value, Some(version)));
+        write_entry(frame, found, write.key, write.entry(version));
         self.ground.changes.list(frame);
-        if is_new {
+        if found.is_err() {
             place.tree.as_ref().expect("gone to").entries.fetch_add(1, Ordering::Relaxed);
         }
         Ok(None)
     }
 
-    /// What an entry holds for the next writer: an aborted version counts for nothing.
-    fn present(&self, page: &Page, n: usize) -> Undo {
-        let entry = page.entry(n);
-        let record = entry.version.and_then(|version| Some((version, self.versions.find(version.trx)?)));
-        match record {
-            Some((version, record)) if record.state() == TrxState::Aborted => {
-                Undo { existed: true, ..record.undo(version.undo) }
+    /// What stood there before, if the entry's newest version is an aborted one, which counts for nothing. A
+    /// version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
+    /// the undo of the next version would hold what never was.
+    fn aborted(&self, entry: &Entry<'_>) -> Result<Option<Undo>, EngineError> {
+        let Some(version) = entry.version else { return Ok(None) };
+        let Some(record) = self.versions.find(version.trx) else { return Ok(None) };
+        match record.state() {
+            TrxState::Aborted => Ok(Some(record.undo(version.undo))),
+            TrxState::Committed(_) => Ok(None),
+            TrxState::Installed => {
+                let what = "a row is written while another transaction's write of it is undecided";
+                Err(EngineError::Corrupt(what.to_owned()))
             }
-            record => Undo {
-                value: (!entry.is_deleted)
-                    .then(|| Value { is_overflow: entry.is_overflow, bytes: entry.value.into() }),
-                existed: true,
-                version: record.map(|(version, _)| version),
-            },
         }
     }
 
@@ -148,6 +188,7 @@ impl Inner {
     pub fn write_plain(&self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
         let (index, key) = split_key(full_key)?;
         let tree = self.tree_or_new(index);
+        // What is written aside for a key that then fails is the tree's until the next start.
         let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
         let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
         tree.values.lock().extend(extent);
@@ -181,24 +222,26 @@ impl Inner {
         }
     }
 
-    /// Takes out an aborted transaction's version of a key, if it is still there.
+    /// Takes out an aborted transaction's version of a key, if it is still there. True: the leaf has become
+    /// small.
     pub fn restore(
         &self,
         record: &TrxRecord,
         tree: &Tree,
         key: &[u8],
         oldest: CommitSeq,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         loop {
             let mut frame = tree.leaf_exclusive(&self.ground, key)?;
-            let Ok(n) = frame.page().find(key) else { return Ok(()) };
+            let Ok(n) = frame.page().find(key) else { return Ok(false) };
             let version = frame.page().entry(n).version;
             let Some(version) = version.filter(|version| version.trx == record.number()) else {
-                return Ok(());
+                return Ok(false);
             };
             let before = record.undo(version.undo);
             // Purge passes, or has passed, the deletion that stood there: nobody else takes its entry out.
             let is_gone = before.value.is_none() && self.versions.is_passed(oldest, before.version);
+            let mut is_small = false;
             if before.existed && !is_gone {
                 let entry = entry(before.value.as_ref(), before.version);
                 let needed = frame.page().entry_bytes(key, &entry);
@@ -209,26 +252,35 @@ impl Inner {
                 }
                 write_entry(&mut frame, Ok(n), key, entry);
             } else {
-                frame.page_mut().remove(n);
+                is_small = remove_entry(&mut frame, n);
                 tree.entries.fetch_sub(1, Ordering::Relaxed);
             }
             self.ground.changes.list(&mut frame);
-            return Ok(());
+            return Ok(is_small);
         }
     }
 
-    /// Takes a deleted entry out of its leaf, if it is still the record's deletion.
-    pub fn remove_deleted(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<(), EngineError> {
+    /// Takes a deleted entry out of its leaf, if it is still the record's deletion. True: the leaf has become
+    /// small.
+    pub fn remove_deleted(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<bool, EngineError> {
         let mut frame = tree.leaf_exclusive(&self.ground, key)?;
-        let Ok(n) = frame.page().find(key) else { return Ok(()) };
+        let Ok(n) = frame.page().find(key) else { return Ok(false) };
         let entry = frame.page().entry(n);
-        if entry.is_deleted && entry.version.is_some_and(|version| version.trx == record.number()) {
-            frame.page_mut().remove(n);
-            self.ground.changes.list(&mut frame);
-            tree.entries.fetch_sub(1, Ordering::Relaxed);
+        if !entry.is_deleted || entry.version.is_none_or(|version| version.trx != record.number()) {
+            return Ok(false);
         }
-        Ok(())
+        let is_small = remove_entry(&mut frame, n);
+        self.ground.changes.list(&mut frame);
+        tree.entries.fetch_sub(1, Ordering::Relaxed);
+        Ok(is_small)
     }
+}
+
+/// True: the page has just become small enough to go into a neighbour.
+fn remove_entry(frame: &mut Frame, n: usize) -> bool {
+    let was_small = is_small(frame.page());
+    frame.page_mut().remove(n);
+    frame.page().is_empty() || (!was_small && is_small(frame.page()))
 }
 
 fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
@@ -238,8 +290,28 @@ fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
     Ok((IndexId(u32::from_be_bytes(*index)), key))
 }
 
-fn absent() -> Undo {
-    Undo { value: None, existed: false, version: None }
+/// What an entry holds for the next writer.
+struct Present<'p> {
+    /// None: it is deleted, or not there.
+    value: Option<&'p [u8]>,
+    is_overflow: bool,
+    version: Option<VersionRef>,
+}
+
+impl Present<'_> {
+    fn of_entry<'p>(entry: &Entry<'p>) -> Present<'p> {
+        let value = (!entry.is_deleted).then_some(entry.value);
+        Present { value, is_overflow: entry.is_overflow, version: entry.version }
+    }
+
+    fn of_undo(undo: &Undo) -> Present<'_> {
+        let value = undo.value.as_ref();
+        Present {
+            value: value.map(|value| &*value.bytes),
+            is_overflow: value.is_some_and(|value| value.is_overflow),
+            version: undo.version,
+        }
+    }
 }
 
 fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {

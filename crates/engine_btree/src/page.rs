@@ -309,6 +309,11 @@ impl Page {
         self.gap() + self.u32(28) as usize
     }
 
+    /// Bytes that entries, fences and the header take.
+    pub fn used_bytes(&self) -> usize {
+        self.bytes.len() - self.free_bytes()
+    }
+
     fn allot(&mut self, bytes: usize) -> usize {
         let start = self.u32(24) as usize - bytes;
         self.set_u32(24, start as u32);
@@ -393,7 +398,7 @@ impl Page {
         if self.len() >= SPLIT_ENTRIES_MIN {
             return false;
         }
-        let used = self.bytes.len() - self.free_bytes();
+        let used = self.used_bytes();
         self.rebuild((used + needed).next_multiple_of(PAGE_BYTES));
         true
     }
@@ -464,7 +469,7 @@ impl Page {
     pub fn append(&mut self, key: &[u8], entry: Entry<'_>) {
         let needed = self.entry_bytes(key, &entry);
         if self.gap() < needed {
-            let used = self.bytes.len() - self.free_bytes();
+            let used = self.used_bytes();
             self.rebuild((used + needed).next_multiple_of(PAGE_BYTES));
         }
         let suffix = key[self.prefix_len()..].to_vec();
@@ -473,7 +478,7 @@ impl Page {
 
     /// What is written to disk: no holes, a checksum, no longer than needed.
     pub fn image(&self) -> Vec<u8> {
-        let used = self.bytes.len() - self.free_bytes();
+        let used = self.used_bytes();
         let mut packed = self.clone();
         packed.rebuild(self.bytes.len());
         let slots_end = HEADER + packed.len() * SLOT;

@@ -9,6 +9,10 @@
 //! - A page id has at most one resident frame, so latching the frame is latching the page.
 //! - A frame whose page changed since its newest image was written is evicted only after another image.
 //!
+//! # Replacement
+//! Each shard has its residents in a ring. The hand passes over some of them for every miss of a full pool: it
+//! takes what nobody holds and nobody used since it passed before.
+//!
 //! # Lock order
 //! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is
 //! held for no I/O and while no latch is waited for.
@@ -19,7 +23,7 @@
 //!
 //! # Missing
 //! The thread that misses reads the page itself and evicts for it; nothing reads ahead, and scans of large
-//! trees push others out.
+//! trees push others out. A page of few long entries is larger than [`PAGE_BYTES`] and counts as one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,6 +37,8 @@ use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::store::Store;
 
 const SHARDS: usize = 64;
+/// Residents of one shard that the hand passes at once.
+const STEP: usize = 16;
 /// Residents that one miss looks at for something to evict.
 const LOOKED_AT_MAX: usize = 256;
 
@@ -67,17 +73,58 @@ pub type Shared = ArcRwLockReadGuard<RawRwLock, Frame>;
 pub type Exclusive = ArcRwLockWriteGuard<RawRwLock, Frame>;
 
 struct Resident {
+    id: PageId,
     latch: Latch,
     /// Since the hand passed.
     is_used: AtomicBool,
 }
 
+#[derive(Default)]
+struct Shard {
+    places: HashMap<PageId, usize>,
+    ring: Vec<Resident>,
+    hand: usize,
+}
+
+impl Shard {
+    fn get(&self, id: PageId) -> Option<&Resident> {
+        self.places.get(&id).map(|place| &self.ring[*place])
+    }
+
+    fn insert(&mut self, resident: Resident) {
+        self.places.insert(resident.id, self.ring.len());
+        self.ring.push(resident);
+    }
+
+    fn remove(&mut self, id: PageId) -> bool {
+        let Some(place) = self.places.remove(&id) else { return false };
+        self.ring.swap_remove(place);
+        if let Some(moved) = self.ring.get(place) {
+            self.places.insert(moved.id, place);
+        }
+        true
+    }
+
+    /// Moves the hand over up to [`STEP`] residents, to one that may be evicted.
+    fn victim(&mut self) -> Option<Exclusive> {
+        for _ in 0..STEP.min(self.ring.len()) {
+            self.hand = (self.hand + 1) % self.ring.len();
+            let resident = &self.ring[self.hand];
+            if !resident.is_used.swap(false, Ordering::Relaxed) && Arc::strong_count(&resident.latch) == 1 {
+                // Nobody else can come to the latch while the shard is locked.
+                return resident.latch.try_write_arc();
+            }
+        }
+        None
+    }
+}
+
 /// Pages in memory.
 pub struct Pool {
     store: Arc<Store>,
-    shards: Box<[Mutex<HashMap<PageId, Resident>>]>,
+    shards: Box<[Mutex<Shard>]>,
     /// `innodb_buffer_pool_size`
-    bytes_max: usize,
+    bytes_max: AtomicUsize,
     pages: AtomicUsize,
     hand: AtomicUsize,
     /// Pages read from the file.
@@ -86,6 +133,8 @@ pub struct Pool {
     pub hits: AtomicU64,
     /// Pages that left memory for others.
     pub evictions: AtomicU64,
+    /// Those that were written for it.
+    pub evictions_dirty: AtomicU64,
 }
 
 impl Pool {
@@ -94,16 +143,35 @@ impl Pool {
         Pool {
             store,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            bytes_max,
+            bytes_max: AtomicUsize::new(bytes_max),
             pages: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
             reads: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
+            evictions_dirty: AtomicU64::new(0),
         }
     }
 
-    fn shard(&self, id: PageId) -> &Mutex<HashMap<PageId, Resident>> {
+    /// Bytes that it may hold.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// `innodb_buffer_pool_size`: a smaller pool lets pages go as far as nobody holds them, and the rest at
+    /// later misses.
+    pub fn resize(&self, bytes_max: usize) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        // The hand passes each page twice: once to see that nobody uses it.
+        for _ in 0..2 * self.pages().div_ceil(STEP) {
+            if !self.is_over() {
+                return;
+            }
+            self.evict_some();
+        }
+    }
+
+    fn shard(&self, id: PageId) -> &Mutex<Shard> {
         &self.shards[(id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize]
     }
 
@@ -137,7 +205,7 @@ impl Pool {
 
     fn resident(&self, id: PageId) -> Option<Latch> {
         let shard = self.shard(id).lock();
-        let resident = shard.get(&id)?;
+        let resident = shard.get(id)?;
         resident.is_used.store(true, Ordering::Relaxed);
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(resident.latch.clone())
@@ -164,17 +232,17 @@ impl Pool {
     fn enter(&self, id: PageId, frame: Frame) -> Option<Exclusive> {
         let latch = Arc::new(RwLock::new(frame));
         let mut shard = self.shard(id).lock();
-        if shard.contains_key(&id) {
+        if shard.get(id).is_some() {
             return None;
         }
         let frame = latch.write_arc();
-        shard.insert(id, Resident { latch, is_used: AtomicBool::new(true) });
+        shard.insert(Resident { id, latch, is_used: AtomicBool::new(true) });
         self.pages.fetch_add(1, Ordering::Relaxed);
         Some(frame)
     }
 
     fn leave(&self, id: PageId) {
-        if self.shard(id).lock().remove(&id).is_some() {
+        if self.shard(id).lock().remove(id) {
             self.pages.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -198,25 +266,43 @@ impl Pool {
     }
 
     fn is_over(&self) -> bool {
-        self.pages() * PAGE_BYTES > self.bytes_max
+        self.pages() * PAGE_BYTES > self.bytes_max()
     }
 
-    /// Makes room while the pool is too large: the hand passes over shards, and takes what nobody holds and
-    /// nobody used since it passed before.
+    /// A checkpoint has written the page. If `is_unchanged` says so, with the page latched, it says what the
+    /// page map's image says: it can leave memory without a write, and an eviction image is of no use.
+    pub fn settle(&self, id: PageId, is_unchanged: impl FnOnce() -> bool) {
+        loop {
+            let latch = self.shard(id).lock().get(id).map(|resident| resident.latch.clone());
+            if let Some(latch) = latch {
+                let mut frame = latch.write_arc();
+                if frame.page.is_none() {
+                    continue;
+                }
+                if is_unchanged() {
+                    frame.is_changed = false;
+                    self.store.forget_evicted(id);
+                }
+                return;
+            }
+            // Nobody reads the eviction image while this frame is resident.
+            if let Some(_frame) = self.enter(id, Frame { page: None, is_changed: false, listed_in: 0 }) {
+                if is_unchanged() {
+                    self.store.forget_evicted(id);
+                }
+                self.leave(id);
+                return;
+            }
+        }
+    }
+
+    /// Makes room while the pool is too large, as far as a bounded look finds what may go.
     pub fn evict_some(&self) {
         let mut looked_at = 0;
         while self.is_over() && looked_at < LOOKED_AT_MAX {
+            looked_at += STEP;
             let at = self.hand.fetch_add(1, Ordering::Relaxed) % SHARDS;
-            let victim = {
-                let shard = self.shards[at].lock();
-                looked_at += shard.len().max(1);
-                let is_victim = |resident: &&Resident| {
-                    !resident.is_used.swap(false, Ordering::Relaxed)
-                        && Arc::strong_count(&resident.latch) == 1
-                };
-                // Nobody else can come to the latch while the shard is locked.
-                shard.values().find(is_victim).and_then(|resident| resident.latch.try_write_arc())
-            };
+            let victim = self.shards[at].lock().victim();
             if let Some(victim) = victim {
                 self.evict(victim);
             }
@@ -224,18 +310,23 @@ impl Pool {
     }
 
     fn evict(&self, mut frame: Exclusive) {
+        let id = frame.page().id();
         if frame.is_changed {
             if self.store.evict(frame.page()).is_err() {
                 // It stays; the next checkpoint tells why pages cannot be written.
                 return;
             }
             frame.is_changed = false;
+            self.evictions_dirty.fetch_add(1, Ordering::Relaxed);
         }
-        let id = frame.page().id();
         let mut shard = self.shard(id).lock();
-        let is_alone = |resident: &Resident| Arc::strong_count(&resident.latch) == 2;
-        if shard.get(&id).is_some_and(is_alone) {
-            shard.remove(&id);
+        let is_resident =
+            |resident: &Resident| Arc::ptr_eq(&resident.latch, ArcRwLockWriteGuard::rwlock(&frame));
+        if !shard.get(id).is_some_and(is_resident) {
+            // It was discarded meanwhile.
+            self.store.forget_evicted(id);
+        } else if Arc::strong_count(ArcRwLockWriteGuard::rwlock(&frame)) == 2 {
+            shard.remove(id);
             self.pages.fetch_sub(1, Ordering::Relaxed);
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,19 +1,23 @@
 //! Ranges: the entries that a horizon shows, leaf by leaf.
 //!
 //! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So
-//! a scan at `Latest` may see different states of different leaves, and one at a view sees one state.
+//! a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A scan
+//! ends early when its batch holds [`BATCH_BYTES_MAX`]: the caller goes on from the last key.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use cohort_base::IndexId;
-use cohort_engine::{BaseScan, Batch, Direction, EngineError};
+use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES};
 
 use crate::inner::Inner;
 use crate::page::Page;
 use crate::tree::Side;
 use crate::value;
 use crate::version::Horizon;
+
+/// A batch gets no further entry beyond this many bytes.
+const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// What a scan asks for; keys without the index.
 #[derive(Clone, Copy)]
@@ -32,6 +36,13 @@ struct Sink<'b> {
     prefix: &'b [u8],
     key: Vec<u8>,
     full: usize,
+    full_bytes: usize,
+}
+
+impl Sink<'_> {
+    fn is_full(&self) -> bool {
+        self.batch.len() >= self.full || self.batch.size_bytes() >= self.full_bytes
+    }
 }
 
 impl Inner {
@@ -48,8 +59,8 @@ impl Inner {
         let Some(tree) = self.tree(asked.index).filter(|_| !is_empty && limit > 0) else {
             return Ok(limit == 0 && !is_empty);
         };
-        let full = batch.len() + limit;
-        let mut sink = Sink { batch, prefix, key: Vec::new(), full };
+        let (full, full_bytes) = (batch.len() + limit, batch.size_bytes() + BATCH_BYTES_MAX);
+        let mut sink = Sink { batch, prefix, key: Vec::new(), full, full_bytes };
         let mut fence: Option<Vec<u8>> = match asked.direction {
             Direction::Forward => Some(asked.start.to_vec()),
             Direction::Backward => asked.end.map(<[u8]>::to_vec),
@@ -62,7 +73,7 @@ impl Inner {
             let frame = tree.leaf(&self.ground, &side)?;
             let page = frame.page();
             if self.scan_leaf(page, asked, fence.as_deref(), &mut sink)?.is_break() {
-                return Ok(sink.batch.len() >= sink.full);
+                return Ok(sink.is_full());
             }
             let next = match asked.direction {
                 Direction::Forward => page.high().filter(|high| asked.end.is_none_or(|end| *high < end)),
@@ -130,8 +141,7 @@ impl Inner {
                 Some(value) => sink.batch.push(&sink.key, &value.bytes),
             },
         }
-        let is_full = sink.batch.len() >= sink.full;
-        Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if sink.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn push_long(&self, name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {
@@ -179,7 +189,7 @@ const AHEAD: usize = 64;
 pub struct Merged<'e> {
     inner: &'e Inner,
     asked: Asked<'e>,
-    prefix: [u8; 4],
+    prefix: [u8; INDEX_ID_BYTES],
     batch: Batch,
     at: usize,
     has_more: bool,
@@ -230,7 +240,7 @@ impl BaseScan<'_> for Merged<'_> {
         if self.at < self.batch.len() || !self.has_more {
             return;
         }
-        let last = self.batch.get(self.batch.len() - 1).0[4..].to_vec();
+        let last = self.batch.get(self.batch.len() - 1).0[INDEX_ID_BYTES..].to_vec();
         match self.asked.direction {
             Direction::Forward => {
                 let mut start = last;

@@ -1,9 +1,10 @@
 //! The data file's blocks: which are free.
 //!
-//! Space is given in extents of whole blocks, the first place that is long enough. Nothing here is durable:
-//! at a start everything that the page map does not name is free.
+//! Space is given in extents of whole blocks: the shortest free run that is long enough, of those the first in
+//! the file, so that the file's end becomes free and can be cut off. Nothing here is durable: at a start
+//! everything that the page map does not name is free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Unit of space in the data file.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -36,6 +37,9 @@ impl Extent {
 pub struct Space {
     /// First block -> number of blocks; neighbours are joined.
     free: BTreeMap<u64, u64>,
+    /// The same runs as (number of blocks, first block).
+    by_len: BTreeSet<(u64, u64)>,
+    free_blocks: u64,
     /// Blocks from here on have never been used, or are free again.
     end: u64,
 }
@@ -45,25 +49,38 @@ impl Space {
     pub fn new(used: impl IntoIterator<Item = Extent>) -> Space {
         let mut used: Vec<(u64, u64)> = used.into_iter().map(|e| (e.block, e.blocks())).collect();
         used.sort_unstable();
-        let mut space = Space { free: BTreeMap::new(), end: FIRST_FREE_BLOCK };
+        let mut space =
+            Space { free: BTreeMap::new(), by_len: BTreeSet::new(), free_blocks: 0, end: FIRST_FREE_BLOCK };
         for (block, blocks) in used {
             if block > space.end {
-                space.free.insert(space.end, block - space.end);
+                space.put_run(space.end, block - space.end);
             }
             space.end = space.end.max(block + blocks);
         }
         space
     }
 
+    fn put_run(&mut self, at: u64, len: u64) {
+        self.free.insert(at, len);
+        self.by_len.insert((len, at));
+        self.free_blocks += len;
+    }
+
+    fn take_run(&mut self, at: u64, len: u64) {
+        self.free.remove(&at);
+        self.by_len.remove(&(len, at));
+        self.free_blocks -= len;
+    }
+
     /// Takes an extent.
     pub fn allot(&mut self, bytes: u32) -> Extent {
         let mut extent = Extent { block: self.end, bytes };
         let blocks = extent.blocks();
-        match self.free.iter().find(|(_, len)| **len >= blocks).map(|(at, len)| (*at, *len)) {
-            Some((at, len)) => {
-                self.free.remove(&at);
+        match self.by_len.range((blocks, 0)..).next().copied() {
+            Some((len, at)) => {
+                self.take_run(at, len);
                 if len > blocks {
-                    self.free.insert(at + blocks, len - blocks);
+                    self.put_run(at + blocks, len - blocks);
                 }
                 extent.block = at;
             }
@@ -79,18 +96,28 @@ impl Space {
         if let Some((before, before_len)) = self.free.range(..at).next_back().map(|(a, l)| (*a, *l)) {
             assert!(before + before_len <= at, "{extent:?} is freed once");
             if before + before_len == at {
-                self.free.remove(&before);
+                self.take_run(before, before_len);
                 (at, len) = (before, before_len + len);
             }
         }
-        if let Some(behind_len) = self.free.remove(&(at + len)) {
-            len += behind_len;
+        if let Some((behind, behind_len)) = self.free.range(at..).next().map(|(a, l)| (*a, *l)) {
+            assert!(at + len <= behind, "{extent:?} is freed once");
+            if at + len == behind {
+                self.take_run(behind, behind_len);
+                len += behind_len;
+            }
         }
         if at + len == self.end {
             self.end = at;
         } else {
-            self.free.insert(at, len);
+            self.put_run(at, len);
         }
+    }
+
+    /// What is free before the end, as extents. A run longer than an extent can be is told by its beginning.
+    pub fn free_runs(&self) -> Vec<Extent> {
+        let bytes = |len: u64| u32::try_from(len * BLOCK_BYTES).unwrap_or(u32::MAX);
+        self.free.iter().map(|(block, len)| Extent { block: *block, bytes: bytes(*len) }).collect()
     }
 
     /// Blocks of the file that are in use or lie before such.
@@ -100,7 +127,7 @@ impl Space {
 
     /// Blocks before the end that are free.
     pub fn free_blocks(&self) -> u64 {
-        self.free.values().sum()
+        self.free_blocks
     }
 }
 

@@ -18,12 +18,19 @@
 //! - An *eviction image* is the page as it stands, with its version references. No page map names it, so a
 //!   restart never reads it.
 //!
-//! A new superblock is written after everything it names is durable. Its two copies are written by turns.
+//! A new superblock is written after everything it names is durable: to the older of the two copies, synced,
+//! then to the other one, which the next sync makes durable. So a copy that rots leaves one that says the
+//! same, and a start never falls back to a superblock whose extents others have been given. A new file gets
+//! both at once.
+//!
+//! The file is cut where its free end begins, behind a change of the map.
 //!
 //! # On failure
-//! A failed write of an image leaves the former superblock in force, and is tried again. After a failed sync
-//! or superblock nobody knows what the disk holds: the file takes no further superblock until a restart, and
-//! the log keeps everything.
+//! A failed write of an image leaves the former superblock in force, and is tried again
+//! ([`MapError::Unchanged`]). After a failed sync or superblock nobody knows what the disk holds
+//! ([`MapError::Unknown`]): the file takes no further superblock until a restart, and the log keeps
+//! everything. Damage is refused with the file, the block and the cure: a file that is too short, two damaged
+//! superblocks or a damaged page map at the start, a page or long value when it is read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -35,11 +42,15 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use parking_lot::Mutex;
 
 use crate::page::{Page, PageId};
-use crate::space::{BLOCK_BYTES, Extent, Space};
+use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
 
 const MAGIC: &[u8; 8] = b"COHBTR01";
 const FILE: &str = "btree.data";
+/// What to do about damage.
+const CURE: &str = "restore the data directory from a backup or a replica";
 const SUPERBLOCK_BYTES: usize = 52;
+/// A free end of the file is cut off when it is longer.
+const CUT_BYTES_MIN: u64 = 4 << 20;
 
 /// A page's place in the last checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,9 +78,16 @@ pub struct PageMap {
 }
 
 impl PageMap {
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.trees.values().flat_map(|tree| tree.pages.values())
+    }
+
+    fn values(&self) -> impl Iterator<Item = Extent> {
+        self.places().flat_map(|place| place.values.iter().copied())
+    }
+
     fn extents(&self) -> impl Iterator<Item = Extent> {
-        let places = self.trees.values().flat_map(|tree| tree.pages.values());
-        places.flat_map(|place| place.values.iter().copied().chain([place.image]))
+        self.places().map(|place| place.image).chain(self.values())
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -119,6 +137,7 @@ fn extent(r: &mut Reader<'_>) -> Result<Extent, cohort_base::Truncated> {
     Ok(Extent { block: r.u64()?, bytes: r.u32()? })
 }
 
+#[derive(Debug)]
 struct Superblock {
     generation: u64,
     lsn: Lsn,
@@ -162,8 +181,12 @@ impl Superblock {
 /// What the superblock in force names, and where pages that are not in memory lie besides.
 struct State {
     generation: u64,
+    /// The copy of the superblock that was written last; the next one begins with the other.
+    newest_copy: u64,
     map: PageMap,
     map_extent: Option<Extent>,
+    /// Long values that the map names.
+    named: HashSet<Extent>,
     /// Eviction images of this run, newer than what the map names.
     evicted: HashMap<PageId, Extent>,
     /// Long values that nobody reads any more; the map in force may still name them.
@@ -174,16 +197,15 @@ struct State {
 }
 
 impl State {
+    /// Doomed values that the map does not name: they are free at its next change.
+    fn doomed_only(&self) -> impl Iterator<Item = Extent> {
+        self.doomed.iter().copied().filter(|extent| !self.named.contains(extent))
+    }
+
     /// Frees what is doomed and not named by the map in force.
     fn free_doomed(&mut self) {
-        if self.doomed.is_empty() {
-            return;
-        }
-        let places = self.map.trees.values().flat_map(|tree| tree.pages.values());
-        let named: HashSet<Extent> = places.flat_map(|place| place.values.iter().copied()).collect();
-        for extent in self.doomed.extract_if(.., |extent| !named.contains(extent)).collect::<Vec<_>>() {
-            self.space.free(extent);
-        }
+        let State { doomed, named, space, .. } = self;
+        doomed.extract_if(.., |extent| !named.contains(extent)).for_each(|extent| space.free(extent));
     }
 }
 
@@ -202,10 +224,28 @@ pub struct MapChange {
     pub next_page: u64,
     /// New images, and trees that they begin.
     pub written: Vec<(IndexId, PageId, Place)>,
+    /// Pages that went into their neighbours.
+    pub removed: Vec<(IndexId, PageId)>,
     /// Roots of all trees of the new map with estimates; trees that are not here are left as they are.
     pub roots: Vec<(IndexId, PageId, u64)>,
     /// Trees that are gone.
     pub dropped: Vec<IndexId>,
+}
+
+/// Why a map is not in force.
+#[derive(Debug)]
+pub enum MapError {
+    /// The former one is: the extents that the new one was to name are its maker's.
+    Unchanged(io::Error),
+    /// Nobody knows which superblock the disk holds: the extents stay taken until the next start.
+    Unknown(io::Error),
+}
+
+impl From<MapError> for EngineError {
+    fn from(error: MapError) -> EngineError {
+        let (MapError::Unchanged(error) | MapError::Unknown(error)) = error;
+        EngineError::Io(error)
+    }
 }
 
 impl Store {
@@ -218,49 +258,56 @@ impl Store {
         if is_new {
             fs.sync_dir(dir).map_err(EngineError::Io)?;
         }
-        let mut found: Vec<Superblock> = Vec::new();
-        let mut is_used = false;
+        let refuse = |what: String| Err(EngineError::Corrupt(format!("{}: {what}", path.display())));
+        let len = file.len().map_err(EngineError::Io)?;
+        let mut found: Vec<(u64, Superblock)> = Vec::new();
         for copy in 0..2 {
             let mut bytes = vec![0; SUPERBLOCK_BYTES];
             let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
-            is_used |= bytes[..read].iter().any(|byte| *byte != 0);
-            found.extend(Superblock::decode(&bytes[..read]));
+            found.extend(Superblock::decode(&bytes[..read]).map(|superblock| (copy, superblock)));
         }
-        found.sort_by_key(|superblock| superblock.generation);
-        let Some(newest) = found.pop() else {
-            if is_used && file.len().map_err(EngineError::Io)? > 2 * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
-                let what = format!("{}: both superblocks are damaged; restore a backup", path.display());
-                return Err(EngineError::Corrupt(what));
+        found.sort_by_key(|(_, superblock)| superblock.generation);
+        let Some((newest_copy, newest)) = found.pop() else {
+            // Both are written when the file is made, behind an empty map: a longer file has been in use.
+            if len > FIRST_FREE_BLOCK * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
+                return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
             }
             let map = PageMap { next_page: 1, ..PageMap::default() };
-            return Ok(Store::with(file, path, 0, map, None));
+            let store = Store::with(file, path, (0, 1), map, None);
+            store.change_map(MapChange::default())?;
+            return Ok(store);
         };
-        let corrupt = || {
-            EngineError::Corrupt(format!(
-                "{}: the page map at block {} is damaged; restore a backup",
-                path.display(),
-                newest.map.block
-            ))
-        };
-        let mut bytes = vec![0; newest.map.bytes as usize];
-        let read = file.read_at(&mut bytes, newest.map.offset()).map_err(EngineError::Io)?;
-        if read < bytes.len() || crc32c::crc32c(&bytes) != newest.map_crc {
-            return Err(corrupt());
+        let mut bytes = Vec::new();
+        if newest.map.offset().saturating_add(u64::from(newest.map.bytes)) <= len {
+            bytes.resize(newest.map.bytes as usize, 0);
+            file.read_at(&mut bytes, newest.map.offset()).map_err(EngineError::Io)?;
         }
-        let map = PageMap::decode(newest.lsn, newest.next_page, &bytes).map_err(|_| corrupt())?;
-        Ok(Store::with(file, path, newest.generation, map, Some(newest.map)))
+        let map = match crc32c::crc32c(&bytes) == newest.map_crc {
+            true => PageMap::decode(newest.lsn, newest.next_page, &bytes).ok(),
+            false => None,
+        };
+        let Some(map) = map else {
+            return refuse(format!("the page map at block {} is damaged; {CURE}", newest.map.block));
+        };
+        if let Some(beyond) = map.extents().find(|e| e.offset().saturating_add(u64::from(e.bytes)) > len) {
+            let block = beyond.block;
+            return refuse(format!("the file ends at byte {len}, before the page at block {block}; {CURE}"));
+        }
+        Ok(Store::with(file, path, (newest.generation, newest_copy), map, Some(newest.map)))
     }
 
     fn with(
         file: SharedFile,
         path: PathBuf,
-        generation: u64,
+        (generation, newest_copy): (u64, u64),
         map: PageMap,
         map_extent: Option<Extent>,
     ) -> Store {
         let space = Space::new(map.extents().chain(map_extent));
         let state = State {
             generation,
+            newest_copy,
+            named: map.values().collect(),
             map,
             map_extent,
             evicted: HashMap::new(),
@@ -316,7 +363,7 @@ impl Store {
     /// The error for damage.
     pub fn corrupt(&self, extent: Extent, what: &str) -> EngineError {
         EngineError::Corrupt(format!(
-            "{}: block {}, {} bytes: {what}; restore a backup",
+            "{}: block {}, {} bytes: {what}; {CURE}",
             self.path.display(),
             extent.block,
             extent.bytes
@@ -330,8 +377,19 @@ impl Store {
             let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
             state.evicted.get(&id).copied().or_else(of_map)
         };
+        self.read_page_at(extent, index, id)
+    }
+
+    /// Reads a page as a restart would.
+    pub fn read_image(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
+        let extent = self.with_map(|map| Some(map.trees.get(&index)?.pages.get(&id)?.image));
+        self.read_page_at(extent, index, id)
+    }
+
+    fn read_page_at(&self, extent: Option<Extent>, index: IndexId, id: PageId) -> Result<Page, EngineError> {
         let extent = extent.ok_or_else(|| {
-            EngineError::Corrupt(format!("{}: no image of page {} is known", self.path.display(), id.0))
+            let (path, id) = (self.path.display(), id.0);
+            EngineError::Corrupt(format!("{path}: page {id} has no place in the page map; {CURE}"))
         })?;
         let page = Page::from_image(self.read(extent)?);
         let page = page.ok_or_else(|| self.corrupt(extent, "the page fails its checksum"))?;
@@ -360,56 +418,69 @@ impl Store {
     }
 
     /// Puts a changed page map in force, durably. Callers exclude each other.
-    pub fn change_map(&self, change: MapChange) -> io::Result<()> {
-        let (mut map, generation) = {
+    pub fn change_map(&self, change: MapChange) -> Result<(), MapError> {
+        let (mut map, generation, is_poisoned) = {
             let state = self.state.lock();
-            (state.map.clone(), state.generation + 1)
+            (state.map.clone(), state.generation + 1, state.is_poisoned)
         };
-        // Freed once the new superblock is in force.
-        let mut outdated: Vec<Extent> = Vec::new();
-        map.lsn = change.lsn.unwrap_or(map.lsn);
-        map.next_page = change.next_page.max(map.next_page);
-        for index in change.dropped {
-            let tree = map.trees.remove(&index).unwrap_or_default();
-            outdated.extend(tree.pages.into_values().map(|place| place.image));
+        if is_poisoned {
+            let error = io::Error::other("an earlier sync failed; restart the server");
+            return Err(MapError::Unchanged(error));
         }
-        for (index, root, entries) in change.roots {
-            let tree = map.trees.entry(index).or_default();
-            (tree.root, tree.entries) = (root, entries);
-        }
-        for (index, id, place) in change.written {
-            let tree = map.trees.get_mut(&index).expect("every tree's root is told");
-            outdated.extend(tree.pages.insert(id, place).map(|old| old.image));
-        }
+        let (outdated, fresh) = apply(change, &mut map);
         let bytes = map.encode();
-        let map_extent = self.write(&bytes)?;
-        let superblock = Superblock {
-            generation,
-            lsn: map.lsn,
-            next_page: map.next_page,
-            map: map_extent,
-            map_crc: crc32c::crc32c(&bytes),
-        };
-        if self.state.lock().is_poisoned {
-            return Err(io::Error::other("an earlier sync failed; restart the server"));
-        }
-        self.sync()?;
-        let place = generation % 2 * BLOCK_BYTES;
-        match self.file.write_at(&superblock.encode(), place) {
-            Ok(()) => self.sync()?,
-            // Nothing was written: the former superblock is in force.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+        let map_extent = self.write(&bytes).map_err(MapError::Unchanged)?;
+        let map_crc = crc32c::crc32c(&bytes);
+        let (lsn, next_page) = (map.lsn, map.next_page);
+        let superblock = Superblock { generation, lsn, next_page, map: map_extent, map_crc };
+        self.put_in_force(&superblock).inspect_err(|error| {
+            if matches!(error, MapError::Unchanged(_)) {
                 self.free(map_extent);
-                return Err(error);
             }
-            Err(error) => return Err(self.poison(error)),
-        }
+        })?;
         let mut state = self.state.lock();
-        outdated.extend(state.map_extent.replace(map_extent));
+        let state = &mut *state;
         (state.map, state.generation) = (map, generation);
-        outdated.into_iter().for_each(|extent| state.space.free(extent));
+        let images = outdated.iter().map(|place| place.image).chain(state.map_extent.replace(map_extent));
+        images.for_each(|image| state.space.free(image));
+        outdated.iter().flat_map(|place| &place.values).for_each(|value| _ = state.named.remove(value));
+        state.named.extend(fresh);
         state.free_doomed();
+        self.cut(state);
         Ok(())
+    }
+
+    /// Writes the superblock after what it names.
+    fn put_in_force(&self, superblock: &Superblock) -> Result<(), MapError> {
+        let bytes = superblock.encode();
+        let newest_copy = self.state.lock().newest_copy;
+        let copy = 1 - newest_copy;
+        self.sync().map_err(MapError::Unchanged)?;
+        match self.file.write_at(&bytes, copy * BLOCK_BYTES) {
+            Ok(()) => self.sync().map_err(MapError::Unknown)?,
+            // Nothing was written.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                return Err(MapError::Unchanged(error));
+            }
+            Err(error) => return Err(MapError::Unknown(self.poison(error))),
+        }
+        self.state.lock().newest_copy = copy;
+        match self.file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
+            Ok(()) => {}
+            // The next change writes this copy first.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+            // The superblock is in force; it is the last one of this run.
+            Err(error) => _ = self.poison(error),
+        }
+        Ok(())
+    }
+
+    /// Cuts off the free end of the file. A file that cannot be cut stays long.
+    fn cut(&self, state: &State) {
+        let end = state.space.end() * BLOCK_BYTES;
+        if self.file.len().is_ok_and(|len| len > end + CUT_BYTES_MIN) {
+            let _ = self.file.set_len(end);
+        }
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -422,9 +493,55 @@ impl Store {
         io::Error::other(format!("{} cannot be made durable: {error}", self.path.display()))
     }
 
+    /// What is wrong with the use of the file's blocks: an extent that overlaps another or lies in free space.
+    pub fn verify_space(&self) -> Option<String> {
+        let (mut used, free) = {
+            let state = self.state.lock();
+            let evicted = state.evicted.values().copied();
+            let used: Vec<Extent> = state
+                .map
+                .extents()
+                .chain(state.map_extent)
+                .chain(evicted)
+                .chain(state.doomed_only())
+                .collect();
+            (used, state.space.free_runs())
+        };
+        used.extend(free);
+        used.sort_unstable();
+        let overlap = used.windows(2).find(|pair| pair[0].block + pair[0].blocks() > pair[1].block)?;
+        let [first, second] = overlap else { unreachable!("windows of two") };
+        Some(format!("{}: blocks {} and {} are in use twice", self.path.display(), first.block, second.block))
+    }
+
     /// Blocks of the file in use, and blocks that are free between them.
     pub fn blocks(&self) -> (u64, u64) {
         let state = self.state.lock();
         (state.space.end(), state.space.free_blocks())
     }
+}
+
+/// Changes the map. Returns the places that it does not name any more, and the long values that it names
+/// since.
+fn apply(change: MapChange, map: &mut PageMap) -> (Vec<Place>, Vec<Extent>) {
+    let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
+    map.lsn = change.lsn.unwrap_or(map.lsn);
+    map.next_page = change.next_page.max(map.next_page);
+    for index in change.dropped {
+        let tree = map.trees.remove(&index).unwrap_or_default();
+        outdated.extend(tree.pages.into_values());
+    }
+    for (index, root, entries) in change.roots {
+        let tree = map.trees.entry(index).or_default();
+        (tree.root, tree.entries) = (root, entries);
+    }
+    for (index, id) in change.removed {
+        outdated.extend(map.trees.get_mut(&index).and_then(|tree| tree.pages.remove(&id)));
+    }
+    for (index, id, place) in change.written {
+        fresh.extend_from_slice(&place.values);
+        let tree = map.trees.get_mut(&index).expect("every tree's root is told");
+        outdated.extend(tree.pages.insert(id, place));
+    }
+    (outdated, fresh)
 }

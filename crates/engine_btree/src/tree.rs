@@ -159,7 +159,7 @@ impl Tree {
     }
 
     /// All pages from the root down to the key's leaf, latched alone.
-    fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
+    pub fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
         let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
         loop {
             let page = path.last().expect("it begins with the root").page();

@@ -4,7 +4,7 @@
 //! A long value is written before the entry that names it, while its transaction is installed, and never
 //! changed. Its extent is free once no version names it and no page map in force does (`store.rs`).
 
-use cohort_base::{Reader, Write};
+use cohort_base::Reader;
 use cohort_engine::EngineError;
 
 use crate::page::INLINE_BYTES_MAX;
@@ -22,16 +22,25 @@ pub fn extent_of(name: &[u8]) -> Extent {
     read(&mut r).expect("an overflow entry holds an extent's name")
 }
 
+/// Writes a long value aside. Returns what its entry holds.
+pub fn write(store: &Store, value: &[u8]) -> Result<([u8; NAME_BYTES], Extent), EngineError> {
+    if u32::try_from(value.len()).is_err() {
+        return Err(EngineError::TooLarge { bytes_max: u64::from(u32::MAX) });
+    }
+    let extent = store.write(value).map_err(EngineError::Io)?;
+    let mut name = [0; NAME_BYTES];
+    name[..8].copy_from_slice(&extent.block.to_le_bytes());
+    name[8..12].copy_from_slice(&extent.bytes.to_le_bytes());
+    name[12..].copy_from_slice(&crc32c::crc32c(value).to_le_bytes());
+    Ok((name, extent))
+}
+
 /// The value as an entry holds it, written aside if it is long.
 pub fn keep(store: &Store, value: &[u8]) -> Result<(Value, Option<Extent>), EngineError> {
     if value.len() <= INLINE_BYTES_MAX {
         return Ok((Value { is_overflow: false, bytes: value.into() }, None));
     }
-    let extent = store.write(value).map_err(EngineError::Io)?;
-    let mut name = Vec::with_capacity(NAME_BYTES);
-    name.put_u64(extent.block);
-    name.put_u32(extent.bytes);
-    name.put_u32(crc32c::crc32c(value));
+    let (name, extent) = write(store, value)?;
     Ok((Value { is_overflow: true, bytes: name.into() }, Some(extent)))
 }
 

@@ -25,12 +25,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::space::Extent;
+use crate::undo::{Before, Cursor, UndoLog};
 
 /// Rollback segments that a number can name.
 pub const SEGMENTS_MAX: usize = 128;
@@ -82,21 +83,18 @@ pub struct TrxRecord {
     number: TrxNo,
     state: AtomicU64,
     /// Grows while the transaction is installed.
-    undo: RwLock<Vec<Undo>>,
+    undo: RwLock<UndoLog>,
+    has_deletions: AtomicBool,
     /// Written by the installing session, taken by purge afterwards.
     leftovers: Mutex<Leftovers>,
 }
 
-/// What purge has to look at, in the order of its installation.
+/// Long values that purge frees.
 #[derive(Debug, Default)]
 pub struct Leftovers {
-    /// Keys of all entries; taken out after an abort.
-    pub written: Vec<(IndexId, Box<[u8]>)>,
-    /// Keys of entries with a delete mark; taken out after a commit.
-    pub deleted: Vec<(IndexId, Box<[u8]>)>,
-    /// Long values that were written; free after an abort.
+    /// Those that were written; free after an abort.
     pub new_values: Vec<(IndexId, Extent)>,
-    /// Long values that were replaced; free after a commit.
+    /// Those that were replaced; free after a commit.
     pub old_values: Vec<(IndexId, Extent)>,
 }
 
@@ -127,19 +125,37 @@ impl TrxRecord {
         assert_eq!(before, INSTALLED, "only what is not ordered is dropped (I6)");
     }
 
-    /// Keeps what an entry was; at return the reference to it may stand in the entry.
-    pub fn push_undo(&self, undo: Undo) -> VersionRef {
-        let mut all = self.undo.write();
-        all.push(undo);
-        VersionRef { trx: self.number, undo: (all.len() - 1) as u32 }
+    /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
+    /// for more.
+    pub fn push_undo(&self, before: &Before<'_>) -> Option<VersionRef> {
+        if before.is_deletion {
+            self.has_deletions.store(true, Ordering::Relaxed);
+        }
+        let undo = self.undo.write().push(before)?;
+        Some(VersionRef { trx: self.number, undo })
     }
 
     /// What stood there before the write that `place` belongs to.
     pub fn undo(&self, place: u32) -> Undo {
-        self.undo.read()[place as usize].clone()
+        self.undo.read().at(place).to_undo()
     }
 
-    /// For who installs and for purge.
+    /// Whether a write of it is a deletion.
+    pub fn has_deletions(&self) -> bool {
+        self.has_deletions.load(Ordering::Relaxed)
+    }
+
+    /// Writes the key of the write behind the cursor to `key`. Returns its key space and whether it is a
+    /// deletion.
+    pub fn next_write(&self, cursor: &mut Cursor, key: &mut Vec<u8>) -> Option<(IndexId, bool)> {
+        let undo = self.undo.read();
+        let before = undo.next(cursor)?;
+        key.clear();
+        key.extend_from_slice(before.key);
+        Some((before.index, before.is_deletion))
+    }
+
+    /// Long values, for who installs and for purge.
     pub fn leftovers(&self) -> &Mutex<Leftovers> {
         &self.leftovers
     }
@@ -165,8 +181,10 @@ pub enum Horizon {
 #[derive(Debug)]
 pub struct Versions {
     segments: Box<[RwLock<Segment>]>,
+    /// The segments' watermarks, to be looked at without their locks. They may lag behind.
+    watermarks: Box<[AtomicU64]>,
     /// Segments that new transactions use: `innodb_rollback_segments`.
-    in_use: usize,
+    in_use: AtomicUsize,
     next: AtomicUsize,
 }
 
@@ -175,20 +193,27 @@ impl Versions {
     pub fn new(segments: usize) -> Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
-            in_use: segments.clamp(1, SEGMENTS_MAX),
+            watermarks: (0..SEGMENTS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            in_use: AtomicUsize::new(segments.clamp(1, SEGMENTS_MAX)),
             next: AtomicUsize::new(0),
         }
     }
 
+    /// `innodb_rollback_segments`: new transactions use so many. Purge empties the others.
+    pub fn use_segments(&self, segments: usize) {
+        self.in_use.store(segments.clamp(1, SEGMENTS_MAX), Ordering::Relaxed);
+    }
+
     /// A record for a transaction that is about to be installed.
     pub fn begin(&self) -> Arc<TrxRecord> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use;
+        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use.load(Ordering::Relaxed);
         let mut segment = self.segments[at].write();
         let place = segment.base + segment.records.len() as u64;
         let record = Arc::new(TrxRecord {
             number: TrxNo(((at as u64) << SEGMENT_SHIFT) | place),
             state: AtomicU64::new(INSTALLED),
             undo: RwLock::default(),
+            has_deletions: AtomicBool::new(false),
             leftovers: Mutex::default(),
         });
         segment.records.push_back(record.clone());
@@ -197,8 +222,12 @@ impl Versions {
 
     /// The record; none: everybody sees what this transaction wrote.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
-        let segment = self.segments[(trx.0 >> SEGMENT_SHIFT) as usize].read();
-        let place = (trx.0 & ((1 << SEGMENT_SHIFT) - 1)).checked_sub(segment.base)?;
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & ((1 << SEGMENT_SHIFT) - 1));
+        if place < self.watermarks[at].load(Ordering::Acquire) {
+            return None;
+        }
+        let segment = self.segments[at].read();
+        let place = place.checked_sub(segment.base)?;
         let record = segment.records.get(place as usize);
         Some(record.expect("references name transactions that exist or existed").clone())
     }
@@ -221,12 +250,14 @@ impl Versions {
             return Ok(());
         }
         loop {
-            let undo = record.undo(at.undo);
-            match undo.version.and_then(|older| Some((older, self.find(older.trx)?))) {
+            let undo = record.undo.read();
+            let before = undo.at(at.undo);
+            match before.version.and_then(|older| Some((older, self.find(older.trx)?))) {
                 Some((older, of_older)) if !Versions::sees(horizon, &of_older) => {
+                    drop(undo);
                     (at, record) = (older, of_older);
                 }
-                _ => return Err(undo),
+                _ => return Err(before.to_undo()),
             }
         }
     }
@@ -256,15 +287,30 @@ impl Versions {
     /// Raises watermarks over records whose leftovers are gone: each is the first of its segment by then.
     pub fn forget(&self, records: &[Arc<TrxRecord>]) {
         for record in records {
-            let mut segment = self.segments[(record.number.0 >> SEGMENT_SHIFT) as usize].write();
+            let at = (record.number.0 >> SEGMENT_SHIFT) as usize;
+            let mut segment = self.segments[at].write();
             let first = segment.records.pop_front().expect("it is still there");
             assert_eq!(first.number, record.number, "records go in the order of their numbers");
             segment.base += 1;
+            self.watermarks[at].store(segment.base, Ordering::Release);
         }
     }
 
     /// Transactions that purge has not passed: `Innodb_history_list_length`.
     pub fn history_len(&self) -> usize {
         self.segments.iter().map(|segment| segment.read().records.len()).sum()
+    }
+
+    /// Bytes of memory that undo takes.
+    pub fn undo_bytes(&self) -> usize {
+        let of_segment = |segment: &RwLock<Segment>| {
+            segment.read().records.iter().map(|record| record.undo.read().bytes()).sum::<usize>()
+        };
+        self.segments.iter().map(of_segment).sum()
+    }
+
+    /// Rollback segments that new transactions use.
+    pub fn segments_in_use(&self) -> usize {
+        self.in_use.load(Ordering::Relaxed)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, ParticipantId};
 use cohort_binlog::{CacheOptions, TrxCache};
 use cohort_catalog::{Catalog, CatalogVersions};
-use cohort_commit::Coordinator;
+use cohort_commit::{CommitRequest, Coordinator};
 use cohort_config::{Globals, Status, VarId, VarValue};
-use cohort_engine::Engine;
+use cohort_engine::{Engine, Redo};
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -18,9 +18,11 @@ use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::process_list::ProcessList;
+use crate::replication::ReplicaControl;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
-use crate::trx::{BinlogCache, TrxIds};
+use crate::trx::{BinlogCache, TrxIds, commit_error};
+use crate::user_locks::UserLockHolders;
 use crate::virtual_table::VirtualTables;
 
 /// A connected replica, as it registered itself.
@@ -114,10 +116,14 @@ pub struct Database {
     pub binlog_filter: BinlogFilter,
     /// `mysql.general_log` and `mysql.slow_log`.
     pub log_rows: LogRows,
+    /// Who holds which lock of GET_LOCK.
+    pub user_locks: UserLockHolders,
     /// When the last deadlock was, and who was in it.
     pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
+    /// Who follows other servers; set once by the server.
+    pub replica: RwLock<Option<Arc<dyn ReplicaControl>>>,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
@@ -146,8 +152,10 @@ impl Database {
             virtual_tables: parts.virtual_tables,
             plans: PlanCache::new(PLANS_MAX),
             log_rows: LogRows::default(),
+            user_locks: UserLockHolders::default(),
             last_deadlock: Mutex::default(),
             log_files: RwLock::new(None),
+            replica: RwLock::new(None),
             facts: RwLock::new(None),
         })
     }
@@ -177,6 +185,15 @@ impl Database {
     /// A look at [`Database::catalog`] that keeps nothing, and asks for no other one.
     pub(crate) fn read_catalog<R>(&self, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
         self.catalog.read(|| self.commit.read_view().seq(), look)
+    }
+
+    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the flush.
+    pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
+        let locks = self.locks.owner(self.trx_ids.next());
+        let request = CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, client: None };
+        let prepared = self.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
+        let seq = self.commit.order(prepared);
+        self.commit.wait_acknowledged(seq).map_err(commit_error)
     }
 
     /// FLUSH of a statement log.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use cohort_base::Gtid;
+use cohort_binlog::BinlogError;
 use cohort_binlog::event::Event;
-use cohort_binlog::{BinlogError, GtidState};
-use cohort_config::{VarId, VarValue};
 use cohort_expr::SessionHooks;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
+use crate::replication::parse_gtids;
 use crate::session_state::SessionState;
 
 /// Between two looks at the position that is waited for.
@@ -50,14 +50,14 @@ pub(crate) fn wait_for_gtids(
     position: &str,
     timeout: Option<Duration>,
 ) -> SqlResult<bool> {
-    let wanted = parse(position)?;
+    let wanted = parse_gtids(position)?;
     let clock = &session.db.clock;
     let start_ns = clock.monotonic_ns();
     loop {
-        let reached = reached(&session.db);
-        let has = |gtid: &Gtid| {
-            reached.position().iter().any(|has| has.domain == gtid.domain && has.seq_no >= gtid.seq_no)
-        };
+        let control = session.db.replica.read().clone();
+        let reached = control.as_ref().map_or_else(Vec::new, |control| control.applied());
+        let has =
+            |gtid: &Gtid| reached.iter().any(|has| has.domain == gtid.domain && has.seq_no >= gtid.seq_no);
         if wanted.iter().all(has) {
             return Ok(true);
         }
@@ -70,17 +70,16 @@ pub(crate) fn wait_for_gtids(
     }
 }
 
-/// gtid_slave_pos.
-fn reached(db: &Database) -> GtidState {
-    let facts = db.facts.read().clone();
-    let text = match facts.and_then(|facts| facts.variable(VarId::GtidSlavePos)) {
-        Some(VarValue::Text(text)) => text.to_string(),
-        _ => String::new(),
-    };
-    GtidState::from_list(&parse(&text).unwrap_or_default())
-}
-
-fn parse(text: &str) -> SqlResult<Vec<Gtid>> {
-    Gtid::parse_list(text)
-        .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))
+/// MASTER_POS_WAIT().
+pub(crate) fn wait_for_file_position(
+    session: &SessionState,
+    file: &str,
+    position: u64,
+    timeout: Option<Duration>,
+    name: &str,
+) -> SqlResult<Option<i64>> {
+    let control = session.db.replica.read().clone();
+    let Some(control) = control else { return Ok(None) };
+    let mut ask = |step: Duration| session.sleep(step);
+    control.wait_for_file_position(&name.to_lowercase(), file, position, timeout, &mut ask)
 }

@@ -10,6 +10,8 @@
 //! | `prepared` | prepared statements |
 //! | `annotation` | the text that row events are annotated with |
 //! | `binlog_filter` | which databases' changes are logged |
+//! | `applier` | [`Applier`]: a session that applies a source's events |
+//! | `replication` | [`ReplicaControl`]: what statements ask of the replica side |
 //! | `guards` | settings that refuse statements |
 //! | `handler_counts` | counters of row reads and writes |
 //! | `diagnostics` | conditions of the last statement |
@@ -27,6 +29,7 @@
 
 mod access;
 mod annotation;
+mod applier;
 mod binlog_filter;
 mod bulk;
 mod database;
@@ -41,6 +44,7 @@ mod other_statements;
 mod plan;
 mod prepared;
 mod process_list;
+mod replication;
 mod select;
 mod session;
 mod session_state;
@@ -49,14 +53,19 @@ mod statement;
 mod statement_log;
 mod table;
 mod trx;
+mod user_locks;
 mod variables;
 mod virtual_table;
 
+pub use applier::{Applier, ApplyRules, Conversions, GroupHead};
 pub use database::{Database, DatabaseParts, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
+pub use replication::{
+    ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, StatementNames, names_in,
+};
 pub use session::{ConnectionInfo, Session};
 pub use session_state::SessionState;
 pub use show::information_schema;

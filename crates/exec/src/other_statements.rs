@@ -86,6 +86,11 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        if self.run_replication(statement, job)? {
+            self.state.env.row_count = 0;
+            self.send_ok(job.more, 0, 0, "", sink);
+            return Ok(());
+        }
         if let Statement::Describe { table, column } = statement {
             let filter = column.clone().map(ast::ShowFilter::Like);
             let show = ast::Show::Columns { full: false, table: table.clone(), filter };
@@ -190,6 +195,7 @@ impl Session {
                 filter: None,
                 group_by: Vec::new(),
                 with_rollup: false,
+                windows: Vec::new(),
                 having: None,
             })),
             order_by: Vec::new(),

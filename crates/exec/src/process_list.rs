@@ -25,11 +25,14 @@ pub enum Command {
     ChangeUser,
     ResetConnection,
     BinlogDump,
+    SlaveIo,
+    SlaveSql,
+    SlaveWorker,
     Quit,
 }
 
 impl Command {
-    const ALL: [Command; 11] = [
+    const ALL: [Command; 14] = [
         Command::Connect,
         Command::Sleep,
         Command::Query,
@@ -40,6 +43,9 @@ impl Command {
         Command::ChangeUser,
         Command::ResetConnection,
         Command::BinlogDump,
+        Command::SlaveIo,
+        Command::SlaveSql,
+        Command::SlaveWorker,
         Command::Quit,
     ];
 
@@ -56,6 +62,9 @@ impl Command {
             Command::ChangeUser => "Change user",
             Command::ResetConnection => "Reset connection",
             Command::BinlogDump => "Binlog Dump",
+            Command::SlaveIo => "Slave_IO",
+            Command::SlaveSql => "Slave_SQL",
+            Command::SlaveWorker => "Slave_worker",
             Command::Quit => "Quit",
         }
     }
@@ -183,6 +192,14 @@ impl Process {
         info.running = true;
         info.state = "";
         info.progress = 0;
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
+    /// A replica's thread does something on behalf of its source; it is never idle.
+    pub fn show_text(&self, text: &[u8]) {
+        let mut info = self.info.lock();
+        info.running = !text.is_empty();
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
     }

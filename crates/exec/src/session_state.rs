@@ -19,6 +19,7 @@ use crate::access::Access;
 use crate::database::Database;
 use crate::session::ConnectionInfo;
 use crate::trx::lock_error;
+use crate::user_locks::UserLocks;
 use crate::variables::{set_error, to_value};
 
 /// Facts that variables tell about the statement before.
@@ -71,6 +72,12 @@ pub struct SessionState {
     pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
     pub(crate) pace: Arc<ClientPace>,
+    /// Of GET_LOCK.
+    user_locks: UserLocks,
+    /// The session applies what another server has done: nobody's privileges count.
+    pub(crate) is_applier: bool,
+    /// What the next RAND() without a seed begins with: a source's seeds.
+    pub(crate) next_random: Cell<Option<u64>>,
 }
 
 /// What a statement changed of its session.
@@ -126,6 +133,7 @@ impl SessionState {
         memory: Arc<Budget>,
     ) -> SessionState {
         let vars = db.globals.new_session();
+        let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&memory));
         let env = SessionEnv::new(0);
         let current_schema = info.schema.as_deref().map(Arc::from);
         let mut state = SessionState {
@@ -151,6 +159,9 @@ impl SessionState {
             changes: RefCell::default(),
             deadline_ns: Cell::new(None),
             pace,
+            user_locks,
+            is_applier: false,
+            next_random: Cell::new(None),
         };
         state.adopt_client_charset();
         state.refresh();
@@ -159,7 +170,9 @@ impl SessionState {
 
     /// The character set that the client named in the handshake.
     pub(crate) fn adopt_client_charset(&mut self) {
-        let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
+        // Statements cannot come in units of several bytes; MariaDB too stays with its default then.
+        let known = Collation::from_id(self.info.collation.0).filter(|c| c.charset().mbminlen() == 1);
+        let Some(collation) = known else { return };
         let charset = VarValue::text(collation.charset().name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
             self.vars.put(id, &charset);
@@ -310,12 +323,22 @@ impl SessionHooks for SessionState {
         crate::gtid_position::wait_for_gtids(self, position, timeout)
     }
 
+    fn wait_for_file_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        connection: &str,
+    ) -> SqlResult<Option<i64>> {
+        crate::gtid_position::wait_for_file_position(self, file, position, timeout, connection)
+    }
+
     fn clock_micros(&self) -> i64 {
         self.db.clock.wall_us() as i64
     }
 
     fn random(&self) -> u64 {
-        self.db.rng.next_u64()
+        self.next_random.take().unwrap_or_else(|| self.db.rng.next_u64())
     }
 
     fn check_interrupt(&self) -> SqlResult<()> {
@@ -328,6 +351,27 @@ impl SessionHooks for SessionState {
             }
             _ => Ok(()),
         }
+    }
+
+    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {
+        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < timeout);
+        match self.user_locks.lock(name, left.unwrap_or(timeout), &self.kill)? {
+            false if left.is_some() => Err(SqlError::statement_timeout()),
+            given => Ok(given),
+        }
+    }
+
+    fn release_lock(&self, name: &str) -> Option<bool> {
+        self.user_locks.unlock(name)
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        self.user_locks.unlock_all()
+    }
+
+    fn lock_holder(&self, name: &str) -> Option<u64> {
+        self.user_locks.holder(name)
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<()> {

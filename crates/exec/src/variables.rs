@@ -336,6 +336,7 @@ impl Session {
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
         settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
+        settings.snapshot_isolation = vars.flag(VarId::InnodbSnapshotIsolation);
         settings.time_zone = self.state.env.time_zone.clone();
         settings.auto_increment_increment = vars.uint(VarId::AutoIncrementIncrement);
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
@@ -416,6 +417,10 @@ fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, 
         })?,
         None => charset.default_collation(),
     };
+    if charset.mbminlen() > 1 {
+        let error = SetError::WrongValue("character_set_client", charset.name().to_owned());
+        return Err(set_error(error));
+    }
     if collation.charset() != charset {
         let text =
             format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name(), charset.name());

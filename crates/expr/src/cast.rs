@@ -265,7 +265,7 @@ fn to_char(
             }
             out
         }
-        (_, to @ (Charset::Latin1 | Charset::Ascii)) if !text.is_ascii() => squeezed(&text, to, ctx)?,
+        (_, to) if to.check(&text).is_err() => squeezed(&text, to, ctx)?,
         _ => text.into_owned(),
     };
     if let Some(length) = length {

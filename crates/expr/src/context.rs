@@ -192,21 +192,25 @@ pub trait SessionHooks {
         let _ = (position, timeout);
         Ok(false)
     }
-    /// GET_LOCK: Some(true) got it, Some(false) timed out, None error.
-    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<Option<bool>> {
-        let _ = (name, timeout);
-        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION GET_LOCK does not exist"))
+    /// MASTER_POS_WAIT(): how many transactions were waited for, -1 after the time; None without an applier.
+    fn wait_for_file_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        connection: &str,
+    ) -> SqlResult<Option<i64>> {
+        let _ = (file, position, timeout, connection);
+        Ok(None)
     }
-    /// RELEASE_LOCK: Some(true) released, Some(false) another's, None there is none.
-    fn release_lock(&self, name: &str) -> SqlResult<Option<bool>> {
-        let _ = name;
-        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION RELEASE_LOCK does not exist"))
-    }
+    /// GET_LOCK: whether the lock was given in time.
+    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool>;
+    /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.
+    fn release_lock(&self, name: &str) -> Option<bool>;
+    /// RELEASE_ALL_LOCKS: how many there were.
+    fn release_all_locks(&self) -> u64;
     /// IS_USED_LOCK: the connection that holds it.
-    fn lock_holder(&self, name: &str) -> SqlResult<Option<u64>> {
-        let _ = name;
-        Err(SqlError::new(ErrorCode::SpDoesNotExist, "FUNCTION IS_USED_LOCK does not exist"))
-    }
+    fn lock_holder(&self, name: &str) -> Option<u64>;
 }
 
 /// Runs the subqueries of a statement, for the expressions that ask for them.

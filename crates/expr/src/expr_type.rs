@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 /// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -381,13 +381,14 @@ impl Derived {
     }
 
     fn is_unicode(self) -> bool {
-        matches!(self.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
+        self.collation.charset().is_unicode()
     }
 
     /// Whether every character of `other` exists in this one's set and this one may be forced on it.
     fn is_superset_of(self, other: Derived) -> bool {
         if self.is_unicode() {
-            let wider = self.collation.charset().mbmaxlen() > other.collation.charset().mbmaxlen();
+            let (own, its) = (self.collation.charset(), other.collation.charset());
+            let wider = own.mbmaxlen() > its.mbmaxlen() && own.mbminlen() == its.mbminlen();
             let equal = self.coercibility == other.coercibility;
             if self.coercibility < other.coercibility || (equal && (!other.is_unicode() || wider)) {
                 return true;

@@ -127,9 +127,8 @@ fn type_old_password(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ascii_string(env, 16))
 }
 
-/// The hash of passwords before MySQL 4.1.
-fn old_password(a: Args<'_>) -> SqlResult<Value> {
-    let text = or_null!(a.text(0));
+/// The hash of passwords before MySQL 4.1; blanks do not count.
+pub(crate) fn old_hash(text: &[u8]) -> (u32, u32) {
     let (mut left, mut right, mut add) = (1_345_345_333u32, 0x1234_5671u32, 7u32);
     for b in text.iter().filter(|b| !matches!(b, b' ' | b'\t')) {
         let b = u32::from(*b);
@@ -137,8 +136,14 @@ fn old_password(a: Args<'_>) -> SqlResult<Value> {
         right = right.wrapping_add((right << 8) ^ left);
         add = add.wrapping_add(b);
     }
+    (left & 0x7fff_ffff, right & 0x7fff_ffff)
+}
+
+fn old_password(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
     if text.is_empty() {
         return a.string(Vec::new());
     }
-    a.string(format!("{:08x}{:08x}", left & 0x7fff_ffff, right & 0x7fff_ffff))
+    let (left, right) = old_hash(&text);
+    a.string(format!("{left:08x}{right:08x}"))
 }

@@ -36,6 +36,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("random_bytes", 1, 1, type_random_bytes, random_bytes),
     Function::volatile("get_lock", 2, 2, type_small, get_lock),
     Function::volatile("release_lock", 1, 1, type_small, release_lock),
+    Function::volatile("release_all_locks", 0, 0, type_all_locks, release_all_locks),
     Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
     Function::volatile("is_used_lock", 1, 1, type_connection_id, is_used_lock),
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
@@ -67,6 +68,10 @@ fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(system_string(env, 384))
+}
+
+fn type_all_locks(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::BigInt, 10, 0).with_unsigned(true).with_nullable(false))
 }
 
 fn type_connection_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -248,35 +253,49 @@ fn uuid_short(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::UInt(seconds << 24 | a.ctx.hooks.random() & 0xFF_FFFF))
 }
 
+/// The name of a user lock, which has no case; an empty one is none.
 fn lock_name(a: &Args<'_>) -> SqlResult<Option<String>> {
-    Ok(a.text(0)?.map(|t| String::from_utf8_lossy(&t).to_lowercase()))
+    let name = a.text(0)?.map(|t| String::from_utf8_lossy(&t).to_lowercase());
+    Ok(name.filter(|name| !name.is_empty()))
 }
 
-fn flag(answer: Option<bool>) -> Value {
-    answer.map_or(Value::Null, Value::bool)
-}
+/// A year stands for ever.
+const LOCK_SECONDS_MAX: f64 = 31_536_000.0;
 
 fn get_lock(a: Args<'_>) -> SqlResult<Value> {
+    let seconds = a.real(1)?;
     let name = or_null!(lock_name(&a));
-    let seconds = a.real(1)?.unwrap_or(0.0);
-    // Negative waits for ever; a year stands for that.
-    let seconds = if seconds < 0.0 { 31_536_000.0 } else { seconds.min(31_536_000.0) };
-    Ok(flag(a.ctx.hooks.get_lock(&name, Duration::from_secs_f64(seconds))?))
+    match seconds {
+        Some(seconds) if seconds >= 0.0 => {
+            let timeout = Duration::from_secs_f64(seconds.min(LOCK_SECONDS_MAX));
+            a.ctx.hooks.get_lock(&name, timeout).map(Value::bool)
+        }
+        _ => {
+            let shown = seconds.map_or("NULL".to_owned(), |seconds| seconds.trunc().to_string());
+            let text = format!("Incorrect timeout value: '{shown}' for function get_lock");
+            a.ctx.warn(cohort_types::ErrorCode::WrongValueForType, text)?;
+            Ok(Value::Null)
+        }
+    }
 }
 
 fn release_lock(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(lock_name(&a));
-    Ok(flag(a.ctx.hooks.release_lock(&name)?))
+    Ok(a.ctx.hooks.release_lock(&name).map_or(Value::Null, Value::bool))
+}
+
+fn release_all_locks(a: Args<'_>) -> SqlResult<Value> {
+    Ok(Value::UInt(a.ctx.hooks.release_all_locks()))
 }
 
 fn is_free_lock(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(lock_name(&a));
-    Ok(Value::bool(a.ctx.hooks.lock_holder(&name)?.is_none()))
+    Ok(Value::bool(a.ctx.hooks.lock_holder(&name).is_none()))
 }
 
 fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(lock_name(&a));
-    Ok(a.ctx.hooks.lock_holder(&name)?.map_or(Value::Null, Value::UInt))
+    Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, Value::UInt))
 }
 
 /// NAME_CONST(name, value): the value, under a name.

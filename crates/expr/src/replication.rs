@@ -47,7 +47,21 @@ fn master_gtid_wait(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(if is_reached { 0 } else { -1 }))
 }
 
-/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): NULL where no replica's applier runs.
-fn master_pos_wait(_: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Null)
+/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): how many transactions this replica applied until it
+/// was there; -1 after the time, NULL where no applier runs.
+fn master_pos_wait(a: Args<'_>) -> SqlResult<Value> {
+    let file = or_null!(a.text(0));
+    let offset = or_null!(a.int(1));
+    let file = String::from_utf8_lossy(&file).into_owned();
+    let timeout = match a.count() {
+        0..=2 => None,
+        _ => a.real(2)?.filter(|seconds| *seconds > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok()),
+    };
+    let connection = match a.count() {
+        4 => String::from_utf8_lossy(&or_null!(a.text(3))).into_owned(),
+        _ => String::new(),
+    };
+    let position = u64::try_from(offset).unwrap_or(0);
+    let waited = a.ctx.hooks.wait_for_file_position(&file, position, timeout, &connection)?;
+    Ok(waited.map_or(Value::Null, Value::Int))
 }

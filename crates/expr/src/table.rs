@@ -158,6 +158,9 @@ static FAMILIES: &[&[Function]] = &[
     crate::json_search::FUNCTIONS,
     crate::net::FUNCTIONS,
     crate::text_zip::FUNCTIONS,
+    crate::text_secret::FUNCTIONS,
+    crate::text_weight::FUNCTIONS,
+    crate::sformat::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =

@@ -263,6 +263,9 @@ fn char(a: Args<'_>) -> SqlResult<Value> {
         out.extend_from_slice(&bytes[skip..]);
     }
     let collation = a.call.ty.collation;
+    // Units of several bytes are filled with zeros on the left.
+    let missing = out.len().next_multiple_of(collation.charset().mbminlen() as usize) - out.len();
+    out.splice(..0, std::iter::repeat_n(0, missing));
     if collation == Collation::BINARY {
         return a.string(out);
     }

@@ -64,14 +64,13 @@ pub(crate) fn stored_bytes<'a>(a: &Args<'a>, n: usize) -> SqlResult<Option<std::
 
 /// UTF-8 text in the character set of a collation.
 pub(crate) fn encode(text: std::borrow::Cow<'_, [u8]>, collation: Collation) -> std::borrow::Cow<'_, [u8]> {
-    match collation.charset() {
-        Charset::Latin1 if !text.is_ascii() => {
-            let mut out = Vec::with_capacity(text.len());
-            Charset::Latin1.encode(&text, &mut out);
-            std::borrow::Cow::Owned(out)
-        }
-        _ => text,
+    let charset = collation.charset();
+    if charset.is_as_in_memory() || (charset == Charset::Latin1 && text.is_ascii()) {
+        return text;
     }
+    let mut out = Vec::with_capacity(text.len());
+    charset.encode(&text, &mut out);
+    std::borrow::Cow::Owned(out)
 }
 
 fn length(a: Args<'_>) -> SqlResult<Value> {
@@ -99,13 +98,11 @@ fn ascii(a: Args<'_>) -> SqlResult<Value> {
 
 /// The bytes of the first character as one number.
 fn ord(a: Args<'_>) -> SqlResult<Value> {
-    let text = or_null!(stored_bytes(&a, 0));
+    let text = or_null!(a.text(0));
     let collation = text_collation(a.expr(0));
-    let first = match collation.charset() {
-        Charset::Utf8mb4 | Charset::Utf8mb3 => collation.prefix_len(&text, 1),
-        _ => text.len().min(1),
-    };
-    Ok(Value::Int(text[..first].iter().fold(0, |n, b| n << 8 | i64::from(*b))))
+    let first = text[..collation.prefix_len(&text, 1)].to_vec();
+    let stored = encode(first.into(), collation);
+    Ok(Value::Int(stored.iter().fold(0, |n, b| n << 8 | i64::from(*b))))
 }
 
 /// Byte offset of a needle at or after `from`, by a collation; bytes when that compares bytes. Takes up to as

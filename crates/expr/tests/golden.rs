@@ -80,3 +80,8 @@ fn rows_of_every_type() {
 fn columns() {
     check("columns.txt");
 }
+
+#[test]
+fn character_sets() {
+    check("charsets.txt");
+}

@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use crate::owner::{Owner, WaitOn};
 use crate::queue::Blockers;
+use crate::ranges::Ranges;
 use crate::rows::Rows;
 use crate::sync::Ordering;
 
 /// Finds a cycle through `start`, which has queued its request: its members, `start` first.
-pub(crate) fn find_cycle(rows: &Rows, start: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
+pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
     if !start.waited_for.load(Ordering::SeqCst) {
         return None;
     }
@@ -33,6 +34,7 @@ pub(crate) fn find_cycle(rows: &Rows, start: &Arc<Owner>) -> Option<Vec<Arc<Owne
             None => continue,
             Some(WaitOn::Row(key)) => rows.blockers(key, &owner),
             Some(WaitOn::Name(name)) => name.blockers(&owner),
+            Some(WaitOn::Range(index)) => ranges.blockers(index, &owner),
         };
         if search.add(&owner, blockers) {
             return Some(search.path_to(&owner));

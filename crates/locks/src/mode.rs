@@ -94,6 +94,8 @@ pub enum NameKey {
     Table(Arc<str>, Arc<str>),
     /// Who may log in and do what: statements about accounts take `Exclusive`.
     Accounts,
+    /// A name of GET_LOCK, which takes `Exclusive`.
+    User(Arc<str>),
 }
 
 /// What to do about a row that somebody else has locked.
@@ -106,6 +108,9 @@ pub enum WaitPolicy {
     NoWait,
     /// SKIP LOCKED: the row is not there.
     SkipLocked,
+    /// Under READ COMMITTED wait only for a row whose newest version matches (InnoDB's semi-consistent reads
+    /// of UPDATE); else as `Wait`.
+    IfItMatches,
 }
 
 #[cfg(test)]

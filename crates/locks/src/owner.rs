@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_base::{CommitSeq, TrxId};
+use cohort_base::{CommitSeq, IndexId, TrxId};
 
 use crate::LockTable;
 use crate::names::{Name, Ticket};
+use crate::ranges::Claims;
 use crate::rows::RowKey;
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, Ordering};
@@ -19,6 +20,11 @@ pub(crate) struct Owner {
     /// Somebody has waited for a lock that this owner holds or waits for. If nobody has, it is in no cycle.
     /// Set by the waiter, cleared when all locks go.
     pub waited_for: AtomicBool,
+    /// 0 while it is active; then the CommitSeq with which its points and ranges were released, or
+    /// [`ENDED`](crate::ranges::ENDED).
+    pub released: AtomicU64,
+    /// The keys that it has put.
+    pub claims: Mutex<Claims>,
     /// Innermost lock.
     pub wait: Mutex<Wait>,
 }
@@ -38,6 +44,8 @@ pub(crate) struct Wait {
 pub(crate) enum WaitOn {
     Row(RowKey),
     Name(Arc<Name>),
+    /// A range, or a key in one, of this key space.
+    Range(IndexId),
 }
 
 /// How the wait stands. `Granted` wins over `Victim`: once the lock is there, the cycle is gone.
@@ -55,6 +63,8 @@ impl Owner {
             trx,
             weight: AtomicU64::new(0),
             waited_for: AtomicBool::new(false),
+            released: AtomicU64::new(0),
+            claims: Mutex::default(),
             wait: Mutex::new(Wait {
                 on: None,
                 verdict: Verdict::Waiting,
@@ -107,6 +117,12 @@ pub struct LockOwner {
     pub(crate) names: Vec<Ticket>,
     pub(crate) depends_on: CommitSeq,
     pub(crate) has_waited: bool,
+    /// Key spaces where it has ranges.
+    pub(crate) ranges_in: Vec<IndexId>,
+    /// Whether it has put keys.
+    pub(crate) has_points: bool,
+    /// Bytes of its points and ranges, roughly.
+    pub(crate) claim_bytes: usize,
 }
 
 impl LockOwner {
@@ -118,6 +134,9 @@ impl LockOwner {
             names: Vec::new(),
             depends_on: CommitSeq(0),
             has_waited: false,
+            ranges_in: Vec::new(),
+            has_points: false,
+            claim_bytes: 0,
         }
     }
 
@@ -126,9 +145,20 @@ impl LockOwner {
         self.has_waited
     }
 
-    /// Whether it holds no row locks and never had to do with others: then another transaction may use it.
+    /// Whether it holds no row or range locks and never had to do with others: then another transaction may use it.
     pub fn is_as_new(&self) -> bool {
-        self.rows.is_empty() && self.depends_on == CommitSeq(0) && !self.has_waited
+        let has_locks = !self.rows.is_empty() || self.has_claims();
+        !has_locks && self.depends_on == CommitSeq(0) && !self.has_waited
+    }
+
+    /// Whether it has put keys or locked ranges.
+    pub(crate) fn has_claims(&self) -> bool {
+        self.has_points || !self.ranges_in.is_empty()
+    }
+
+    /// Bytes that its keys and ranges take, roughly.
+    pub fn claim_bytes(&self) -> usize {
+        self.claim_bytes
     }
 
     /// The transaction.

@@ -7,10 +7,11 @@
 //! the meantime, and that counts.
 //!
 //! # Lock order
-//! `graph`, then a row shard or a name's queue (one at a time), then an owner's `wait`.
+//! `graph`, then a row shard, a name's queue or a shard of key spaces (one at a time; inside of the last see
+//! `ranges.rs`), then an owner's `wait`.
 //!
 //! # Deliberately missing
-//! Gap locks; lock escalation.
+//! Lock escalation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::mode::{MetadataMode, NameKey, RowMode};
 use crate::names::{Name, Names, Ticket};
 use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
 use crate::queue::Request;
+use crate::ranges::Ranges;
 use crate::rows::{RowKey, Rows};
 use crate::sleep::{Sleeper, SleeperOf};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
@@ -77,6 +79,8 @@ pub struct LockStats {
     pub rows: u64,
     /// Bytes of the row lock tables.
     pub row_table_bytes: u64,
+    /// Transactions with range locks, once for each key space.
+    pub range_holders: u64,
 }
 
 #[derive(Default)]
@@ -92,6 +96,7 @@ struct Counters {
 /// All locks of a server.
 pub struct LockTable {
     pub(crate) rows: Rows,
+    pub(crate) ranges: Ranges,
     names: Names,
     /// Held while a wait begins (graph.rs).
     graph: Mutex<()>,
@@ -115,6 +120,10 @@ fn wake(owners: &[Arc<Owner>]) {
 pub struct Wakeups(Vec<Arc<Owner>>);
 
 impl Wakeups {
+    pub(crate) fn owners(&mut self) -> &mut Vec<Arc<Owner>> {
+        &mut self.0
+    }
+
     /// Takes over those of another.
     pub fn append(&mut self, mut other: Wakeups) {
         self.0.append(&mut other.0);
@@ -159,6 +168,7 @@ impl LockTable {
         let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
         Arc::new(LockTable {
             rows: Rows::new(),
+            ranges: Ranges::new(&hasher),
             names: Names::new(hasher.clone()),
             graph: Mutex::new(()),
             waiting: Mutex::default(),
@@ -172,6 +182,11 @@ impl LockTable {
     /// A new transaction.
     pub fn owner(self: &Arc<Self>, trx: TrxId) -> LockOwner {
         LockOwner::new(self.clone(), trx)
+    }
+
+    /// Where the caller sleeps.
+    pub(crate) fn sleeper(&self) -> Arc<dyn Sleeper> {
+        (self.sleeper_of)()
     }
 
     fn row_key(&self, index: IndexId, key: &[u8]) -> RowKey {
@@ -222,19 +237,31 @@ impl LockTable {
         if answer.request != Request::Blocked {
             return Ok((answer.request, answer.predecessor));
         }
+        let request = if held { Request::Upgraded } else { Request::Granted };
+        self.wait_counted(graph, owner, &on, limit, kill).map(|predecessor| (request, predecessor))
+    }
+
+    /// Waits for a row, or a range, that has just been asked for. Answers the predecessor.
+    pub(crate) fn wait_counted(
+        &self,
+        graph: MutexGuard<'_, ()>,
+        owner: &mut LockOwner,
+        on: &WaitOn,
+        limit: Duration,
+        kill: &KillFlag,
+    ) -> Result<u64, LockError> {
         owner.has_waited = true;
         let started = Instant::now();
         self.counters.row_waits.fetch_add(1, Ordering::Relaxed);
         self.counters.row_waits_current.fetch_add(1, Ordering::Relaxed);
-        let waited = self.wait(graph, &shared, &on, started.checked_add(limit), kill);
+        let waited = self.wait(graph, &owner.shared, on, started.checked_add(limit), kill);
         self.counters.row_waits_current.fetch_sub(1, Ordering::Relaxed);
         self.counters.row_wait_times.record(started.elapsed().as_nanos() as u64);
-        let request = if held { Request::Upgraded } else { Request::Granted };
-        waited.map(|predecessor| (request, predecessor))
+        waited
     }
 
     /// Makes the owner's anonymous locks known, and lets no other wait begin until the guard goes.
-    fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
+    pub(crate) fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
         let graph = self.graph.lock();
         owner.names.iter_mut().for_each(|ticket| Self::make_known(&owner.shared, ticket));
         graph
@@ -270,7 +297,7 @@ impl LockTable {
     /// Condemns owners until the one that begins to wait is in no cycle. Answers who is to be woken.
     fn break_cycles(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut victims = Vec::new();
-        while let Some(cycle) = graph::find_cycle(&self.rows, owner) {
+        while let Some(cycle) = graph::find_cycle(&self.rows, &self.ranges, owner) {
             self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
             let victim = graph::victim(&cycle);
             self.note_deadlock(&cycle, victim);
@@ -305,6 +332,8 @@ impl LockTable {
         let (gone, granted) = match on {
             WaitOn::Row(key) => self.rows.abandon(*key, owner),
             WaitOn::Name(name) => name.abandon(owner),
+            // Nobody waits behind it.
+            WaitOn::Range(index) => (self.ranges.abandon(*index, owner), Vec::new()),
         };
         wake(&granted);
         let mut wait = owner.wait.lock();
@@ -329,8 +358,8 @@ impl LockTable {
         }
     }
 
-    /// At order: all row locks go now; each row remembers `seq` until [`LockTable::set_hardened`] has passed
-    /// it. Metadata locks stay. Who got a lock by this is woken when the answer is dropped.
+    /// At order: all row and range locks go now; each remembers `seq` until [`LockTable::set_hardened`] has
+    /// passed it. Metadata locks stay. Who got a lock by this is woken when the answer is dropped.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {
         self.release_rows(owner, Some(seq))
     }
@@ -342,12 +371,20 @@ impl LockTable {
         }
         owner.rows.shrink_to(64);
         owner.shared.weight.store(0, Ordering::Relaxed);
+        if owner.has_claims() && owner.shared.released.load(Ordering::Relaxed) == 0 {
+            wakeups.0.append(&mut self.ranges.release(&owner.shared, seq));
+        }
         wakeups
     }
 
-    /// At rollback, or at publish: all row and metadata locks go.
+    /// At rollback, or at publish: all row, range and metadata locks go. An owner that had ranges, or had put
+    /// keys, does so no more.
     pub fn release_all(&self, owner: &mut LockOwner) {
         drop(self.release_rows(owner, None));
+        if owner.has_claims() {
+            self.ranges.forget(&owner.shared, &std::mem::take(&mut owner.ranges_in), owner.has_points);
+            owner.has_points = false;
+        }
         self.unlock_names(owner);
         owner.shared.waited_for.store(false, Ordering::SeqCst);
     }
@@ -355,6 +392,7 @@ impl LockTable {
     /// Everything up to `seq` is hardened.
     pub fn set_hardened(&self, seq: CommitSeq) {
         self.rows.set_hardened(seq);
+        self.ranges.set_hardened(seq);
     }
 
     /// Whether somebody waits, or has waited, for a lock that this transaction holds.
@@ -466,6 +504,7 @@ impl LockTable {
             timeouts: get(&self.counters.timeouts),
             rows: self.rows.len() as u64,
             row_table_bytes: self.rows.table_bytes() as u64,
+            range_holders: self.ranges.len() as u64,
         }
     }
 }

@@ -19,6 +19,19 @@ pub enum WaitedFor {
         mode: RowMode,
     },
     Name(NameKey),
+    Range {
+        index: IndexId,
+        wish: RangeWish,
+    },
+}
+
+/// What somebody wants who waits for a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeWish {
+    /// To put a key into a range that others have locked.
+    Put,
+    /// To lock a range beyond a key that somebody has put.
+    Pass,
 }
 
 /// A wait.
@@ -74,6 +87,10 @@ impl LockTable {
                 let blockers = name.blockers(owner);
                 blockers.holders.into_iter().chain(blockers.waiters).map(|other| (other.trx, None)).collect()
             }
+            WaitOn::Range(index) => {
+                let blockers = self.ranges.blockers(*index, owner);
+                blockers.holders.into_iter().map(|other| (other.trx, None)).collect()
+            }
         };
         Some(LockWait { trx: owner.trx, waited, lock: self.described(owner, &on)?, blockers })
     }
@@ -85,6 +102,9 @@ impl LockTable {
                 WaitedFor::Row { index: key.index, hash: key.hash, mode }
             }
             WaitOn::Name(name) => WaitedFor::Name(name.key().clone()),
+            WaitOn::Range(index) => {
+                WaitedFor::Range { index: *index, wish: self.ranges.wish_of(*index, owner)? }
+            }
         })
     }
 

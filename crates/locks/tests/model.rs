@@ -22,14 +22,20 @@
 
 #[path = "../src/graph.rs"]
 mod graph;
+#[path = "../src/intervals.rs"]
+mod intervals;
 #[path = "../src/mode.rs"]
 mod mode;
 #[path = "../src/names.rs"]
 mod names;
 #[path = "../src/owner.rs"]
 mod owner;
+#[path = "../src/points.rs"]
+mod points;
 #[path = "../src/queue.rs"]
 mod queue;
+#[path = "../src/ranges.rs"]
+mod ranges;
 #[path = "../src/rows.rs"]
 mod rows;
 #[path = "../src/sleep.rs"]

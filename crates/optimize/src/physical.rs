@@ -217,6 +217,16 @@ pub enum ReadMode {
     LockExclusive(WaitPolicy),
 }
 
+impl ReadMode {
+    /// What to do about rows that others have locked; None if this locks nothing.
+    pub fn locks(self) -> Option<WaitPolicy> {
+        match self {
+            ReadMode::Snapshot => None,
+            ReadMode::LockShare(wait) | ReadMode::LockExclusive(wait) => Some(wait),
+        }
+    }
+}
+
 /// Which rows a join yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKind {

@@ -8,7 +8,7 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::bind::{
-    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, item_position, one_column, same_name,
+    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column, same_name,
     unknown_column,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
@@ -31,6 +31,7 @@ struct SelectBinder<'s> {
     scope: &'s Scope,
     with: &'s CommonTables<'s>,
     outer: Option<&'s Binder<'s>>,
+    windows: Windows<'s>,
     items: Vec<Item>,
     group: Vec<Expr>,
     aggregates: RefCell<Vec<Collected>>,
@@ -51,6 +52,7 @@ pub(crate) fn bind_select(
         scope: &scope,
         with,
         outer,
+        windows: Windows::new(&select.windows)?,
         items: Vec::new(),
         group: Vec::new(),
         aggregates: RefCell::default(),
@@ -63,6 +65,7 @@ pub(crate) fn bind_select(
     binder.bind_items(&select.items)?;
     binder.bind_group(&select.group_by)?;
     let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
+    binder.refuse_windows(having.iter().chain(&binder.group))?;
     let order = binder.bind_order(&query.order_by)?;
     let limit = bind_limit(ctx, query.limit.as_ref())?;
     let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
@@ -84,7 +87,7 @@ pub(crate) fn bind_select(
         conditions,
         group,
         having,
-        windows: Vec::new(),
+        windows: binder.windows.found.take(),
         items: binder.items.into_iter().map(|i| i.expr).collect(),
         distinct: select.options.distinct,
         straight_join: select.options.straight_join,
@@ -102,6 +105,7 @@ impl SelectBinder<'_> {
             with: Some(self.with),
             outer: self.outer,
             subqueries_allowed: true,
+            windows: matches!(clause, Clause::Select | Clause::OrderBy).then_some(&self.windows),
             ..Binder::new(self.ctx, self.scope, clause)
         }
     }
@@ -187,6 +191,19 @@ impl SelectBinder<'_> {
                 return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
             }
             self.group.push(expr);
+        }
+        Ok(())
+    }
+
+    /// Error 4015 for expressions that read a window function by its name.
+    fn refuse_windows<'e>(&self, exprs: impl Iterator<Item = &'e Expr>) -> SqlResult<()> {
+        let found = self.windows.found.borrow();
+        let reads = |expr: &Expr| expr.columns().iter().any(|c| found.iter().any(|w| w.column == *c));
+        for expr in exprs {
+            if reads(expr) {
+                let text = "Window function is allowed only in SELECT list and ORDER BY clause";
+                return Err(SqlError::new(ErrorCode::WrongPlacementOfWindowFunction, text));
+            }
         }
         Ok(())
     }

@@ -28,6 +28,18 @@ impl Scramble {
     }
 }
 
+impl Scramble {
+    /// What a client who knows the password answers.
+    pub fn answer(&self, password: &[u8]) -> Vec<u8> {
+        if password.is_empty() {
+            return Vec::new();
+        }
+        let once = sha1(&[password]);
+        let mask = sha1(&[&self.0, &sha1(&[&once])]);
+        once.iter().zip(mask).map(|(byte, m)| byte ^ m).collect()
+    }
+}
+
 /// A stored password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NativePassword {
@@ -105,13 +117,7 @@ mod tests {
     fn only_the_right_password_opens() {
         let scramble = Scramble::from_random(*b"\0$cdefghijklmnopqrst");
         assert_eq!(&scramble.0[..3], b"\x01%c");
-        let answer = |password: &[u8]| {
-            let once = sha1(&[password]);
-            let mask = sha1(&[&scramble.0, &sha1(&[&once])]);
-            let mut answer = once;
-            answer.iter_mut().zip(mask).for_each(|(a, m)| *a ^= m);
-            answer
-        };
+        let answer = |password: &[u8]| scramble.answer(password);
         let stored = NativePassword::of(b"secret");
         assert_eq!(stored.to_string(), "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7");
         assert_eq!(NativePassword::parse(&stored.to_string()), Some(stored));
@@ -120,7 +126,8 @@ mod tests {
         assert!(!stored.accepts(&scramble, b""));
         assert!(!stored.accepts(&scramble, &answer(b"secret")[..19]));
         assert!(NativePassword::Empty.accepts(&scramble, b""));
-        assert!(!NativePassword::Empty.accepts(&scramble, &answer(b"")));
+        assert!(NativePassword::Empty.accepts(&scramble, &answer(b"")));
+        assert!(!NativePassword::Empty.accepts(&scramble, &[0; 20]));
         assert_eq!(NativePassword::parse("*14"), None);
         assert_eq!(NativePassword::parse(&format!("*{}", "é".repeat(20))), None);
     }

@@ -74,7 +74,7 @@ impl Decompressor {
         bytes_max: usize,
         input: &mut InputBuffer,
     ) -> Result<Option<u8>, PacketError> {
-        input.set_framed();
+        input.ignore_sequence();
         self.bytes.extend_from_slice(bytes);
         let (mut rest, mut last) = (&self.bytes[..], None);
         while let Some((&[a, b, c, sequence, d, e, f], more)) = rest.split_first_chunk::<HEADER>() {

@@ -7,6 +7,7 @@
 //! | `capability` | [`Capabilities`]: what client and server agree on |
 //! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
 //! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
+//! | `client` | the client's half of all this: a replica logs in at its source |
 //! | `command` | [`Command`]: what a client asks |
 //! | `sink` | [`ResultSink`]: where a statement's results go; the seam between executor and connection |
 //! | `column_meta` | [`ColumnMeta`]: what a client is told about a result column |
@@ -20,6 +21,7 @@
 mod auth;
 mod binary_row;
 mod capability;
+mod client;
 mod column_meta;
 mod command;
 mod compressed;
@@ -32,6 +34,9 @@ mod text_row;
 
 pub use auth::{NATIVE_PASSWORD, NativePassword, Scramble};
 pub use capability::Capabilities;
+pub use client::{
+    LoginRequest, Reply, ServerError, ServerGreeting, register_replica, request_dump, text_row,
+};
 pub use column_meta::{ColumnFlags, ColumnMeta, TypeCode};
 pub use command::{BinlogDump, Command, RegisterReplica};
 pub use compressed::{Compressor, Decompressor};

@@ -44,7 +44,7 @@ pub struct InputBuffer {
     /// The sequence number that the next packet must have.
     expected: u8,
     /// Of packets in compressed frames only the frames have numbers that mean anything.
-    is_framed: bool,
+    is_unnumbered: bool,
 }
 
 impl InputBuffer {
@@ -66,9 +66,10 @@ impl InputBuffer {
         self.start == self.bytes.len()
     }
 
-    /// What comes from now on was in compressed frames.
-    pub(crate) fn set_framed(&mut self) {
-        self.is_framed = true;
+    /// The numbers of packets mean nothing from now on: what comes was in compressed frames, or both sides
+    /// speak when they like.
+    pub fn ignore_sequence(&mut self) {
+        self.is_unnumbered = true;
     }
 
     /// How many bytes are buffered.
@@ -91,7 +92,7 @@ impl InputBuffer {
             else {
                 return Ok(None);
             };
-            if sequence != self.expected && !self.is_framed {
+            if sequence != self.expected && !self.is_unnumbered {
                 return Err(PacketError::OutOfOrder);
             }
             let length = u32::from_le_bytes([a, b, c, 0]) as usize;

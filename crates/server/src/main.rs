@@ -224,6 +224,9 @@ fn serve(
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
     write_pid_file(globals).map_err(|e| refuse(&format!("Can't write the pid file: {e}")))?;
+    let next_id = Box::new(server.connection_ids());
+    let replicas = backend.open_replicas(world, datadir.path(), log, next_id);
+    let replicas = replicas.map_err(|e| refuse(&format!("Can't open the replica side: {e}")))?;
     let running = Running {
         stop: Box::new(request_stop),
         commit: Arc::clone(&commit),
@@ -241,6 +244,9 @@ fn serve(
         globals.uint(VarId::Port)
     ));
 
+    if !globals.flag(VarId::SkipSlaveStart) {
+        replicas.start_all();
+    }
     expire_binlog(&backend, log);
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
@@ -248,6 +254,8 @@ fn serve(
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     notifier.stopping();
+    replicas.close();
+    drop(replicas);
     backend.kill_all();
     if !server.stop(STOP_PATIENCE) {
         let text = "Statements went on after they were killed. The process ends as after a crash: what was \

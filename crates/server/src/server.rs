@@ -463,6 +463,12 @@ impl Server {
         move || shared.request_stop()
     }
 
+    /// Gives numbers to threads of the server that the process list shows.
+    pub fn connection_ids(&self) -> impl Fn() -> ConnectionId + Send + Sync + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || ConnectionId(shared.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Closes all connections, lets what runs finish for `patience`, kills it, and ends all threads. False if
     /// statements went on for `patience` after they were killed: their threads go on, and the process must
     /// end.

@@ -1,19 +1,22 @@
 //! The executor behind the seam of connections.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::{Budget, CommitSeq, ServerId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
+use cohort_binlog::GtidState;
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::EngineError;
 use cohort_exec::{
-    BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaRow, ServerFacts,
-    StatementLog,
+    BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaControl, ReplicaRow,
+    ServerFacts, StatementLog,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_replica::{ReplicaLog, ReplicaParts, Replicas, StateStore, current_position};
 use cohort_replication::Source;
-use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
+use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
 use cohort_vfs::World;
 
 use crate::backend::{
@@ -30,6 +33,8 @@ pub struct SqlBackend {
     db: Arc<Database>,
     facts: Arc<Facts>,
     source: Option<Arc<Source>>,
+    /// What the replica side remembers.
+    state: Arc<StateStore>,
 }
 
 impl SqlBackend {
@@ -42,6 +47,7 @@ impl SqlBackend {
         log: &ErrorLog,
     ) -> SqlBackend {
         let commit = Arc::clone(&storage.commit);
+        let state = Arc::clone(&storage.replica);
         let spill = Some(Arc::clone(commit.spill_dir()));
         let db = Database::new(DatabaseParts {
             commit: storage.commit,
@@ -74,16 +80,45 @@ impl SqlBackend {
             globals: Arc::clone(globals),
             memory: Arc::clone(db.processes.memory()),
             stop: OnceLock::new(),
+            replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
         *db.log_files.write() = Some(log_files);
-        SqlBackend { db, facts, source }
+        SqlBackend { db, facts, source, state }
     }
 
     /// What SHUTDOWN calls; set once, when the server runs.
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server over one backend would be told by the first one's.
         let _ = self.facts.stop.set(stop);
+    }
+
+    /// Opens the replica side, once; nothing of it runs yet. `next_id` numbers its threads.
+    pub fn open_replicas(
+        &self,
+        world: &World,
+        datadir: &Path,
+        log: &ErrorLog,
+        next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
+    ) -> Result<Arc<Replicas>, String> {
+        let log = log.clone();
+        let tell = move |level: Level, text: &std::fmt::Arguments<'_>| match level {
+            Level::Error => log.error(*text),
+            Level::Warning => log.warning(*text),
+            Level::Note => log.note(*text),
+        };
+        let replicas = Replicas::open(ReplicaParts {
+            db: Arc::clone(&self.db),
+            state: Arc::clone(&self.state),
+            fs: world.fs.clone(),
+            datadir: datadir.to_owned(),
+            log: ReplicaLog(Arc::new(tell)),
+            next_id,
+        })?;
+        *self.db.replica.write() = Some(Arc::clone(&replicas) as _);
+        // A second server over one backend would find the first one's.
+        let _ = self.facts.replicas.set(Arc::clone(&replicas));
+        Ok(replicas)
     }
 
     /// SIGHUP: the files of statements may have been moved away.
@@ -374,14 +409,27 @@ struct Facts {
     globals: Arc<Globals>,
     memory: Arc<Budget>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Set when the server follows others.
+    replicas: OnceLock<Arc<Replicas>>,
 }
 
 impl ServerFacts for Facts {
     fn variable(&self, id: VarId) -> Option<VarValue> {
         let gtids = || self.commit.binlog_status().map(|(_, gtids)| gtids);
         match id {
-            VarId::GtidBinlogPos | VarId::GtidCurrentPos => {
+            VarId::GtidBinlogPos => {
                 Some(VarValue::text(&gtids().map_or(String::new(), |gtids| gtids.position_text())))
+            }
+            VarId::GtidSlavePos | VarId::GtidCurrentPos => {
+                let applied = self.replicas.get().map_or_else(Vec::new, |replicas| replicas.applied());
+                let position = match id {
+                    VarId::GtidSlavePos => GtidState::from_list(&applied),
+                    _ => {
+                        let own_id = self.globals.uint(VarId::ServerId) as u32;
+                        current_position(&applied, &gtids().unwrap_or_default(), own_id)
+                    }
+                };
+                Some(VarValue::text(&position.position_text()))
             }
             VarId::GtidBinlogState => {
                 Some(VarValue::text(&gtids().map_or(String::new(), |gtids| gtids.to_string())))
@@ -420,6 +468,17 @@ impl ServerFacts for Facts {
         match id {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
+            }
+            VarId::GtidSlavePos => {
+                if let Some(replicas) = self.replicas.get() {
+                    let position = self.globals.text(id);
+                    replicas.set_applied(position.as_deref().unwrap_or(""))?;
+                }
+            }
+            VarId::SqlSlaveSkipCounter => {
+                if let Some(replicas) = self.replicas.get() {
+                    replicas.set_skip_counter(self.globals.uint(id))?;
+                }
             }
             VarId::GeneralLogFile => self.log_files.reopen(StatementLog::General),
             VarId::SlowQueryLogFile => self.log_files.reopen(StatementLog::Slow),

@@ -21,6 +21,7 @@ use cohort_engine::{Engine, EngineError, Participant};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
+use cohort_replica::StateStore;
 use cohort_vfs::World;
 
 use crate::error_log::ErrorLog;
@@ -73,6 +74,8 @@ pub struct Storage {
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<CatalogVersions>,
+    /// What the replica side remembers.
+    pub replica: Arc<StateStore>,
 }
 
 /// What the command line says beyond the variables.
@@ -131,7 +134,9 @@ pub fn open(
     let versions = catalog.versions();
     let mut engines = open_rocksdb(datadir, world, globals)?;
     engines.push(open_innodb(datadir, world, globals).map_err(|e| OpenError::Engine("InnoDB tables", e))?);
-    let mut participants: Vec<Arc<dyn Participant>> = vec![catalog];
+    let replica = StateStore::open(world.fs.clone(), datadir);
+    let replica = Arc::new(replica.map_err(|e| OpenError::Engine("replica's state", e))?);
+    let mut participants: Vec<Arc<dyn Participant>> = vec![catalog, Arc::clone(&replica) as _];
     participants.extend(engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Participant>));
     let locks = LockTable::new(world.rng.next_u64(), sleeper);
     let commit_options = coordinator_options(datadir, globals, options, log);
@@ -139,7 +144,7 @@ pub fn open(
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
     tell_recovery(&commit, log);
-    Ok(Storage { commit, engines, locks, catalog: versions })
+    Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }
 
 /// The B+tree engine.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use cohort_types::Value;
+use cohort_types::{Charset, Value};
 
 use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
-    LiteralKind, ObjectName, Quantifier, TrimSide, UnaryOp, VariableScope,
+    LiteralKind, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound, WindowSpec,
 };
 
 /// `` `name` ``, backquotes doubled.
@@ -41,8 +41,8 @@ pub fn quoted_text(text: &str) -> String {
     out
 }
 
-/// An expression in the form MariaDB prints it: names quoted, functions in lower case, inner operators in
-/// parentheses. Subqueries are printed as `(<subquery>)`, which does not parse.
+/// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
+/// operator binds less than the one around it. Subqueries are printed as `(<subquery>)`, which does not parse.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(expr, &mut out);
@@ -68,22 +68,27 @@ fn write_expr(expr: &Expr, out: &mut String) {
             });
             out.push_str(name);
         }
-        Expr::Unary { op, expr } => {
-            out.push_str(match op {
-                UnaryOp::Negate => "-",
-                UnaryOp::Plus => "+",
-                UnaryOp::Not => "!",
-                UnaryOp::BitNot => "~",
-            });
-            write_operand(expr, out);
+        Expr::Unary { op: UnaryOp::Plus, expr } => write_expr(expr, out),
+        Expr::Unary { op: UnaryOp::Not, expr: inner } => match negated(inner) {
+            Some(turned) => write_expr(&turned, out),
+            None => {
+                out.push('!');
+                write_operand(inner, BANG, out);
+            }
+        },
+        Expr::Unary { op, expr: inner } => {
+            out.push(if *op == UnaryOp::Negate { '-' } else { '~' });
+            write_operand(inner, precedence(expr), out);
         }
         Expr::Binary { op, left, right } => {
-            write_operand(left, out);
+            let own = precedence(expr);
+            let chains = matches!(op, BinaryOp::Or | BinaryOp::And);
+            write_operand(left, own, out);
             push(out, format_args!(" {} ", operator(*op)));
-            write_operand(right, out);
+            write_operand(right, if chains { own } else { own + 1 }, out);
         }
         Expr::Is { expr, negated, test } => {
-            write_operand(expr, out);
+            write_operand(expr, CMP, out);
             out.push_str(if *negated { " is not " } else { " is " });
             out.push_str(match test {
                 IsTest::Null => "null",
@@ -99,35 +104,35 @@ fn write_expr(expr: &Expr, out: &mut String) {
 fn write_predicate(expr: &Expr, out: &mut String) {
     match expr {
         Expr::Between { expr, negated, low, high } => {
-            write_operand(expr, out);
+            write_operand(expr, BETWEEN + 1, out);
             out.push_str(not(*negated, " between "));
-            write_operand(low, out);
+            write_operand(low, BETWEEN + 1, out);
             out.push_str(" and ");
-            write_operand(high, out);
+            write_operand(high, BETWEEN + 1, out);
         }
         Expr::InList { expr, negated, list } => {
-            write_operand(expr, out);
+            write_operand(expr, IN, out);
             out.push_str(not(*negated, " in "));
             write_list(list, out);
         }
         Expr::InQuery { expr, negated, .. } => {
-            write_operand(expr, out);
+            write_operand(expr, IN, out);
             out.push_str(not(*negated, " in "));
             out.push_str("(<subquery>)");
         }
         Expr::Like { expr, negated, pattern, escape } => {
-            write_operand(expr, out);
+            write_operand(expr, IN, out);
             out.push_str(not(*negated, " like "));
-            write_operand(pattern, out);
+            write_operand(pattern, IN + 1, out);
             if let Some(escape) = escape {
                 out.push_str(" escape ");
-                write_operand(escape, out);
+                write_operand(escape, IN + 1, out);
             }
         }
         Expr::Regexp { expr, negated, pattern } => {
-            write_operand(expr, out);
+            write_operand(expr, IN, out);
             out.push_str(not(*negated, " regexp "));
-            write_operand(pattern, out);
+            write_operand(pattern, IN + 1, out);
         }
         Expr::Case { operand, branches, otherwise } => {
             out.push_str("case");
@@ -150,7 +155,7 @@ fn write_predicate(expr: &Expr, out: &mut String) {
         Expr::Subquery(_) => out.push_str("(<subquery>)"),
         Expr::Exists(_) => out.push_str("exists(<subquery>)"),
         Expr::Quantified { expr, op, quantifier, .. } => {
-            write_operand(expr, out);
+            write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
             push(out, format_args!(" {} {quantifier} (<subquery>)", operator(*op)));
         }
@@ -169,13 +174,13 @@ fn write_call(expr: &Expr, out: &mut String) {
             push(out, format_args!(" using {charset}"));
         }),
         Expr::Collate { expr, collation } => {
-            write_operand(expr, out);
+            write_operand(expr, COLLATE, out);
             push(out, format_args!(" collate {collation}"));
         }
         Expr::DateArith { expr, subtract, amount, unit } => {
-            write_operand(expr, out);
+            write_operand(expr, INTERVAL, out);
             out.push_str(if *subtract { " - interval " } else { " + interval " });
-            write_operand(amount, out);
+            write_operand(amount, INTERVAL, out);
             push(out, format_args!(" {}", unit_name(*unit)));
         }
         Expr::Extract { unit, expr } => call(out, "extract", |out| {
@@ -227,6 +232,14 @@ fn write_call(expr: &Expr, out: &mut String) {
                 push(out, format_args!(" separator {}", quoted_text(separator)));
             }
         }),
+        Expr::Window(window) => {
+            write_expr(&window.function, out);
+            out.push_str(" over ");
+            match &window.over {
+                Over::Name(name) => out.push_str(&quoted_name(name)),
+                Over::Spec(spec) => write_window(spec, out),
+            }
+        }
         Expr::Row(items) => write_list(items, out),
         Expr::Default(None) => out.push_str("default"),
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
@@ -245,26 +258,94 @@ fn call(out: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
     out.push(')');
 }
 
-/// In parentheses if it is an operator.
-fn write_operand(expr: &Expr, out: &mut String) {
-    let operator = matches!(
-        expr,
-        Expr::Binary { .. }
-            | Expr::Is { .. }
-            | Expr::Between { .. }
-            | Expr::InList { .. }
-            | Expr::InQuery { .. }
-            | Expr::Like { .. }
-            | Expr::Regexp { .. }
-            | Expr::DateArith { .. }
-            | Expr::Collate { .. }
-            | Expr::Quantified { .. }
-    ) || matches!(expr, Expr::Unary { op: UnaryOp::Not | UnaryOp::Negate, .. });
-    if operator {
+// How strongly operators bind: the numbers only compare.
+const OR: u8 = 1;
+const XOR: u8 = 2;
+const AND: u8 = 3;
+const CMP: u8 = 5;
+const BETWEEN: u8 = 6;
+const IN: u8 = 7;
+const BIT_OR: u8 = 8;
+const BIT_AND: u8 = 9;
+const SHIFT: u8 = 10;
+const INTERVAL: u8 = 11;
+const ADD: u8 = 12;
+const MULTIPLY: u8 = 13;
+const BIT_XOR: u8 = 14;
+const NEGATE: u8 = 15;
+const BANG: u8 = 16;
+const COLLATE: u8 = 17;
+const HIGHEST: u8 = 20;
+
+fn precedence(expr: &Expr) -> u8 {
+    match expr {
+        Expr::Binary { op, .. } => match op {
+            BinaryOp::Or => OR,
+            BinaryOp::Xor => XOR,
+            BinaryOp::And => AND,
+            BinaryOp::Equal
+            | BinaryOp::NullSafeEqual
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual => CMP,
+            BinaryOp::BitOr => BIT_OR,
+            BinaryOp::BitAnd => BIT_AND,
+            BinaryOp::BitXor => BIT_XOR,
+            BinaryOp::ShiftLeft | BinaryOp::ShiftRight => SHIFT,
+            BinaryOp::Add | BinaryOp::Subtract => ADD,
+            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::IntDivide | BinaryOp::Modulo => MULTIPLY,
+        },
+        Expr::Is { .. } | Expr::Quantified { .. } => CMP,
+        Expr::Between { .. } => BETWEEN,
+        Expr::InList { .. } | Expr::InQuery { .. } | Expr::Like { .. } | Expr::Regexp { .. } => IN,
+        Expr::DateArith { .. } => INTERVAL,
+        Expr::Unary { op: UnaryOp::Plus, expr } => precedence(expr),
+        Expr::Unary { op: UnaryOp::Not, expr } => negated(expr).map_or(BANG, |turned| precedence(&turned)),
+        Expr::Unary { .. } => NEGATE,
+        Expr::Collate { .. } => COLLATE,
+        _ => HIGHEST,
+    }
+}
+
+/// The opposite of a condition that has one: MariaDB keeps no NOT in front of it.
+fn negated(expr: &Expr) -> Option<Expr> {
+    let mut turned = match expr {
+        Expr::Binary { op, .. } if opposite(*op).is_some() => expr.clone(),
+        Expr::Is { .. } | Expr::Between { .. } | Expr::InList { .. } => expr.clone(),
+        _ => return None,
+    };
+    match &mut turned {
+        Expr::Binary { op, .. } => *op = opposite(*op)?,
+        Expr::Is { negated, .. } | Expr::Between { negated, .. } | Expr::InList { negated, .. } => {
+            *negated = !*negated;
+        }
+        _ => {}
+    }
+    Some(turned)
+}
+
+fn opposite(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Equal => BinaryOp::NotEqual,
+        BinaryOp::NotEqual => BinaryOp::Equal,
+        BinaryOp::Less => BinaryOp::GreaterEqual,
+        BinaryOp::LessEqual => BinaryOp::Greater,
+        BinaryOp::Greater => BinaryOp::LessEqual,
+        BinaryOp::GreaterEqual => BinaryOp::Less,
+        _ => return None,
+    })
+}
+
+/// In parentheses if it binds less than `least`.
+fn write_operand(expr: &Expr, least: u8, out: &mut String) {
+    let parenthesised = precedence(expr) < least;
+    if parenthesised {
         out.push('(');
     }
     write_expr(expr, out);
-    if operator {
+    if parenthesised {
         out.push(')');
     }
 }
@@ -307,6 +388,16 @@ fn write_literal(literal: &Literal, out: &mut String) {
             out.push_str("X'");
             text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
             out.push('\'');
+        }
+        // Of a character set with other bytes, or bytes that are no text.
+        (Value::Str(text), _)
+            if !matches!(text.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
+                && !text.bytes.is_ascii() =>
+        {
+            let mut coded = Vec::new();
+            text.collation.charset().encode(&text.bytes, &mut coded);
+            push(out, format_args!("_{} 0x", text.collation.charset().name()));
+            coded.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
         }
         (Value::Str(text), kind) => {
             out.push_str(match kind {
@@ -429,4 +520,33 @@ fn cast_type(to: &DataType) -> String {
         push(&mut out, format_args!(" charset {charset}"));
     }
     out
+}
+
+fn write_window(spec: &WindowSpec, out: &mut String) {
+    let mut parts: Vec<String> = spec.base.iter().map(|name| quoted_name(name)).collect();
+    let list = |exprs: &mut dyn Iterator<Item = String>| exprs.collect::<Vec<_>>().join(",");
+    if !spec.partition_by.is_empty() {
+        parts.push(format!("partition by {}", list(&mut spec.partition_by.iter().map(expr))));
+    }
+    if !spec.order_by.is_empty() {
+        let item = |item: &crate::ast::OrderItem| {
+            format!("{}{}", expr(&item.expr), if item.descending { " desc" } else { "" })
+        };
+        parts.push(format!("order by {}", list(&mut spec.order_by.iter().map(item))));
+    }
+    if let Some(frame) = &spec.frame {
+        let unit = if frame.is_range { "range" } else { "rows" };
+        parts.push(format!("{unit} between {} and {}", bound_text(&frame.start), bound_text(&frame.end)));
+    }
+    push(out, format_args!("({})", parts.join(" ")));
+}
+
+fn bound_text(bound: &WindowBound) -> String {
+    match bound {
+        WindowBound::UnboundedPreceding => "unbounded preceding".to_owned(),
+        WindowBound::Preceding(distance) => format!("{} preceding", expr(distance)),
+        WindowBound::CurrentRow => "current row".to_owned(),
+        WindowBound::Following(distance) => format!("{} following", expr(distance)),
+        WindowBound::UnboundedFollowing => "unbounded following".to_owned(),
+    }
 }

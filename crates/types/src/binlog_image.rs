@@ -256,6 +256,113 @@ impl BinlogColumn {
     }
 }
 
+/// Whether values of a source's column fit into the column here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireFit {
+    /// The types are the same.
+    Same,
+    /// The type here holds every value of the type there.
+    Widens,
+    /// Some values there do not fit here.
+    Narrows,
+    /// They are of different families.
+    Differs,
+}
+
+impl WireFit {
+    fn of_sizes(there: u32, here: u32) -> WireFit {
+        match there.cmp(&here) {
+            std::cmp::Ordering::Less => WireFit::Widens,
+            std::cmp::Ordering::Equal => WireFit::Same,
+            std::cmp::Ordering::Greater => WireFit::Narrows,
+        }
+    }
+}
+
+impl BinlogColumn {
+    /// How the column fits into one of this type. Signs are not compared: old sources do not send them.
+    pub fn fit(&self, ty: &ColumnType) -> WireFit {
+        let local = BinlogColumn::of(ty);
+        let ((code, length), (local_code, local_length)) = (self.real(), local.real());
+        if code == local_code && self.metadata == local.metadata {
+            return WireFit::Same;
+        }
+        let integer = |code| [TINY, SHORT, INT24, LONG, LONGLONG].iter().position(|known| *known == code);
+        let is_string = |code| matches!(code, STRING | VARCHAR | BLOB);
+        let [precision, scale] = self.metadata.to_le_bytes();
+        match (integer(code), integer(local_code)) {
+            (Some(there), Some(here)) => return WireFit::of_sizes(there as u32, here as u32),
+            (None, None) => {}
+            _ => return WireFit::Differs,
+        }
+        match (code, local_code) {
+            (DATE | NEWDATE, DATE | NEWDATE) => WireFit::Same,
+            (FLOAT | DOUBLE, FLOAT | DOUBLE) => WireFit::of_sizes(code.into(), local_code.into()),
+            (NEWDECIMAL, NEWDECIMAL) => {
+                let [local_precision, local_scale] = local.metadata.to_le_bytes();
+                let digits = |precision: u8, scale: u8| i32::from(precision) - i32::from(scale);
+                let is_held =
+                    scale <= local_scale && digits(precision, scale) <= digits(local_precision, local_scale);
+                if is_held { WireFit::Widens } else { WireFit::Narrows }
+            }
+            (BIT, BIT) => {
+                let bits = |column: &BinlogColumn| {
+                    let [rest, bytes] = column.metadata.to_le_bytes();
+                    u32::from(bytes) * 8 + u32::from(rest)
+                };
+                WireFit::of_sizes(bits(self), bits(&local))
+            }
+            (TIME2, TIME2) | (DATETIME2, DATETIME2) | (TIMESTAMP2, TIMESTAMP2) => {
+                WireFit::of_sizes(precision.into(), ty.decimals.into())
+            }
+            (ENUM, ENUM) | (SET, SET) => WireFit::of_sizes(length, local_length),
+            (there, here) if is_string(there) && is_string(here) => {
+                let most = |code: u8, length: u32| match code {
+                    BLOB => u64::MAX >> (64 - 8 * u64::from(length.clamp(1, 4))),
+                    _ => length.into(),
+                };
+                match most(there, length) <= most(here, local_length) {
+                    true => WireFit::Widens,
+                    false => WireFit::Narrows,
+                }
+            }
+            _ => WireFit::Differs,
+        }
+    }
+
+    /// The type as error 1677 names it.
+    pub fn type_text(&self) -> String {
+        let (code, length) = self.real();
+        let [low, high] = self.metadata.to_le_bytes();
+        match code {
+            TINY => "tinyint".to_owned(),
+            SHORT => "smallint".to_owned(),
+            INT24 => "mediumint".to_owned(),
+            LONG => "int".to_owned(),
+            LONGLONG => "bigint".to_owned(),
+            FLOAT => "float".to_owned(),
+            DOUBLE => "double".to_owned(),
+            DATE | NEWDATE => "date".to_owned(),
+            YEAR => "year".to_owned(),
+            TIME2 => "time".to_owned(),
+            DATETIME2 => "datetime".to_owned(),
+            TIMESTAMP2 => "timestamp".to_owned(),
+            NEWDECIMAL => format!("decimal({low},{high})"),
+            BIT => format!("bit({})", u32::from(high) * 8 + u32::from(low)),
+            ENUM => "enum".to_owned(),
+            SET => "set".to_owned(),
+            VARCHAR => format!("varchar({length})"),
+            STRING => format!("char({length})"),
+            _ => match low {
+                1 => "tinyblob".to_owned(),
+                2 => "blob".to_owned(),
+                3 => "mediumblob".to_owned(),
+                _ => "longblob".to_owned(),
+            },
+        }
+    }
+}
+
 /// A value of the wire's size as one of the column's, when it loses nothing but zeros.
 fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
     match value {

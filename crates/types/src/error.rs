@@ -189,6 +189,9 @@ errors! {
     NotAllowedWindowFrame = 4017, "HY000";
     NoOrderListInWindowSpec = 4018, "HY000";
     RangeFrameNeedsSimpleOrderby = 4019, "HY000";
+    WrongTypeForRowsFrame = 4020, "HY000";
+    WrongTypeForRangeFrame = 4021, "HY000";
+    FrameExclusionNotSupported = 4022, "HY000";
     TooManyTables = 1116, "HY000";
     StackOverrunNeedMore = 1436, "HY000";
     TooHighLevelOfNestingForSelect = 1473, "HY000";
@@ -208,6 +211,7 @@ errors! {
     UnknownLocale = 1649, "HY000";
     TooBigForUncompress = 1256, "HY000";
     ZlibZData = 1259, "HY000";
+    SformatError = 4183, "HY000";
     JsonPathNoWildcard = 4044, "HY000";
     JsonPathNotAllowed = 4051, "HY000";
     IllegalParameterDataTypeForOperation = 4079, "HY000";
@@ -292,6 +296,25 @@ errors! {
     NonexistingTableGrant = 1147, "42000";
     RevokeGrants = 1269, "HY000";
     TooLongIndexComment = 1688, "HY000";
+    SlaveMustStop = 1198, "HY000";
+    SlaveNotRunning = 1199, "HY000";
+    BadSlave = 1200, "HY000";
+    SlaveWasRunning = 1254, "HY000";
+    SlaveWasNotRunning = 1255, "HY000";
+    BadSlaveUntilCond = 1277, "HY000";
+    UntilCondIgnored = 1279, "HY000";
+    WarnNoMasterInfo = 1617, "HY000";
+    WarnOptionIgnored = 1618, "HY000";
+    WarnChangeMasterImplicit = 4190, "HY000";
+    SlaveStarted = 1937, "HY000";
+    SlaveStopped = 1938, "HY000";
+    SlaveHeartbeatValueOutOfRange = 1624, "HY000";
+    ConnectionAlreadyExists = 1934, "HY000";
+    MasterGtidPosConflictsWithBinlog = 1947, "HY000";
+    MasterGtidPosMissingDomain = 1948, "HY000";
+    UntilRequiresUsingGtid = 1949, "HY000";
+    DuplicateGtidDomain = 1943, "HY000";
+    SlaveSkipNotInGtid = 1966, "HY000";
 }
 
 /// An error for the client that caused it: number, SQLSTATE and text.

@@ -38,7 +38,7 @@ mod sql_mode;
 mod temporal;
 mod value;
 
-pub use binlog_image::{BinlogColumn, ImageError, write_value};
+pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
 pub use collation::{Charset, Collation, like_prefix};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};

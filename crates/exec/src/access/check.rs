@@ -16,7 +16,11 @@ impl SessionState {
             Some(access) if access.version == version => Arc::clone(access),
             _ => {
                 let catalog = self.db.catalog();
-                Arc::clone(kept.insert(Arc::new(Access::of(&catalog, &self.info.account))))
+                let access = match self.is_applier {
+                    true => Access::of_server(&catalog),
+                    false => Access::of(&catalog, &self.info.account),
+                };
+                Arc::clone(kept.insert(Arc::new(access)))
             }
         }
     }

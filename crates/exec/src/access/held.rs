@@ -18,6 +18,11 @@ impl Access {
         Access { version: catalog.version, account: catalog.accounts.get(name).cloned() }
     }
 
+    /// What the server itself may do when it applies a source's changes: everything.
+    pub(crate) fn of_server(catalog: &Catalog) -> Access {
+        Access { version: catalog.version, account: Some(Arc::new(Account::local_root())) }
+    }
+
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.account.as_ref()
     }

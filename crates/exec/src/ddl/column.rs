@@ -69,6 +69,8 @@ pub(super) fn draft(
         invisible: def.invisible,
         comment,
         value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
     };
     let explicit_null = def.nullable == Some(true) && !def.auto_increment;
     Ok(DraftColumn { column, origin: None, explicit_null, has_default: def.default.is_some() })

@@ -236,6 +236,7 @@ impl TableDraft {
             comment: self.comment,
             auto_increment_start: self.auto_increment_start,
             options: self.options,
+            checks: Vec::new(),
             created_at: self.created_at,
         };
         Described { table, column_origins, index_origins: origins }

@@ -1,17 +1,23 @@
-//! Row events applied to tables: by the primary key when there is one, else by a full match.
+//! Row events applied to tables.
 //!
-//! # Missing
-//! Tables of another shape than the source's: more columns than the table has are refused; fewer get their
-//! defaults.
+//! # How a row is found
+//! By the primary key, else by a unique key, else by any other key and a full match; without any key by one
+//! pass over the table for all rows of the event (`apply_scan`).
+//!
+//! # Tables that differ
+//! Columns correspond by their places. The source's further columns are passed over, further columns here get
+//! their defaults. A column of another type is taken as `slave_type_conversions` allows, else error 1677.
 
 use std::sync::Arc;
 
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
-use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value, WireFit};
 
+use crate::dml::apply_scan::apply_by_scan;
 use crate::dml::binlog_statement::bad_event;
 use crate::statement::StatementContext;
 use crate::table::{
@@ -20,71 +26,128 @@ use crate::table::{
 use crate::trx::WaitPolicy;
 
 /// A row image: a value for each column that it holds.
-type Image = Vec<Option<Value>>;
+pub(super) type Image = Vec<Option<Value>>;
+
+/// `slave_type_conversions`: which columns of another type than the source's are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conversions {
+    /// Values may lose something.
+    pub lossy: bool,
+    /// The type here holds every value of the type there.
+    pub non_lossy: bool,
+}
+
+/// How row events are applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ApplyRules {
+    /// `slave_exec_mode=IDEMPOTENT`: a row that is missing is passed over, one that is there is overwritten.
+    pub is_idempotent: bool,
+    pub conversions: Conversions,
+}
+
+impl ApplyRules {
+    /// As the variables say now.
+    pub fn of(globals: &Globals) -> ApplyRules {
+        let conversions = globals.uint(VarId::SlaveTypeConversions);
+        ApplyRules {
+            is_idempotent: globals.uint(VarId::SlaveExecMode) == 1,
+            conversions: Conversions { lossy: conversions & 1 != 0, non_lossy: conversions & 2 != 0 },
+        }
+    }
+}
 
 /// Applies the rows of one event.
-pub(super) fn apply_rows(ctx: &mut StatementContext<'_>, map: &TableMap, event: &RowsEvent) -> SqlResult<()> {
+pub(crate) fn apply_rows(
+    ctx: &mut StatementContext<'_>,
+    map: &TableMap,
+    event: &RowsEvent,
+    rules: &ApplyRules,
+) -> SqlResult<()> {
     let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
     let missing = || SqlError::no_such_table(&schema, &name);
     let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
     ctx.trx.lock_table(&table, MetadataMode::SharedWrite)?;
     // A DDL statement may have had the name until now.
     let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
+    let columns = columns(&table, map, rules.conversions)?;
+    if event.width as usize != columns.len() {
+        return Err(bad_event(DecodeError::BadValue("a row event and its table map differ in width")));
+    }
     let mut applier =
-        Applier { columns: columns(&table, map)?, writer: TableWriter::open(ctx.trx, &table)?, table };
+        RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules };
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
+    if applier.needs_scan(event) {
+        return apply_by_scan(&mut applier, ctx, event, &mut from);
+    }
     while !from.is_empty() {
         ctx.check_interrupt()?;
         let left = from.remaining();
         let first = applier.read_image(&event.present, &mut from)?;
         match event.kind {
             RowsKind::Write => applier.insert(ctx, first)?,
-            RowsKind::Delete => applier.delete(ctx, &first)?,
+            RowsKind::Delete => {
+                if let Some((key, row)) = applier.find(ctx, &first)? {
+                    applier.writer.delete(ctx.trx, &key, &row)?;
+                }
+            }
             RowsKind::Update => {
                 let after = applier.read_image(&event.present_after, &mut from)?;
-                applier.update(ctx, &first, after)?;
+                if let Some((key, row)) = applier.find(ctx, &first)? {
+                    applier.update(ctx, &key, &row, after)?;
+                }
             }
         }
         if from.remaining() == left {
-            // Images of no columns: any number of them would fit into the bytes that are left.
-            return Err(bad_event(DecodeError::BadValue("row images without columns")));
+            return Err(without_columns());
         }
     }
     Ok(())
 }
 
-struct Applier {
-    table: Arc<Table>,
-    /// As the table map describes them.
-    columns: Vec<BinlogColumn>,
-    writer: TableWriter,
+/// Images of no columns: any number of them would fit into the bytes that are left.
+pub(super) fn without_columns() -> SqlError {
+    bad_event(DecodeError::BadValue("row images without columns"))
 }
 
-fn columns(table: &Table, map: &TableMap) -> SqlResult<Vec<BinlogColumn>> {
-    let mut columns =
-        BinlogColumn::parse_all(&map.column_types, &map.metadata).map_err(|_| conversion_failed(table, 0))?;
-    if columns.len() > table.columns.len() {
-        return Err(conversion_failed(table, table.columns.len()));
-    }
-    // Without optional metadata the table here says what is unsigned.
-    for (column, described) in columns.iter_mut().zip(&table.columns) {
+/// Applies the rows of one event to one table.
+pub(super) struct RowApplier {
+    pub(super) table: Arc<Table>,
+    /// As the table map describes them; those beyond the table's own are passed over.
+    columns: Vec<BinlogColumn>,
+    pub(super) writer: TableWriter,
+    rules: ApplyRules,
+}
+
+fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<BinlogColumn>> {
+    let mut columns = BinlogColumn::parse_all(&map.column_types, &map.metadata)
+        .map_err(|_| bad_event(DecodeError::BadValue("the column types of a table map")))?;
+    for (n, (column, described)) in columns.iter_mut().zip(&table.columns).enumerate() {
+        let is_taken = match column.fit(&described.ty) {
+            WireFit::Same => true,
+            WireFit::Widens => rules.non_lossy,
+            WireFit::Narrows => rules.lossy,
+            WireFit::Differs => false,
+        };
+        if !is_taken {
+            return Err(conversion_failed(table, n, column));
+        }
+        // Without optional metadata the table here says what is unsigned.
         column.unsigned = described.ty.unsigned;
     }
     Ok(columns)
 }
 
 /// Error 1677.
-fn conversion_failed(table: &Table, column: usize) -> SqlError {
-    let (name, ty) = match table.columns.get(column) {
-        Some(described) => (&*described.name, described.ty.sql_text()),
-        None => ("?", String::new()),
-    };
+fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
+    let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
     SqlError::new(
         ErrorCode::SlaveConversionFailed,
         format!(
-            "Column {column} of table '{}.{}' cannot be converted to column '{name}' of type '{ty}'",
-            table.name.schema, table.name.table
+            "Column {column} of table '{}.{}' cannot be converted from type '{}' to type '{ty}'",
+            table.name.schema,
+            table.name.table,
+            wire.type_text()
         ),
     )
 }
@@ -93,18 +156,25 @@ fn bit(bitmap: &[u8], n: usize) -> bool {
     bitmap.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 != 0)
 }
 
-impl Applier {
-    fn read_image(&self, present: &[u8], from: &mut Reader<'_>) -> SqlResult<Image> {
-        let here: Vec<usize> = (0..self.columns.len()).filter(|&n| bit(present, n)).collect();
-        let nulls = from.bytes(here.len().div_ceil(8)).map_err(|e| bad_event(e.into()))?;
+impl RowApplier {
+    pub(super) fn read_image(&self, present: &[u8], from: &mut Reader<'_>) -> SqlResult<Image> {
+        let count = (0..self.columns.len()).filter(|&n| bit(present, n)).count();
+        let nulls = from.bytes(count.div_ceil(8)).map_err(|e| bad_event(e.into()))?;
         let mut image = vec![None; self.table.columns.len()];
-        for (n, &column) in here.iter().enumerate() {
-            let ty = &self.table.columns[column].ty;
-            image[column] = Some(if bit(nulls, n) {
-                Value::Null
-            } else {
-                self.columns[column].read(ty, from).map_err(|_| conversion_failed(&self.table, column))?
-            });
+        let mut place = 0;
+        for (n, column) in self.columns.iter().enumerate().filter(|(n, _)| bit(present, *n)) {
+            let is_null = bit(nulls, place);
+            place += 1;
+            match self.table.columns.get(n) {
+                // The table here has no such column.
+                None if is_null => {}
+                None => column.skip(from).map_err(|_| conversion_failed(&self.table, n, column))?,
+                Some(_) if is_null => image[n] = Some(Value::Null),
+                Some(described) => {
+                    let value = column.read(&described.ty, from);
+                    image[n] = Some(value.map_err(|_| conversion_failed(&self.table, n, column))?);
+                }
+            }
         }
         Ok(image)
     }
@@ -120,73 +190,102 @@ impl Applier {
                 (None, _) => column.ty.implicit_default(),
             })
             .collect();
-        match self.writer.insert(ctx.trx, &row)? {
-            Ok(()) => Ok(()),
-            Err(duplicate) => {
-                Err(self.open().duplicate_error(duplicate.index, &row, &ctx.session.env.time_zone))
+        loop {
+            let Err(duplicate) = self.writer.insert(ctx.trx, &row)? else { return Ok(()) };
+            let mut before = Vec::new();
+            if !self.rules.is_idempotent || !self.writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
+                return Err(self.open().duplicate_error(duplicate.index, &row, &ctx.session.env.time_zone));
             }
+            self.writer.delete(ctx.trx, &duplicate.key, &before)?;
         }
     }
 
-    fn delete(&mut self, ctx: &mut StatementContext<'_>, before: &Image) -> SqlResult<()> {
-        let (key, row) = self.find(ctx, before)?;
-        self.writer.delete(ctx.trx, &key, &row)
-    }
-
-    fn update(&mut self, ctx: &mut StatementContext<'_>, before: &Image, after: Image) -> SqlResult<()> {
-        let (key, row) = self.find(ctx, before)?;
+    /// Changes a row that was found.
+    pub(super) fn update(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        key: &[u8],
+        row: &[Value],
+        after: Image,
+    ) -> SqlResult<()> {
         let new: Vec<Value> =
-            after.into_iter().zip(&row).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+            after.into_iter().zip(row).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
         if new == row {
             return Ok(());
         }
-        match self.writer.update(ctx.trx, &key, &row, &new)? {
-            Ok(()) => Ok(()),
-            Err(duplicate) => {
+        match self.writer.update(ctx.trx, key, row, &new)? {
+            Err(duplicate) if !self.rules.is_idempotent => {
                 Err(self.open().duplicate_error(duplicate.index, &new, &ctx.session.env.time_zone))
             }
+            _ => Ok(()),
         }
     }
 
-    fn open(&self) -> &OpenTable {
+    /// Error 1032, unless missing rows are passed over.
+    pub(super) fn missing_row(&self) -> SqlResult<()> {
+        if self.rules.is_idempotent {
+            return Ok(());
+        }
+        let name = &self.table.name.table;
+        Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
+    }
+
+    /// Whether rows are found by reading the whole table: better once for all rows of the event.
+    fn needs_scan(&self, event: &RowsEvent) -> bool {
+        event.kind != RowsKind::Write && self.index_of(|column| bit(&event.present, column)).is_none()
+    }
+
+    /// The index that rows are looked up by: the primary key, else a unique one, else any other whose columns
+    /// are there.
+    fn index_of(&self, is_there: impl Fn(usize) -> bool) -> Option<usize> {
+        let open = self.open();
+        let usable = |n: &usize| {
+            let index = &open.indexes[*n];
+            index.kind != IndexKind::HiddenRowId && index.parts.iter().all(|(column, _)| is_there(*column))
+        };
+        let rank = |n: &usize| match open.indexes[*n].kind {
+            IndexKind::Primary => 0,
+            // One whose columns may be NULL finds many rows.
+            IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
+            IndexKind::Unique => 2,
+            IndexKind::Secondary | IndexKind::HiddenRowId => 3,
+        };
+        (0..open.indexes.len()).filter(usable).min_by_key(rank)
+    }
+
+    pub(super) fn open(&self) -> &OpenTable {
         self.writer.table()
     }
 
-    /// The row of a before image, locked: its clustered key and values.
-    fn find(&mut self, ctx: &mut StatementContext<'_>, before: &Image) -> SqlResult<(Vec<u8>, Vec<Value>)> {
+    /// The row of a before image, locked: its clustered key and values. None: it is missing, and passed over.
+    fn find(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        before: &Image,
+    ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
         let spans = self.spans(before)?;
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(WaitPolicy::Wait),
             columns: Columns::All,
             rows_expected: Some(1),
         };
+        let by_key = self.open().indexes[spans.index].kind == IndexKind::Primary;
         let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
-        let by_key = self.has_primary_key(before);
         let mut same = |row: &[Value]| {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
             Ok(by_key || row.iter().zip(before).all(equal))
         };
         let mut row = Vec::new();
         if cursor.next(ctx.trx, &mut same, &mut row)? {
-            return Ok((cursor.key().to_vec(), row));
+            return Ok(Some((cursor.key().to_vec(), row)));
         }
-        let name = &self.table.name.table;
-        Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
+        self.missing_row().map(|()| None)
     }
 
-    fn has_primary_key(&self, before: &Image) -> bool {
-        let primary = &self.open().indexes[0];
-        primary.kind == IndexKind::Primary && primary.parts.iter().all(|(c, _)| before[*c].is_some())
-    }
-
-    /// Where to look: the primary key, else the first index whose columns the image holds, else everywhere.
+    /// Where to look for the row of a before image.
     fn spans(&self, before: &Image) -> SqlResult<KeySpans> {
         let open = self.open();
-        let usable = |n: &usize| {
-            let parts = &open.indexes[*n].parts;
-            !parts.is_empty() && parts.iter().all(|(column, _)| before[*column].is_some())
-        };
-        let Some(index) = (0..open.indexes.len()).find(usable) else {
+        let Some(index) = self.index_of(|column| before[column].is_some()) else {
             return Ok(KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() });
         };
         let row: Vec<Value> = before.iter().map(|value| value.clone().unwrap_or(Value::Null)).collect();

@@ -5,7 +5,7 @@ use cohort_binlog::event::{DecodeError, Event, TableMap};
 use cohort_binlog::{StatementDecoder, StatementError};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::dml::apply::apply_rows;
+use crate::dml::apply::{ApplyRules, apply_rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::statement::StatementContext;
 
@@ -37,7 +37,7 @@ impl BinlogApplier {
                     let map = self.maps.iter().find(|map| map.table_id == rows.table_id);
                     let map =
                         map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
-                    apply_rows(ctx, map, &rows)?;
+                    apply_rows(ctx, map, &rows, &ApplyRules::of(&ctx.db.globals))?;
                     if rows.ends_statement() {
                         self.maps.clear();
                     }

@@ -11,11 +11,13 @@
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
 //! | `apply` | row events applied to tables |
+//! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
 //!
 //! Plans are immutable and shared by sessions; what one execution needs is made at its start.
 
 mod apply;
+mod apply_scan;
 mod assign;
 mod binlog_statement;
 mod delete;
@@ -29,6 +31,8 @@ mod target;
 mod tests;
 mod update;
 
+pub(crate) use apply::apply_rows;
+pub use apply::{ApplyRules, Conversions};
 pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;

@@ -35,10 +35,12 @@ struct Found {
 }
 
 impl TargetPlan {
-    /// Finds the rows and calls `change` for each, which may give the columns `written` other values.
+    /// Finds the rows and calls `change` for each, which may give the columns `written` other values. `wait`
+    /// says what to do about rows that others have locked.
     pub(super) fn for_each(
         &self,
         ctx: &mut StatementContext<'_>,
+        wait: WaitPolicy,
         order: Order,
         written: &[usize],
         change: &mut Change<'_>,
@@ -52,7 +54,7 @@ impl TargetPlan {
         let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
         let single = matches!(&*spans.spans, [KeySpan::Point(_)]);
         let options = CursorOptions {
-            mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+            mode: ReadMode::LockExclusive(wait),
             columns: Columns::All,
             rows_expected: limit.filter(|_| self.sort.is_empty()),
         };

@@ -14,6 +14,7 @@ use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
+use crate::trx::WaitPolicy;
 use cohort_plan::{Binder, Clause, PlanContext, not_supported};
 
 /// UPDATE.
@@ -84,7 +85,8 @@ impl UpdatePlan {
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();
         let mut after = Vec::new();
-        let outcome = self.target.for_each(ctx, order, &assigned, &mut |ctx, writer, key, before| {
+        let wait = WaitPolicy::IfItMatches;
+        let outcome = self.target.for_each(ctx, wait, order, &assigned, &mut |ctx, writer, key, before| {
             self.change(ctx, writer, key, before, &mut after, &assigner, &mut counts)
         });
         ctx.eval.set_abort_on_warning(false);

@@ -101,7 +101,7 @@ impl ScanSink for Output<'_> {
         {
             return Ok(Flow::Continue);
         }
-        if self.select.read != ReadMode::Snapshot {
+        if self.select.read != ReadMode::Snapshot || ctx.trx.plain_reads_lock() {
             // The client learns of rows that may not be hardened yet (I5).
             ctx.trx.reveal();
         }

@@ -137,7 +137,8 @@ fn constant(ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResu
     Ok(bound.eval(&[], &ctx.eval)?.into_owned())
 }
 
-fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
+/// LIMIT: offset and count.
+pub(super) fn bounds(ctx: &StatementContext<'_>, limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
     let Some(limit) = limit else { return Ok((0, usize::MAX)) };
     let number = |expr| {
         let n = constant(ctx, expr)?.to_int(&mut cohort_types::NoWarnings).map_or(0, |n| n.wide());
@@ -157,6 +158,11 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
                     ctx.db.reopen_log(StatementLog::General);
                     ctx.db.reopen_log(StatementLog::Slow);
                     ctx.db.reopen_error_log()?;
+                }
+            }
+            FlushTarget::RelayLogs => {
+                if let Some(control) = &*ctx.db.replica.read() {
+                    control.rotate_relay_logs()?;
                 }
             }
             FlushTarget::ErrorLogs => ctx.db.reopen_error_log()?,

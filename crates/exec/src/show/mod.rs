@@ -97,7 +97,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::BinlogEvents { log, from, limit } => binlog::events(ctx, log.as_deref(), *from, limit.as_ref()),
         Show::MasterStatus => binlog::master_status(ctx),
         Show::SlaveHosts => Ok(replica::hosts(ctx)),
-        Show::SlaveStatus { .. } => Ok(replica::status()),
+        Show::SlaveStatus { all, connection } => replica::status(ctx, *all, connection.as_deref()),
         Show::Grants(account) => grants(ctx, account.as_ref()),
         Show::Privileges => Ok(privileges::all()),
         Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
@@ -107,7 +107,10 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
             Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
         }
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
-        Show::RelaylogEvents { .. } => Err(not_supported("SHOW RELAYLOG EVENTS")),
+        Show::RelaylogEvents { log, from, limit } => {
+            let bounds = binlog::bounds(ctx, limit.as_ref())?;
+            replica::relay_events(ctx, log.as_deref(), *from, bounds)
+        }
         Show::Profiles => Err(not_supported("SHOW PROFILES")),
         other => projection::simple(ctx, other),
     }

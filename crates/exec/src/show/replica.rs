@@ -1,9 +1,10 @@
-//! What a server that is no replica says about replication.
+//! What a server says about replication: its sources, and those who follow it.
 
 use cohort_config::VarId;
-use cohort_types::Value;
+use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
+use crate::replication::SourceName;
 use crate::statement::StatementContext;
 
 /// Text columns with their length, number columns with 0.
@@ -64,16 +65,74 @@ const STATUS: [(&str, u32); 54] = [
     ("Replicate_Rewrite_DB", 23),
 ];
 
-/// SHOW SLAVE STATUS.
-pub(super) fn status() -> Listing {
+/// In front of them in SHOW ALL SLAVES STATUS.
+const BEFORE: [(&str, u32); 2] = [("Connection_name", 64), ("Slave_SQL_State", 30)];
+
+/// Behind them there.
+const BEHIND: [(&str, u32); 6] = [
+    ("Retried_transactions", 0),
+    ("Max_relay_log_size", 0),
+    ("Executed_log_entries", 0),
+    ("Slave_received_heartbeats", 0),
+    ("Slave_heartbeat_period", 9),
+    ("Gtid_Slave_Pos", 30),
+];
+
+/// Columns that may be NULL.
+const NULLABLE: [&str; 2] = ["Seconds_Behind_Master", "SQL_Remaining_Delay"];
+
+/// SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
+pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&str>) -> SqlResult<Listing> {
     let mut listing = Listing::default();
-    for (name, length) in STATUS {
+    let (before, behind): (&[_], &[_]) = if all { (&BEFORE, &BEHIND) } else { (&[], &[]) };
+    for &(name, length) in before.iter().chain(&STATUS).chain(behind) {
         match length {
+            0 if NULLABLE.contains(&name) => {
+                listing.column(name, ColumnType::int(TypeKind::BigInt, Some(20), false), true)
+            }
             0 => listing.number(name, 20),
             length => listing.text(name, length),
         };
     }
-    listing
+    let name = match all {
+        true => SourceName::All,
+        false => SourceName::One(source_name(ctx, connection)),
+    };
+    let control = ctx.db.replica.read().clone();
+    let rows = control.map_or(Ok(Vec::new()), |control| control.status(&name))?;
+    for mut row in rows {
+        if !all {
+            row.truncate(BEFORE.len() + STATUS.len());
+            row.drain(..BEFORE.len());
+        }
+        listing.rows.push(row);
+    }
+    Ok(listing)
+}
+
+fn source_name(ctx: &StatementContext<'_>, connection: Option<&str>) -> String {
+    let default = || ctx.session.vars.text(VarId::DefaultMasterConnection);
+    connection.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
+}
+
+/// SHOW RELAYLOG EVENTS.
+pub(super) fn relay_events(
+    ctx: &StatementContext<'_>,
+    log: Option<&str>,
+    from: Option<u64>,
+    (offset, count): (usize, usize),
+) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Log_name", 20)]);
+    let position = || ColumnType::int(TypeKind::BigInt, Some(20), true);
+    listing.column("Pos", position(), false).text("Event_type", 20).number("Server_id", 10);
+    listing.column("End_log_pos", position(), false).text("Info", 65_535);
+    let control = ctx.db.replica.read().clone();
+    if let Some(control) = control {
+        let most = offset.saturating_add(count);
+        listing.rows = control.relay_events(&source_name(ctx, None), log, from.unwrap_or(4), most)?;
+    }
+    listing.cut(offset, count);
+    Ok(listing)
 }
 
 /// SHOW SLAVE HOSTS.

@@ -109,7 +109,7 @@ pub(super) fn collations(out: &SchemaTable, _: &WantedNames, _: &mut StatementCo
             ("ID", integer(collation.0)),
             ("IS_DEFAULT", text(if collation.is_default() { "Yes" } else { "" })),
             ("IS_COMPILED", text("Yes")),
-            ("SORTLEN", integer(1)),
+            ("SORTLEN", integer(collation.sort_len())),
         ])
     };
     Ok(Collation::all().map(row).collect())

@@ -2,14 +2,15 @@
 //! last deadlock of SHOW ENGINE .. STATUS, and what blocked connections do in the process list.
 //!
 //! The columns are those of MariaDB 10.11. What has no meaning here is 0 or NULL: pages, records, and the
-//! key of a locked row, of which the lock table knows a hash only.
+//! key of a locked row, of which the lock table knows a hash only. Ranges do not exclude each other, so they
+//! are shown as shared gap locks, and keys put into them as exclusive ones.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
-use cohort_locks::{LockWait, NameKey, RowMode, WaitedFor};
+use cohort_locks::{LockWait, NameKey, RangeWish, RowMode, WaitedFor};
 use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
 use super::rows_tables::{integer, text};
@@ -41,15 +42,37 @@ fn waits_by_trx(db: &Database) -> HashMap<TrxId, LockWait> {
     db.locks.waits().into_iter().map(|wait| (wait.trx, wait)).collect()
 }
 
-fn row_waits(db: &Database) -> impl Iterator<Item = (LockWait, IndexId, u64, RowMode)> {
-    db.locks.waits().into_iter().filter_map(|wait| match wait.lock {
-        WaitedFor::Row { index, hash, mode } => Some((wait, index, hash, mode)),
-        WaitedFor::Name(_) => None,
-    })
+/// A wait for a row, or for a range.
+struct EngineWait {
+    wait: LockWait,
+    index: IndexId,
+    /// What is locked in the index, for ids.
+    place: String,
+    mode: &'static str,
+    /// The mode of a blocker of which it is not known by itself.
+    blocker_mode: &'static str,
 }
 
-fn lock_id(trx: TrxId, index: IndexId, hash: u64) -> String {
-    format!("{}:{}:{hash:016x}", trx.0, index.0)
+impl EngineWait {
+    fn of(wait: LockWait) -> Option<EngineWait> {
+        let (index, place, mode, blocker_mode) = match wait.lock {
+            WaitedFor::Row { index, hash, mode } => (index, format!("{hash:016x}"), mode_text(mode), "X"),
+            WaitedFor::Range { index, wish: RangeWish::Put } => (index, "range".to_owned(), "X,GAP", "S,GAP"),
+            WaitedFor::Range { index, wish: RangeWish::Pass } => {
+                (index, "range".to_owned(), "S,GAP", "X,GAP")
+            }
+            WaitedFor::Name(_) => return None,
+        };
+        Some(EngineWait { wait, index, place, mode, blocker_mode })
+    }
+
+    fn lock_id(&self, trx: TrxId) -> String {
+        format!("{}:{}:{}", trx.0, self.index.0, self.place)
+    }
+}
+
+fn engine_waits(db: &Database) -> impl Iterator<Item = EngineWait> {
+    db.locks.waits().into_iter().filter_map(EngineWait::of)
 }
 
 fn mode_text(mode: RowMode) -> &'static str {
@@ -88,10 +111,7 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
     let row = |running: Running| {
         let Running { process, trx } = running;
         let wait = waits.get(&trx.trx);
-        let lock = wait.and_then(|wait| match wait.lock {
-            WaitedFor::Row { index, hash, .. } => Some(lock_id(trx.trx, index, hash)),
-            WaitedFor::Name(_) => None,
-        });
+        let lock = wait.and_then(|wait| EngineWait::of(wait.clone())).map(|wait| wait.lock_id(trx.trx));
         let since = wait.map(|wait| now_us.saturating_sub(wait.waited.as_micros() as u64));
         out.row([
             ("trx_id", Value::UInt(trx.trx.0)),
@@ -135,20 +155,21 @@ fn named(db: &Database, index: IndexId) -> (String, String) {
 pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     check_global(ctx.session, Privilege::Process)?;
     let mut seen: HashMap<String, Vec<Value>> = HashMap::new();
-    for (wait, index, hash, mode) in row_waits(ctx.db) {
-        let (table, index_name) = named(ctx.db, index);
-        let blockers = wait.blockers.iter().filter_map(|(trx, mode)| mode.map(|mode| (*trx, mode)));
-        for (trx, mode) in blockers.chain([(wait.trx, mode)]) {
-            let id = lock_id(trx, index, hash);
+    for waiting in engine_waits(ctx.db) {
+        let (table, index_name) = named(ctx.db, waiting.index);
+        let blockers = waiting.wait.blockers.iter();
+        let blockers = blockers.map(|(trx, mode)| (*trx, mode.map_or(waiting.blocker_mode, mode_text)));
+        for (trx, mode) in blockers.chain([(waiting.wait.trx, waiting.mode)]) {
+            let id = waiting.lock_id(trx);
             let row = || {
                 out.row([
                     ("lock_id", text(&id)),
                     ("lock_trx_id", Value::UInt(trx.0)),
-                    ("lock_mode", text(mode_text(mode))),
+                    ("lock_mode", text(mode)),
                     ("lock_type", text("RECORD")),
                     ("lock_table", text(&table)),
                     ("lock_index", text(&index_name)),
-                    ("lock_space", Value::UInt(u64::from(index.0))),
+                    ("lock_space", Value::UInt(u64::from(waiting.index.0))),
                 ])
             };
             seen.entry(id.clone()).or_insert_with(row);
@@ -160,13 +181,14 @@ pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementConte
 pub(super) fn lock_waits(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     check_global(ctx.session, Privilege::Process)?;
     let mut rows = Vec::new();
-    for (wait, index, hash, _) in row_waits(ctx.db) {
-        for (blocker, _) in &wait.blockers {
+    for waiting in engine_waits(ctx.db) {
+        let requesting = waiting.wait.trx;
+        for (blocker, _) in &waiting.wait.blockers {
             rows.push(out.row([
-                ("requesting_trx_id", Value::UInt(wait.trx.0)),
-                ("requested_lock_id", text(lock_id(wait.trx, index, hash))),
+                ("requesting_trx_id", Value::UInt(requesting.0)),
+                ("requested_lock_id", text(waiting.lock_id(requesting))),
                 ("blocking_trx_id", Value::UInt(blocker.0)),
-                ("blocking_lock_id", text(lock_id(*blocker, index, hash))),
+                ("blocking_lock_id", text(waiting.lock_id(*blocker))),
             ]));
         }
     }
@@ -177,9 +199,10 @@ pub(super) fn lock_waits(out: &SchemaTable, _: &WantedNames, ctx: &mut Statement
 pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
     let state = |wait: LockWait| {
         let text = match wait.lock {
-            WaitedFor::Row { .. } => "Waiting for row lock",
+            WaitedFor::Row { .. } | WaitedFor::Range { .. } => "Waiting for row lock",
             WaitedFor::Name(NameKey::Table(..)) => "Waiting for table metadata lock",
             WaitedFor::Name(NameKey::Schema(_)) => "Waiting for schema metadata lock",
+            WaitedFor::Name(NameKey::User(_)) => "User lock",
             WaitedFor::Name(_) => "Waiting for global read lock",
         };
         (wait.trx, text)
@@ -205,6 +228,14 @@ pub(crate) fn deadlock_text(db: &Database) -> Option<String> {
                 let (table, index) = named(db, *index);
                 let mode = mode_text(*mode);
                 let _ = writeln!(out, "waits for lock {mode} on row {hash:016x} of index {index} of {table}");
+            }
+            Some(WaitedFor::Range { index, wish }) => {
+                let (table, index) = named(db, *index);
+                let what = match wish {
+                    RangeWish::Put => "to insert into a locked range",
+                    RangeWish::Pass => "to lock a range with a row that is being inserted",
+                };
+                let _ = writeln!(out, "waits {what} of index {index} of {table}");
             }
             Some(WaitedFor::Name(name)) => drop(writeln!(out, "waits for the name {name:?}")),
             None => {}

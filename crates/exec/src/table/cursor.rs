@@ -9,24 +9,29 @@
 //! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
 //! scanned index is passed over (if it moved forward the scan meets it there, and must not change it twice).
 //! Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
-//! stays locked otherwise, which stands in for InnoDB's record locks).
+//! stays locked otherwise, as InnoDB's record locks).
+//!
+//! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
+//! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
+//! again.
 //!
 //! A point access by the whole clustered key locks first and reads once. The key stays locked when there is
-//! no row: nobody inserts it before this transaction ends.
+//! no row: nobody inserts it before this transaction ends. A point of a unique index that has no entry is
+//! locked in the same way, at the levels that lock ranges.
+//!
+//! UPDATE under READ COMMITTED looks at the newest version of a row that somebody else has locked, and waits
+//! for it only if that matches.
 //!
 //! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
 //! ([`Covering`]).
-//!
-//! # Missing
-//! Gap locks: an insert into a range that was read with locks is not stopped.
 
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
-use cohort_locks::RowMode;
+use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
-use cohort_types::{SqlResult, Value, successor};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 
 use crate::dispatch::definition_changed;
 use crate::handler_counts::Handler;
@@ -50,6 +55,14 @@ pub type RowFilter<'f> = dyn FnMut(&[Value]) -> SqlResult<bool> + 'f;
 /// Accepts every row.
 pub fn every_row(_: &[Value]) -> SqlResult<bool> {
     Ok(true)
+}
+
+/// Takes off a range what a scan has passed, up to `key`.
+fn cut_behind(range: &mut KeyRange, key: &[u8], reverse: bool) {
+    match reverse {
+        false => range.start = Some(successor(key)),
+        true => range.end = Some(key.to_vec()),
+    }
 }
 
 const BATCH_BYTES: usize = 1 << 20;
@@ -79,9 +92,20 @@ pub struct TableCursor {
     value: Vec<u8>,
     index_key: Vec<u8>,
     covering: Option<Covering>,
+    passing: Option<Passing>,
+}
+
+/// What a cursor that locks ranges keeps of them.
+struct Passing {
+    scan: RangeScan,
+    /// What the batch is the first part of.
+    range: KeyRange,
+    /// The batch is the last one of its span, whose end is not locked yet.
+    ends_span: bool,
 }
 
 /// Where the next candidate lies.
+#[derive(Clone, Copy)]
 enum Candidate {
     /// `batch_at - 1` of the batch.
     Entry,
@@ -124,7 +148,13 @@ impl TableCursor {
             value: Vec::new(),
             index_key: Vec::new(),
             covering: None,
+            passing: None,
         };
+        if let Some(wait) = cursor.options.mode.locks()
+            && trx.locks_ranges()
+        {
+            cursor.passing = Some(cursor.new_passing(wait));
+        }
         if cursor.view.is_some() {
             cursor.covering = Covering::of(&cursor.table, cursor.spans.index, &cursor.options.columns);
         }
@@ -142,6 +172,9 @@ impl TableCursor {
         self.batch.clear();
         self.batch_at = 0;
         self.batch_entries = self.first_batch_entries();
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = false;
+        }
     }
 
     /// The next row that passes the filter: `row` gets a value per column of the table. False at the end.
@@ -183,6 +216,9 @@ impl TableCursor {
     fn candidate(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<Candidate>> {
         loop {
             if self.batch_at < self.batch.len() {
+                if self.passing.is_some() && !self.pass_entry(trx)? {
+                    continue;
+                }
                 self.batch_at += 1;
                 if let Some(look) = self.look.replace(self.step) {
                     trx.handlers.count(look);
@@ -191,6 +227,9 @@ impl TableCursor {
             }
             if let Some(range) = self.range.take() {
                 self.fill(trx, range)?;
+                continue;
+            }
+            if self.passing.as_ref().is_some_and(|passing| passing.ends_span) && !self.pass_end(trx)? {
                 continue;
             }
             // The look that finds the end of a span.
@@ -215,6 +254,56 @@ impl TableCursor {
         }
     }
 
+    fn new_passing(&self, wait: WaitPolicy) -> Passing {
+        let towards = if self.spans.reverse { Towards::Down } else { Towards::Up };
+        let uncommitted = match wait {
+            WaitPolicy::SkipLocked => Uncommitted::Skip,
+            WaitPolicy::Wait | WaitPolicy::NoWait | WaitPolicy::IfItMatches => Uncommitted::Block,
+        };
+        let scan = RangeScan::new(self.table.indexes[self.spans.index].id, towards, uncommitted);
+        Passing { scan, range: KeyRange::default(), ends_span: false }
+    }
+
+    /// Locks the range up to the next entry of the batch. False: there may be others before it by now, and
+    /// the batch is read again.
+    fn pass_entry(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
+        let key = self.batch.get(self.batch_at).0;
+        let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::Entry(key))?;
+        Ok(self.is_passed(step))
+    }
+
+    /// The same up to the end of the span.
+    fn pass_end(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
+        let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::End)?;
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = false;
+        }
+        Ok(self.is_passed(step))
+    }
+
+    fn pass(
+        passing: &Option<Passing>,
+        mode: ReadMode,
+        trx: &mut SessionTrx,
+        to: StepTo<'_>,
+    ) -> SqlResult<Step> {
+        let (Some(passing), Some(wait)) = (passing, mode.locks()) else { return Ok(Step::Passed) };
+        trx.advance(&passing.scan, to, wait)
+    }
+
+    fn is_passed(&mut self, step: Step) -> bool {
+        let Some(passing) = self.passing.as_mut().filter(|_| step == Step::Again) else { return true };
+        let mut rest = std::mem::take(&mut passing.range);
+        passing.ends_span = false;
+        if self.batch_at > 0 {
+            cut_behind(&mut rest, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
+        }
+        self.batch.clear();
+        self.batch_at = 0;
+        self.range = Some(rest);
+        false
+    }
+
     /// Counts how a range is entered, and says what the looks into it count as.
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
@@ -233,6 +322,10 @@ impl TableCursor {
     /// Reads the next batch of `range` and keeps what is left of it.
     fn fill(&mut self, trx: &mut SessionTrx, mut range: KeyRange) -> SqlResult<()> {
         trx.check_killed()?;
+        if let Some(passing) = &mut self.passing {
+            trx.watch(&passing.scan, &range)?;
+            passing.range.clone_from(&range);
+        }
         let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
         let index = self.table.indexes[self.spans.index].id;
         self.batch.clear();
@@ -253,13 +346,14 @@ impl TableCursor {
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
         let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
         self.batch_entries = (self.batch_entries * 4).min(room);
-        if more && !self.batch.is_empty() {
+        let goes_on = more && !self.batch.is_empty();
+        if goes_on {
             let last = self.batch.get(self.batch.len() - 1).0;
-            match direction {
-                Direction::Forward => range.start = Some(successor(last)),
-                Direction::Backward => range.end = Some(last.to_vec()),
-            }
+            cut_behind(&mut range, last, self.spans.reverse);
             self.range = Some(range);
+        }
+        if let Some(passing) = &mut self.passing {
+            passing.ends_span = !goes_on;
         }
         Ok(())
     }
@@ -344,25 +438,91 @@ impl TableCursor {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         let entry = matches!(candidate, Candidate::Entry).then_some(self.batch_at.wrapping_sub(1));
-        if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
-            return Ok(false);
+        let is_unique_point = entry.is_none() && self.spans.index != 0;
+        loop {
+            if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
+                match self.passing.is_some() && self.lock_absent(trx, mode, wait)? {
+                    true => continue,
+                    false => return Ok(false),
+                }
+            }
+            let Some(lock) = self.lock_candidate(trx, entry, mode, wait, filter, row)? else {
+                return Ok(false);
+            };
+            let clustered = self.table.indexes[0].id;
+            let is_there = self.read_newest(trx, entry, row)?;
+            if let Some(view) = trx.view_to_keep() {
+                self.table.check_unchanged(trx, &view, &self.key)?;
+            }
+            if !is_there && is_unique_point && self.passing.is_some() {
+                // Somebody removed the entry: now it must be locked that there is none.
+                trx.check_killed()?;
+                continue;
+            }
+            let matches = is_there && filter(row)?;
+            if !matches {
+                trx.unlock_unmatched(clustered, &self.key, lock);
+            }
+            return Ok(matches);
         }
+    }
+
+    /// Locks the candidate's row. None if it is passed over: SKIP LOCKED, or nobody waits for a row that does
+    /// not match.
+    fn lock_candidate(
+        &mut self,
+        trx: &mut SessionTrx,
+        entry: Option<usize>,
+        mode: RowMode,
+        wait: WaitPolicy,
+        filter: &mut RowFilter<'_>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<Option<RowLock>> {
         let clustered = self.table.indexes[0].id;
-        let lock = trx.lock_row(clustered, &self.key, mode, wait)?;
-        if lock == RowLock::Skipped {
+        let looks_first = wait == WaitPolicy::IfItMatches && entry.is_some() && self.passing.is_none();
+        let lock = match looks_first {
+            true => trx.lock_row(clustered, &self.key, mode, WaitPolicy::SkipLocked)?,
+            false => trx.lock_row(clustered, &self.key, mode, wait)?,
+        };
+        if lock != RowLock::Skipped {
+            return Ok(Some(lock));
+        }
+        if !looks_first || !self.read_newest(trx, entry, row)? || !filter(row)? {
+            return Ok(None);
+        }
+        trx.lock_row(clustered, &self.key, mode, WaitPolicy::Wait).map(Some)
+    }
+
+    /// Reads the newest version of the row of clustered key `key`. False if there is none, or it is no longer
+    /// where it was found.
+    fn read_newest(
+        &mut self,
+        trx: &mut SessionTrx,
+        entry: Option<usize>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        let clustered = self.table.indexes[0].id;
+        let engine = trx.engine(self.table.engine);
+        let is_there =
+            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
+        if !is_there {
             return Ok(false);
         }
-        let engine = trx.engine(self.table.engine);
-        let there =
-            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.value).map_err(engine_error)?;
-        let matches = there && {
-            self.table.decode(&self.value, &Columns::All, row)?;
-            self.still_at(entry, row)? && filter(row)?
-        };
-        if !matches {
-            trx.unlock_unmatched(clustered, &self.key, lock);
+        self.table.decode(&self.value, &Columns::All, row)?;
+        self.still_at(entry, row)
+    }
+
+    /// Locks the key in `index_key`, of which its unique index has no entry, so that it stays so. True if
+    /// there is one by now.
+    fn lock_absent(&mut self, trx: &mut SessionTrx, mode: RowMode, wait: WaitPolicy) -> SqlResult<bool> {
+        let id = self.table.indexes[self.spans.index].id;
+        let lock = trx.lock_row(id, &self.index_key, mode, wait)?;
+        if lock == RowLock::Skipped || !self.find_clustered_key(trx, ReadAt::Latest, Candidate::Point)? {
+            return Ok(false);
         }
-        Ok(matches)
+        // The row's own lock is the one to hold.
+        trx.unlock_new(id, &self.index_key, lock);
+        Ok(true)
     }
 
     /// Whether the row, read again under its lock, still has the index entry by which it was found.
@@ -383,6 +543,25 @@ impl TableCursor {
 }
 
 impl OpenTable {
+    /// Error 1020 if the newest version of a row, which is locked, is not the one that the view has.
+    pub(crate) fn check_unchanged(&self, trx: &mut SessionTrx, view: &ReadView, key: &[u8]) -> SqlResult<()> {
+        let clustered = self.indexes[0].id;
+        let engine = trx.engine(self.engine);
+        let (mut then, mut now) = (Vec::new(), Vec::new());
+        let was = engine.get(ReadAt::View(view), clustered, key, &mut then).map_err(engine_error)?;
+        let is = engine.get(ReadAt::Latest, clustered, key, &mut now).map_err(engine_error)?;
+        match (was, &then) == (is, &now) {
+            true => Ok(()),
+            false => Err(SqlError::new(
+                ErrorCode::CheckRead,
+                format!(
+                    "Record has changed since last read in table '{}'; try restarting transaction",
+                    self.table.name.table
+                ),
+            )),
+        }
+    }
+
     /// Decodes row bytes into one value per column. Of `row` nothing is kept but, among [`Columns::Some`],
     /// the NULLs of the others, which it has from the row before.
     pub(crate) fn decode(&self, bytes: &[u8], columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {

@@ -116,6 +116,8 @@ fn column(name: &str, ty: ColumnType) -> Column {
         invisible: false,
         comment: String::new(),
         value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
     }
 }
 
@@ -157,6 +159,7 @@ fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<T
         auto_increment_start: 0,
         options: Vec::new(),
         created_at: 0,
+        checks: Vec::new(),
     })
 }
 

@@ -4,7 +4,8 @@
 //! A change holds the exclusive lock of the row's clustered key. Whoever adds or removes an entry of a unique
 //! index also holds the exclusive lock of that entry's key: so a duplicate check under that lock sees either
 //! no entry or one that is not about to change, and a second insert of the same key waits for the first to
-//! end.
+//! end. A key that comes into any index is put among the keys that ranges are locked against
+//! ([`SessionTrx::put_key`]), before its duplicate check.
 //!
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
@@ -47,13 +48,41 @@ struct Buffers {
     /// Clustered key of the row being written.
     key: Vec<u8>,
     bytes: Vec<u8>,
-    entry: Vec<u8>,
-    entry_before: Vec<u8>,
+    /// Secondary index entries: of an insert one per index, of an update old and new one of each index
+    /// touched.
+    entries: Entries,
     found: Vec<u8>,
     image: Vec<u8>,
     /// Which columns the row images hold; None for all.
     presence: Option<Presence>,
     changed: Vec<usize>,
+}
+
+/// Keys end to end.
+#[derive(Default)]
+struct Entries {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// The one that is being made.
+    next: Vec<u8>,
+}
+
+impl Entries {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Adds what was made in `next`.
+    fn push(&mut self) {
+        self.bytes.extend_from_slice(&self.next);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn get(&self, n: usize) -> &[u8] {
+        let start = if n == 0 { 0 } else { self.ends[n - 1] };
+        &self.bytes[start..self.ends[n]]
+    }
 }
 
 impl TableWriter {
@@ -113,6 +142,9 @@ impl TableWriter {
             return Ok(false);
         }
         self.table.decode(found, &Columns::All, row)?;
+        if let Some(view) = trx.view_to_keep() {
+            self.table.check_unchanged(trx, &view, key)?;
+        }
         Ok(true)
     }
 }
@@ -123,6 +155,7 @@ impl Buffers {
         if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
             return Ok(Err(duplicate));
         }
+        self.entries.clear();
         for index in 1..table.indexes.len() {
             if let Some(duplicate) = self.claim_entry(table, trx, index, row)? {
                 return Ok(Err(duplicate));
@@ -132,9 +165,8 @@ impl Buffers {
         let engine = trx.engine(table.engine);
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
-            table.index_key(index, row, &self.key, &mut self.entry)?;
             let value = table.index_value(index, &self.key);
-            engine.put(open.id, &self.entry, value).map_err(engine_error)?;
+            engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
         }
         table.log(trx, Change::Insert(row), &mut self.image, self.presence.as_mut())?;
         trx.note_changed_row();
@@ -165,10 +197,9 @@ impl Buffers {
         if moved && let Some(duplicate) = self.claim_key(table, trx)? {
             return Ok(Err(duplicate));
         }
+        self.entries.clear();
         for index in 1..table.indexes.len() {
-            let touched = moved || table.index_has_any(index, &self.changed);
-            if touched
-                && table.indexes[index].kind == IndexKind::Unique
+            if (moved || table.index_has_any(index, &self.changed))
                 && let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)?
             {
                 return Ok(Err(duplicate));
@@ -180,19 +211,15 @@ impl Buffers {
             engine.delete(table.indexes[0].id, key).map_err(engine_error)?;
         }
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
-        for (index, open) in table.indexes.iter().enumerate().skip(1) {
-            if !moved && !table.index_has_any(index, &self.changed) {
-                continue;
+        let touched = |index: &usize| moved || table.index_has_any(*index, &self.changed);
+        for (n, index) in (1..table.indexes.len()).filter(touched).enumerate() {
+            let id = table.indexes[index].id;
+            let (old, new) = (self.entries.get(2 * n), self.entries.get(2 * n + 1));
+            if old != new {
+                engine.delete(id, old).map_err(engine_error)?;
             }
-            table.index_key(index, before, key, &mut self.entry_before)?;
-            table.index_key(index, after, &self.key, &mut self.entry)?;
-            let same_key = self.entry == self.entry_before;
-            if !same_key {
-                engine.delete(open.id, &self.entry_before).map_err(engine_error)?;
-            }
-            if !same_key || moved {
-                let value = table.index_value(index, &self.key);
-                engine.put(open.id, &self.entry, value).map_err(engine_error)?;
+            if old != new || moved {
+                engine.put(id, new, table.index_value(index, &self.key)).map_err(engine_error)?;
             }
         }
         table.log(trx, Change::Update { before, after }, &mut self.image, self.presence.as_mut())?;
@@ -211,11 +238,12 @@ impl Buffers {
     ) -> SqlResult<()> {
         trx.handlers.count(Handler::Delete);
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
-            table.index_key(index, row, key, &mut self.entry)?;
+            let entry = &mut self.entries.next;
+            table.index_key(index, row, key, entry)?;
             if open.kind == IndexKind::Unique && !open.has_null(row) {
-                trx.lock_row(open.id, &self.entry, RowMode::Exclusive, WaitPolicy::Wait)?;
+                trx.lock_row(open.id, entry, RowMode::Exclusive, WaitPolicy::Wait)?;
             }
-            trx.engine(table.engine).delete(open.id, &self.entry).map_err(engine_error)?;
+            trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
         }
         trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
         table.log(trx, Change::Delete(row), &mut self.image, self.presence.as_mut())?;
@@ -255,6 +283,7 @@ impl Buffers {
     /// Locks `key` in the clustered index and looks whether it is taken.
     fn claim_key(&mut self, table: &OpenTable, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
         let clustered = table.indexes[0].id;
+        trx.put_key(clustered, &self.key)?;
         trx.lock_row(clustered, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let engine = trx.engine(table.engine);
         let taken =
@@ -262,7 +291,7 @@ impl Buffers {
         Ok(taken.then(|| Duplicate { index: 0, key: self.key.clone() }))
     }
 
-    /// Locks the row's entry in a unique index and looks whether it is taken. Other indexes need neither.
+    /// Puts the row's entry among those of an index; in a unique one locks it and looks whether it is taken.
     fn claim_entry(
         &mut self,
         table: &OpenTable,
@@ -270,20 +299,32 @@ impl Buffers {
         index: usize,
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        let open = &table.indexes[index];
+        table.index_key(index, row, &self.key, &mut self.entries.next)?;
+        self.entries.push();
+        self.claim_next(table, trx, index, row)
+    }
+
+    /// The same for the entry in `entries.next`.
+    fn claim_next(
+        &mut self,
+        table: &OpenTable,
+        trx: &mut SessionTrx,
+        index: usize,
+        row: &[Value],
+    ) -> SqlResult<Option<Duplicate>> {
+        let (open, entry) = (&table.indexes[index], &self.entries.next);
+        trx.put_key(open.id, entry)?;
         if open.kind != IndexKind::Unique || open.has_null(row) {
             return Ok(None);
         }
-        table.index_key(index, row, &self.key, &mut self.entry)?;
-        trx.lock_row(open.id, &self.entry, RowMode::Exclusive, WaitPolicy::Wait)?;
+        trx.lock_row(open.id, entry, RowMode::Exclusive, WaitPolicy::Wait)?;
         let engine = trx.engine(table.engine);
-        let taken =
-            engine.get(ReadAt::Latest, open.id, &self.entry, &mut self.found).map_err(engine_error)?;
+        let taken = engine.get(ReadAt::Latest, open.id, entry, &mut self.found).map_err(engine_error)?;
         Ok(taken.then(|| Duplicate { index, key: self.found.clone() }))
     }
 
-    /// Locks the old and the new entry of an updated row in a unique index and looks whether the new one is
-    /// taken.
+    /// Notes the old and the new entry of an updated row; in a unique index locks both and looks whether the
+    /// new one is taken.
     fn exchange_claims(
         &mut self,
         table: &OpenTable,
@@ -294,15 +335,18 @@ impl Buffers {
         after: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
         let open = &table.indexes[index];
-        table.index_key(index, before, key, &mut self.entry_before)?;
-        if !open.has_null(before) {
-            trx.lock_row(open.id, &self.entry_before, RowMode::Exclusive, WaitPolicy::Wait)?;
+        table.index_key(index, before, key, &mut self.entries.next)?;
+        self.entries.push();
+        if open.kind == IndexKind::Unique && !open.has_null(before) {
+            trx.lock_row(open.id, &self.entries.next, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
-        table.index_key(index, after, &self.key, &mut self.entry)?;
-        if self.entry == self.entry_before {
-            return Ok(None);
+        table.index_key(index, after, &self.key, &mut self.entries.next)?;
+        self.entries.push();
+        let n = self.entries.ends.len();
+        match self.entries.get(n - 1) == self.entries.get(n - 2) {
+            true => Ok(None),
+            false => self.claim_next(table, trx, index, after),
         }
-        self.claim_entry(table, trx, index, after)
     }
 
     fn encode_row(&mut self, table: &OpenTable, row: &[Value]) -> SqlResult<()> {

@@ -44,7 +44,7 @@ pub(crate) struct Active {
     pub(crate) counters: Vec<Arc<OpenTable>>,
     /// Where the running statement began.
     pub(crate) statement: Mark,
-    /// Writes and row locks.
+    /// Writes and locks.
     memory: Reservation,
 }
 
@@ -86,7 +86,7 @@ impl Active {
     /// Charges what it keeps in memory.
     pub(crate) fn charge(&mut self) -> SqlResult<()> {
         let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();
-        let locks = self.locks.row_locks() * ROW_LOCK_BYTES;
+        let locks = self.locks.row_locks() * ROW_LOCK_BYTES + self.locks.claim_bytes();
         Ok(self.memory.resize((writes + locks) as u64)?)
     }
 

@@ -38,7 +38,7 @@ impl SessionTrx {
             return Ok(None);
         }
         self.handlers.count(Handler::Commit);
-        let writes = self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty());
+        let writes = self.has_something_to_commit();
         let allowed = if writes { self.lock_commit() } else { Ok(()) };
         let outcome = allowed.and_then(|()| self.persist_counters());
         let active = self.active.take().expect("looked at above");
@@ -49,13 +49,41 @@ impl SessionTrx {
                 return Err(error);
             }
         };
-        if !active.has_writes() && active.log.is_empty() {
+        if !active.has_writes() && active.log.is_empty() && self.attached.is_empty() {
             self.recycle(active);
             return Ok(None);
         }
         let seq = self.commit_active(active, Vec::new(), GroupKind::Transaction)?;
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
         Ok(Some(seq))
+    }
+
+    fn has_something_to_commit(&self) -> bool {
+        let writes = |active: &Active| active.has_writes() || !active.log.is_empty();
+        !self.attached.is_empty() || self.active.as_ref().is_some_and(writes)
+    }
+
+    /// Has the next commit carry redo of a participant that is no engine, whatever statement that is; a
+    /// commit that nothing else needs is asked for with [`SessionTrx::commit_attached`].
+    pub(crate) fn attach(&mut self, participant: ParticipantId, redo: Redo) {
+        self.attached.retain(|(id, _)| *id != participant);
+        self.attached.push((participant, redo));
+    }
+
+    /// Whether something waits for the next commit.
+    pub(crate) fn has_attached(&self) -> bool {
+        !self.attached.is_empty()
+    }
+
+    /// Forgets what the next commit was to carry.
+    pub(crate) fn detach(&mut self) {
+        self.attached.clear();
+    }
+
+    /// Commits the running transaction, or one that does nothing, with what is attached.
+    pub(crate) fn commit_attached(&mut self) -> SqlResult<Option<CommitSeq>> {
+        self.active_mut();
+        self.commit()
     }
 
     /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the
@@ -125,10 +153,13 @@ impl SessionTrx {
         let binlog = match parts {
             Ok(binlog) => binlog,
             Err(error) => {
+                // What engines have installed is undone before its locks go.
+                drop(redo);
                 self.recycle(active);
                 return Err(error);
             }
         };
+        redo.append(&mut self.attached);
         let is_in_sequence = self.db.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
         let Active { locks, engines, log, .. } = active;
@@ -144,7 +175,7 @@ impl SessionTrx {
             redo,
             binlog,
             locks,
-            client: Some(self.client.clone()),
+            client: (!self.settings.is_flushed_elsewhere).then(|| self.client.clone()),
         }) {
             Ok(prepared) => prepared,
             // The request is dropped, and its locks with it: rolled back.
@@ -188,7 +219,7 @@ impl SessionTrx {
             server: settings.server,
             seq_no: settings.seq_no.take(),
             hints: GtidHints {
-                has_waited: active.locks.has_waited(),
+                has_waited: active.locks.has_waited() || settings.source_waited,
                 is_alone: !settings.allow_parallel,
                 event_flags: settings.event_flags,
             },

@@ -59,10 +59,23 @@ impl SessionTrx {
         active.view.as_ref().map(|_| active.view_binlog_end)
     }
 
-    /// How a SELECT without FOR UPDATE or LOCK IN SHARE MODE reads.
+    /// Whether a SELECT without FOR UPDATE or LOCK IN SHARE MODE locks what it reads in share mode: within a
+    /// SERIALIZABLE transaction, and where its rows decide what a statement writes (INSERT .. SELECT,
+    /// subqueries of UPDATE and DELETE), unless that is under READ COMMITTED.
     pub fn plain_reads_lock(&mut self) -> bool {
+        let is_writing = self.is_writing;
         let active = self.active_mut();
-        active.isolation == Isolation::Serializable && active.ends == Ends::Explicitly
+        match active.isolation {
+            Isolation::Serializable => is_writing || active.ends == Ends::Explicitly,
+            Isolation::RepeatableRead => is_writing,
+            Isolation::ReadCommitted | Isolation::ReadUncommitted => false,
+        }
+    }
+
+    /// The view that a row must not have changed since, for whoever locks it: `innodb_snapshot_isolation`.
+    pub(crate) fn view_to_keep(&self) -> Option<ReadView> {
+        let active = self.active.as_ref().filter(|active| active.isolation.keeps_view())?;
+        active.view.clone().filter(|_| self.settings.snapshot_isolation)
     }
 
     /// Whether the running transaction, or the next one, may only read.
@@ -74,6 +87,7 @@ impl SessionTrx {
     /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
     /// every statement that changes rows calls it first.
     pub fn check_writable(&mut self) -> SqlResult<()> {
+        self.is_writing = true;
         if let Some(why) = self.db.commit.refusal() {
             return Err(commit_error(CommitError::DiskFull(why)));
         }

@@ -1,12 +1,13 @@
-//! Row and metadata locks of the session's transaction, and what their refusals mean to the client.
+//! Row, range and metadata locks of the session's transaction, and what their refusals mean to the client.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::IndexId;
 use cohort_catalog::Table;
+use cohort_engine::KeyRange;
 pub use cohort_locks::WaitPolicy;
-use cohort_locks::{LockError, MetadataMode, NameKey, RowMode, WaitLimit};
+use cohort_locks::{LockError, LockSpan, MetadataMode, NameKey, RangeScan, RowMode, Step, StepTo, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
@@ -52,12 +53,7 @@ impl SessionTrx {
         mode: RowMode,
         policy: WaitPolicy,
     ) -> SqlResult<RowLock> {
-        let wait = match policy {
-            WaitPolicy::Wait => self.wait(self.settings.row_lock_wait),
-            WaitPolicy::NoWait | WaitPolicy::SkipLocked => {
-                LockWait { limit: WaitLimit::NoWait, on_timeout: || lock_error(LockError::NoWait) }
-            }
-        };
+        let wait = self.row_wait(policy);
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
         match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
@@ -71,13 +67,61 @@ impl SessionTrx {
             }
             Ok(_) => Ok(RowLock::Held),
             Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
-            Err(error) => {
-                if error == LockError::Deadlock {
-                    self.db.note_deadlock();
-                }
-                Err(wait.refusal(error))
+            Err(error) => Err(self.refused(&wait, error)),
+        }
+    }
+
+    fn refused(&self, wait: &LockWait, error: LockError) -> SqlError {
+        if error == LockError::Deadlock {
+            self.db.note_deadlock();
+        }
+        wait.refusal(error)
+    }
+
+    fn row_wait(&self, policy: WaitPolicy) -> LockWait {
+        match policy {
+            WaitPolicy::Wait | WaitPolicy::IfItMatches => self.wait(self.settings.row_lock_wait),
+            WaitPolicy::NoWait | WaitPolicy::SkipLocked => {
+                LockWait { limit: WaitLimit::NoWait, on_timeout: || lock_error(LockError::NoWait) }
             }
         }
+    }
+
+    /// Whether locking reads and writes of the running transaction lock the ranges that they scan.
+    pub(crate) fn locks_ranges(&mut self) -> bool {
+        self.active_mut().isolation.keeps_view()
+    }
+
+    /// Says that a row is about to have this key in an index: waits while others have locked a range with it.
+    /// Before the key is looked up, and before anything of the row is written.
+    pub(crate) fn put_key(&mut self, index: IndexId, key: &[u8]) -> SqlResult<()> {
+        let wait = self.row_wait(WaitPolicy::Wait);
+        let (db, active, kill) = self.parts();
+        match db.locks.put_key(&mut active.locks, index, key, wait.limit, kill) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.refused(&wait, error)),
+        }
+    }
+
+    /// Announces the part of an index that a scan reads next.
+    pub(crate) fn watch(&mut self, scan: &RangeScan, range: &KeyRange) -> SqlResult<()> {
+        let ahead = LockSpan { start: range.start.clone().unwrap_or_default(), end: range.end.clone() };
+        let (db, active, _) = self.parts();
+        db.locks.watch(&mut active.locks, scan, ahead);
+        active.charge()
+    }
+
+    /// Locks what a scan has read; waits for rows that others have put there.
+    pub(crate) fn advance(
+        &mut self,
+        scan: &RangeScan,
+        to: StepTo<'_>,
+        policy: WaitPolicy,
+    ) -> SqlResult<Step> {
+        let wait = self.row_wait(policy);
+        let (db, active, kill) = self.parts();
+        let step = db.locks.advance(&mut active.locks, scan, to, wait.limit, kill);
+        step.map_err(|error| self.refused(&wait, error))
     }
 
     /// A wait as long as the setting says, or until the statement's time is up.
@@ -94,8 +138,15 @@ impl SessionTrx {
 
     /// Gives a row lock back under READ COMMITTED, where a row that does not match stays free.
     pub(crate) fn unlock_unmatched(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
-        let (db, active, _) = self.parts();
-        if lock == RowLock::New && !active.isolation.keeps_view() {
+        if !self.active_mut().isolation.keeps_view() {
+            self.unlock_new(index, key, lock);
+        }
+    }
+
+    /// Gives a row lock back that has just been taken and protects nothing.
+    pub(crate) fn unlock_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        if lock == RowLock::New {
+            let (db, active, _) = self.parts();
             db.locks.unlock_row(&mut active.locks, index, key);
         }
     }

@@ -4,8 +4,8 @@
 //! - A session has at most one *active* transaction. It begins with BEGIN, or by itself with the first
 //!   statement that needs one; then it ends with that statement under autocommit, else with COMMIT or
 //!   ROLLBACK.
-//! - It spans all engines: an [`EngineTrx`] per engine, begun at the first touch, one [`LockOwner`] for rows
-//!   and names, one [`TrxCache`] of binlog events, and one read view over all engines.
+//! - It spans all engines: an [`EngineTrx`] per engine, begun at the first touch, one [`LockOwner`] for rows,
+//!   ranges and names, one [`TrxCache`] of binlog events, and one read view over all engines.
 //! - A *statement* within it can be undone alone: [`SessionTrx::statement_begin`] notes the place in every
 //!   write set and in the binlog cache, [`SessionTrx::statement_end`] goes back there after an error. Locks
 //!   stay.
@@ -31,7 +31,7 @@
 //! and any other error roll back the statement.
 //!
 //! # Missing
-//! XA transactions; gap locks (REPEATABLE READ does not stop inserts into a locked range).
+//! XA transactions.
 
 mod active;
 mod binlog;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{Budget, CommitSeq, Reservation, TrxId};
+use cohort_base::{Budget, CommitSeq, ParticipantId, Reservation, TrxId};
 use cohort_binlog::{CacheOptions, SpillDir};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
-use cohort_engine::EngineTrx;
+use cohort_engine::{EngineTrx, Redo};
 use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -26,7 +26,7 @@ use crate::trx::settings::{AccessMode, TrxSettings};
 pub struct TrxIds(AtomicU64);
 
 impl TrxIds {
-    pub(super) fn next(&self) -> TrxId {
+    pub(crate) fn next(&self) -> TrxId {
         TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
@@ -63,6 +63,8 @@ pub struct SessionTrx {
     pub(super) last_ordered: CommitSeq,
     /// Seconds since 1970 of the running statement.
     pub(super) statement_timestamp: u32,
+    /// The running statement changes rows.
+    pub(super) is_writing: bool,
     /// Kept from read-only transactions: both cost allocations that a point select would feel.
     pub(super) spare_locks: Option<LockOwner>,
     pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
@@ -71,6 +73,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// What BINLOG statements have told so far.
     pub(crate) applier: BinlogApplier,
+    /// Redo of participants that are no engines, which the next commit carries.
+    pub(super) attached: Vec<(ParticipantId, Redo)>,
     /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
     pub(super) session_locks: Option<Box<SessionLocks>>,
     /// The connection as the pace of flush groups remembers it.
@@ -102,12 +106,14 @@ impl SessionTrx {
             told_early: Arc::default(),
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
+            is_writing: false,
             spare_locks: None,
             spare_engines: Vec::new(),
             spare_log: None,
             client: Arc::default(),
             annotation: Vec::new(),
             applier: BinlogApplier::default(),
+            attached: Vec::new(),
             session_locks: None,
             memory,
         }
@@ -146,6 +152,11 @@ impl SessionTrx {
             return Ok(());
         }
         self.db.commit.wait_acknowledged(seq).map_err(super::commit_error)
+    }
+
+    /// The session's own newest ordered transaction.
+    pub(crate) fn last_ordered(&self) -> CommitSeq {
+        self.last_ordered
     }
 
     /// Where the transaction is shown to other sessions.
@@ -215,6 +226,7 @@ impl SessionTrx {
     /// itself, if there is none, starts when the statement first needs it.
     pub fn statement_begin(&mut self, timestamp: u32) {
         self.statement_timestamp = timestamp;
+        self.is_writing = false;
         if let Some(active) = &mut self.active {
             if !active.isolation.keeps_view() {
                 active.view = None;
@@ -225,7 +237,7 @@ impl SessionTrx {
     }
 
     /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction
-    /// after a deadlock.
+    /// after a deadlock or when it met a row that is newer than its view (`innodb_snapshot_isolation`).
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
         let Some(active) = &mut self.active else { return outcome };
         if !active.isolation.keeps_view() {
@@ -255,7 +267,7 @@ impl SessionTrx {
 
     fn undo_failed(&mut self, error: &SqlError) {
         let whole = match error.code {
-            ErrorCode::LockDeadlock => true,
+            ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
             ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
             _ => false,
         };
@@ -307,6 +319,7 @@ impl SessionTrx {
         self.deadline_ns = None;
         self.annotation.clear();
         self.applier = BinlogApplier::default();
+        self.attached.clear();
     }
 
     /// What the commit path remembers of this connection.
@@ -343,7 +356,7 @@ impl SessionTrx {
         // yet.
         self.db.commit.await_ordered(self.last_ordered);
         // The statement goes on after a commit of its own (an implicit one), perhaps into a wait for locks.
-        if self.db.commit.acknowledged() < self.last_ordered {
+        if !self.settings.is_flushed_elsewhere && self.db.commit.acknowledged() < self.last_ordered {
             self.db.commit.lead();
         }
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);

@@ -60,6 +60,8 @@ pub struct BinlogSettings {
     pub event_flags: u16,
     /// `skip_parallel_replication` is off.
     pub allow_parallel: bool,
+    /// The transaction is a source's, and waited for a row lock there.
+    pub source_waited: bool,
     /// `gtid_domain_id`.
     pub domain: DomainId,
     /// `server_id`, which a session may set for BINLOG statements.
@@ -87,12 +89,16 @@ pub struct TrxSettings {
     pub metadata_lock_wait: Duration,
     /// `innodb_rollback_on_timeout`.
     pub rollback_on_timeout: bool,
+    /// `innodb_snapshot_isolation`: a row that was changed since the read view is not locked.
+    pub snapshot_isolation: bool,
     /// `auto_increment_increment`.
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`.
     pub auto_increment_offset: u64,
     /// `insert_id`: the next generated value, once; 0 for none.
     pub insert_id: u64,
+    /// Somebody else sees to it that what the session commits is flushed, and nobody waits for it.
+    pub(crate) is_flushed_elsewhere: bool,
     /// `time_zone`, for error texts.
     pub(crate) time_zone: TimeZone,
     /// Binlog settings.
@@ -110,9 +116,11 @@ impl Default for TrxSettings {
             row_lock_wait: Duration::from_secs(50),
             metadata_lock_wait: Duration::from_secs(86_400),
             rollback_on_timeout: false,
+            snapshot_isolation: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             insert_id: 0,
+            is_flushed_elsewhere: false,
             time_zone: TimeZone::Offset(0),
             binlog: BinlogSettings {
                 on: false,
@@ -121,6 +129,7 @@ impl Default for TrxSettings {
                 rows_flags: 0,
                 event_flags: 0,
                 allow_parallel: true,
+                source_waited: false,
                 domain: DomainId(0),
                 server: ServerId(1),
                 seq_no: None,

@@ -225,6 +225,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
         auto_increment_start: 1,
         options: Vec::new(),
         created_at: 0,
+        checks: Vec::new(),
     };
     catalog.next_table.0 += 1;
     catalog.version += 1;
@@ -280,6 +281,8 @@ fn column(def: &ast::ColumnDef) -> Column {
         invisible: def.invisible,
         comment: String::new(),
         value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
     }
 }
 

@@ -63,7 +63,7 @@ impl Maria {
     }
 
     /// What the client prints, errors and warnings among it.
-    fn run(&self, sql: &str) -> String {
+    pub fn run(&self, sql: &str) -> String {
         let path = self.folder.path().join("printed");
         let out = std::fs::File::create(&path).expect("a file");
         let mut child = program("mariadb", self.folder.path())

@@ -53,6 +53,22 @@ impl SessionHooks for TestSession {
     fn sleep(&self, _: Duration) -> SqlResult<()> {
         Ok(())
     }
+
+    fn get_lock(&self, _: &str, _: Duration) -> SqlResult<bool> {
+        Ok(true)
+    }
+
+    fn release_lock(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        0
+    }
+
+    fn lock_holder(&self, _: &str) -> Option<u64> {
+        None
+    }
 }
 
 /// The settings the answers were recorded under.

@@ -14,6 +14,7 @@ use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKin
 
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
+use crate::bind::window::Windows;
 use crate::block::Collected;
 use crate::with::CommonTables;
 
@@ -93,6 +94,8 @@ pub struct Binder<'b> {
     pub with: Option<&'b CommonTables<'b>>,
     /// The query around: what it sees can be named when nothing here has the name.
     pub outer: Option<&'b Binder<'b>>,
+    /// Collects the window functions found; None where they are an error (4015).
+    pub windows: Option<&'b Windows<'b>>,
     /// False where nobody runs them: a data change's own expressions, defaults.
     pub subqueries_allowed: bool,
 }
@@ -140,6 +143,7 @@ impl<'b> Binder<'b> {
             values_offset: None,
             with: None,
             outer: None,
+            windows: None,
             subqueries_allowed: false,
         }
     }
@@ -310,7 +314,7 @@ impl<'b> Binder<'b> {
         convert::literal(literal, self.ctx.names.env())
     }
 
-    fn bind(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+    pub(super) fn bind(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         self.ctx.enter()?;
         let env = self.ctx.names.env();
         match expr {
@@ -356,6 +360,7 @@ impl<'b> Binder<'b> {
                 case(operand, branches, otherwise.as_ref().map(|e| self.bind(e)).transpose()?)
             }
             ast::Expr::Aggregate(aggregate) => self.aggregate(aggregate),
+            ast::Expr::Window(call) => self.window(call),
             ast::Expr::Row(items) => Ok(row(self.list(items)?)),
             ast::Expr::Subquery(query) => self.scalar_subquery(query),
             ast::Expr::Exists(query) => self.exists(query),
@@ -511,7 +516,7 @@ impl<'b> Binder<'b> {
 
     fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
         // Arguments are over the rows of the group: no aggregates in them; tables are visible even in HAVING.
-        let inner = Binder { aggregates: None, aliases: None, tables_visible: true, ..*self };
+        let inner = Binder { aggregates: None, windows: None, aliases: None, tables_visible: true, ..*self };
         let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
         let Some(owner) = self.owner_of(&args) else {
             return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));

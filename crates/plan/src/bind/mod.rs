@@ -12,8 +12,10 @@ pub mod convert;
 mod expr;
 mod scope;
 mod subquery;
+mod window;
 
 pub use expr::{AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column};
 pub use scope::{
     ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name, unknown_column,
 };
+pub use window::Windows;

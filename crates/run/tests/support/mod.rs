@@ -163,6 +163,22 @@ pub struct Session {
 }
 
 impl SessionHooks for Session {
+    fn get_lock(&self, _: &str, _: Duration) -> SqlResult<bool> {
+        Ok(true)
+    }
+
+    fn release_lock(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        0
+    }
+
+    fn lock_holder(&self, _: &str) -> Option<u64> {
+        None
+    }
+
     fn user_variable(&self, name: &str) -> Option<Value> {
         self.variables.borrow().get(name).cloned()
     }
@@ -360,6 +376,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         comment: String::new(),
         auto_increment_start: 0,
         options: Vec::new(),
+        checks: Vec::new(),
         created_at: 0,
     })
 }

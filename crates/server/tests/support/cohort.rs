@@ -221,6 +221,36 @@ impl Cohort {
         text.trim().to_owned()
     }
 
+    /// Becomes the replica of whoever listens there, from the very first transaction on.
+    pub fn follow(&self, port: u16) {
+        self.sql(&format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='root', master_connect_retry=1, \
+             master_heartbeat_period=1, master_use_gtid=slave_pos; START SLAVE"
+        ));
+    }
+
+    /// What SHOW SLAVE STATUS says.
+    pub fn replica_status(&self) -> String {
+        run_sql(&[&self.address()[..], &["--column-names".to_owned()]].concat(), "SHOW ALL SLAVES STATUS\\G")
+            .1
+    }
+
+    /// Waits until it has applied a position, as long as it goes on applying.
+    pub fn wait_for(&self, position: &str) {
+        let mut end = Instant::now() + PATIENCE;
+        let mut applied = String::new();
+        while self.sql(&format!("SELECT MASTER_GTID_WAIT('{position}', 2)")) != "0" {
+            let status = self.replica_status();
+            let goes_on = Instant::now() < end && !status.contains("Slave_SQL_Running: No");
+            assert!(goes_on, "{position} is not reached: {status}\n{}", self.log());
+            let now = self.sql("SELECT @@gtid_slave_pos");
+            if now != applied {
+                end = Instant::now() + PATIENCE;
+                applied = now;
+            }
+        }
+    }
+
     /// False if a deadlock's victim was the statement: it is to be repeated.
     pub fn is_done(&self, statement: &str) -> bool {
         let (is_fine, text) = run_sql(&self.address(), statement);

@@ -10,9 +10,11 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, run, run_sql, text};
 
-/// A running, small `mariadbd`, on a Unix socket only; killed when dropped.
+/// A running, small `mariadbd`; killed when dropped.
 pub struct Maria {
     child: Child,
+    /// 0: on a Unix socket only.
+    pub port: u16,
     folder: TempDir,
     pub socket: PathBuf,
     pub datadir: PathBuf,
@@ -43,6 +45,19 @@ fn program(name: &str, folder: &Path) -> Command {
 
 impl Maria {
     pub fn new(options: &[&str]) -> Maria {
+        Maria::start(0, options)
+    }
+
+    /// One that others follow.
+    pub fn source(options: &[&str]) -> Maria {
+        Maria::start(super::cohort::free_port(), &[&["--log-bin=binlog"], options].concat())
+    }
+
+    fn start(port: u16, options: &[&str]) -> Maria {
+        let network = match port {
+            0 => vec!["--skip-networking".to_owned()],
+            port => vec!["--bind-address=127.0.0.1".to_owned(), format!("--port={port}")],
+        };
         let folder = tempfile::tempdir().expect("a folder");
         let (datadir, socket) = (folder.path().join("data"), folder.path().join("sock"));
         let made = program("mariadb-install-db", folder.path())
@@ -56,7 +71,8 @@ impl Maria {
         let child = program("mariadbd", folder.path())
             .args(common(&datadir))
             .arg(format!("--socket={}", socket.display()))
-            .args(["--skip-networking", &format!("--server-id={server_id}")])
+            .args(network)
+            .arg(format!("--server-id={server_id}"))
             .args(["--character-set-server=utf8mb4", "--relay-log=relay", "--slave-net-timeout=10"])
             // Nothing here is about its durability.
             .args(["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"])
@@ -65,7 +81,7 @@ impl Maria {
             .stderr(log)
             .spawn()
             .expect("runs");
-        let server = Maria { child, folder, socket, datadir, server_id };
+        let server = Maria { child, port, folder, socket, datadir, server_id };
         let end = Instant::now() + PATIENCE;
         while Conn::new(server.options()).is_err() {
             assert!(Instant::now() < end, "MariaDB does not answer: {}", server.log());

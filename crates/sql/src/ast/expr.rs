@@ -166,6 +166,51 @@ pub struct Aggregate {
     pub separator: Option<String>,
 }
 
+/// A window function with its window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowCall {
+    /// A [`Expr::Function`] or an [`Expr::Aggregate`].
+    pub function: Expr,
+    pub over: Over,
+}
+
+/// What stands behind OVER.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// A window of the clause WINDOW.
+    Name(String),
+    Spec(WindowSpec),
+}
+
+/// `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WindowSpec {
+    /// The window that this one goes on from.
+    pub base: Option<String>,
+    pub partition_by: Vec<Expr>,
+    pub order_by: Vec<OrderItem>,
+    pub frame: Option<WindowFrame>,
+}
+
+/// ROWS or RANGE with its bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowFrame {
+    /// RANGE, not ROWS.
+    pub is_range: bool,
+    pub start: WindowBound,
+    pub end: WindowBound,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WindowBound {
+    UnboundedPreceding,
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
+}
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
@@ -289,6 +334,8 @@ pub enum Expr {
         args: Vec<Expr>,
     },
     Aggregate(Box<Aggregate>),
+    /// `function OVER window`.
+    Window(Box<WindowCall>),
 
     /// `(a, b, ...)` or ROW(a, b, ...), at least two.
     Row(Vec<Expr>),
@@ -347,6 +394,14 @@ impl Expr {
             Expr::Trim { what, expr, .. } => what.as_deref().into_iter().chain([&**expr]).collect(),
             Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
                 args.iter().collect()
+            }
+            Expr::Window(call) => {
+                let mut all = vec![&call.function];
+                if let Over::Spec(spec) = &call.over {
+                    all.extend(&spec.partition_by);
+                    all.extend(spec.order_by.iter().map(|item| &item.expr));
+                }
+                all
             }
             Expr::Aggregate(aggregate) => {
                 aggregate.args.iter().chain(aggregate.order_by.iter().map(|item| &item.expr)).collect()

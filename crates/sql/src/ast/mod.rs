@@ -11,6 +11,7 @@
 //! | `admin` | FLUSH, KILL, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
 //! | `account` | users, grants |
+//! | `walk` | the columns that an expression names |
 //!
 //! Identifiers are kept as typed (quotes removed). Function names are lower case. Names of system variables
 //! are lower case.
@@ -24,6 +25,7 @@ mod expr;
 mod query;
 mod session;
 mod show;
+mod walk;
 
 pub use account::*;
 pub use admin::*;

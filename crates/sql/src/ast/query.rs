@@ -1,6 +1,6 @@
 //! SELECT, UNION, VALUES, WITH; tables and joins.
 
-use super::{Expr, ObjectName};
+use super::{Expr, ObjectName, WindowSpec};
 
 /// A query with all that stands around its SELECTs.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +74,8 @@ pub struct Select {
     pub group_by: Vec<OrderItem>,
     pub with_rollup: bool,
     pub having: Option<Expr>,
+    /// WINDOW name AS (...), ...
+    pub windows: Vec<(String, WindowSpec)>,
 }
 
 /// Words after SELECT.

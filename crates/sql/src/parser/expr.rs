@@ -544,14 +544,14 @@ impl Parser<'_> {
             return Err(self.error());
         }
         let Some(charset) = Charset::by_name(&name) else {
-            if is_charset_of_mariadb(&name) {
+            if name.eq_ignore_ascii_case("tis620") {
                 return Err(self.unsupported(&format!("character set {name}")));
             }
             // An ordinary name; the string behind it may be its alias.
             return self.column_or_call();
         };
         self.advance();
-        let bytes = if token.kind == Kind::Text {
+        let mut bytes = if token.kind == Kind::Text {
             self.text_bytes()?
         } else {
             self.advance();
@@ -560,6 +560,9 @@ impl Parser<'_> {
                 _ => return Err(self.error()),
             }
         };
+        // Units of several bytes are filled with zeros on the left.
+        let missing = bytes.len().next_multiple_of(charset.mbminlen() as usize) - bytes.len();
+        bytes.splice(..0, std::iter::repeat_n(0, missing));
         let mut decoded = Vec::with_capacity(bytes.len());
         if charset.decode(&bytes, &mut decoded).is_err() {
             let shown: String = bytes.iter().take(6).map(|b| format!("{b:02X}")).collect();
@@ -750,15 +753,4 @@ fn balance(op: BinaryOp, mut operands: Vec<Expr>) -> Expr {
     }
     let right = operands.split_off(operands.len().div_ceil(2));
     binary(op, balance(op, operands), balance(op, right))
-}
-
-/// Character sets that MariaDB has and we have not.
-fn is_charset_of_mariadb(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "big5", "dec8", "cp850", "hp8", "koi8r", "latin2", "swe7", "ujis", "sjis", "hebrew", "tis620",
-        "euckr", "koi8u", "gb2312", "greek", "cp1250", "gbk", "latin5", "armscii8", "ucs2", "cp866",
-        "keybcs2", "macce", "macroman", "cp852", "latin7", "cp1251", "utf16", "utf16le", "cp1256", "cp1257",
-        "utf32", "geostd8", "cp932", "eucjpms",
-    ];
-    NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -1,10 +1,13 @@
 //! Calls: ordinary ones, those with a syntax of their own, aggregates.
 
-use cohort_types::{SqlResult, TypeKind, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use super::Parser;
 use super::expr::date_arith;
-use crate::ast::{Aggregate, AggregateKind, DataType, DeclaredKind, Expr, Literal, OrderItem, TrimSide};
+use crate::ast::{
+    Aggregate, AggregateKind, DataType, DeclaredKind, Expr, Literal, OrderItem, Over, TrimSide, WindowBound,
+    WindowCall, WindowFrame, WindowSpec,
+};
 use crate::lexer::Kind;
 
 impl Parser<'_> {
@@ -45,10 +48,101 @@ impl Parser<'_> {
                 Expr::Function { name, args: self.call_args()? }
             }
         };
-        if self.is("OVER") {
-            return Err(self.unsupported("window functions"));
+        self.over(expr)
+    }
+
+    /// What may stand behind a call: its window.
+    fn over(&mut self, function: Expr) -> SqlResult<Expr> {
+        let name = match &function {
+            Expr::Function { name, .. } => name.as_str(),
+            _ => "",
+        };
+        if is_window_function(name) && !self.is("OVER") && !self.is("WITHIN") {
+            return Err(self.error());
         }
-        Ok(expr)
+        let within = match matches!(name, "percentile_cont" | "percentile_disc") {
+            true => {
+                self.expect_words(&["WITHIN", "GROUP"])?;
+                self.expect(Kind::LeftParen)?;
+                self.expect_words(&["ORDER", "BY"])?;
+                let order = self.order_items()?;
+                self.expect(Kind::RightParen)?;
+                order
+            }
+            false => Vec::new(),
+        };
+        if !self.eat_word("OVER") {
+            return if within.is_empty() { Ok(function) } else { Err(self.error()) };
+        }
+        let mut over = match self.kind() {
+            Kind::LeftParen => Over::Spec(self.window_spec()?),
+            _ => Over::Name(self.name()?),
+        };
+        if let Over::Spec(spec) = &mut over
+            && !within.is_empty()
+        {
+            spec.order_by = within;
+        }
+        Ok(Expr::Window(Box::new(WindowCall { function, over })))
+    }
+
+    /// `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.
+    pub(super) fn window_spec(&mut self) -> SqlResult<WindowSpec> {
+        let mut spec = WindowSpec::default();
+        self.expect(Kind::LeftParen)?;
+        let starts = ["PARTITION", "ORDER", "ROWS", "RANGE"];
+        if self.kind() != Kind::RightParen && !self.is_any(&starts) {
+            spec.base = Some(self.name()?);
+        }
+        if self.eat_words(&["PARTITION", "BY"]) {
+            spec.partition_by = self.list(Self::expr)?;
+        }
+        if self.eat_words(&["ORDER", "BY"]) {
+            spec.order_by = self.order_items()?;
+        }
+        if self.is_any(&["ROWS", "RANGE"]) {
+            spec.frame = Some(self.window_frame()?);
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(spec)
+    }
+
+    fn window_frame(&mut self) -> SqlResult<WindowFrame> {
+        let is_range = self.is("RANGE");
+        self.advance();
+        let (start, end) = match self.eat_word("BETWEEN") {
+            true => {
+                let start = self.window_bound()?;
+                self.expect_word("AND")?;
+                (start, self.window_bound()?)
+            }
+            false => (self.window_bound()?, WindowBound::CurrentRow),
+        };
+        if self.is("EXCLUDE") {
+            let text = "Frame exclusion is not supported yet";
+            return Err(SqlError::new(ErrorCode::FrameExclusionNotSupported, text));
+        }
+        Ok(WindowFrame { is_range, start, end })
+    }
+
+    fn window_bound(&mut self) -> SqlResult<WindowBound> {
+        if self.eat_words(&["CURRENT", "ROW"]) {
+            return Ok(WindowBound::CurrentRow);
+        }
+        if self.eat_words(&["UNBOUNDED", "PRECEDING"]) {
+            return Ok(WindowBound::UnboundedPreceding);
+        }
+        if self.eat_words(&["UNBOUNDED", "FOLLOWING"]) {
+            return Ok(WindowBound::UnboundedFollowing);
+        }
+        let distance = self.bit_expr()?;
+        match self.eat_word("PRECEDING") {
+            true => Ok(WindowBound::Preceding(distance)),
+            false => {
+                self.expect_word("FOLLOWING")?;
+                Ok(WindowBound::Following(distance))
+            }
+        }
     }
 
     /// `(expr, ...)`, possibly empty.
@@ -82,7 +176,9 @@ impl Parser<'_> {
             "now" | "current_timestamp" | "localtime" | "localtimestamp" => Self::clock,
             "curtime" | "current_time" | "curdate" | "current_date" => Self::clock,
             "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
-            "weight_string" | "match" | "json_table" | "row_number" => Self::not_yet,
+            "add_months" => Self::add_months,
+            "weight_string" => Self::weight_string,
+            "match" | "json_table" => Self::not_yet,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)
@@ -236,6 +332,72 @@ impl Parser<'_> {
         Ok(date_arith(expr, subtract, amount, unit))
     }
 
+    /// ADD_MONTHS(date, n).
+    fn add_months(&mut self, _name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let expr = self.expr()?;
+        self.expect(Kind::Comma)?;
+        let amount = self.expr()?;
+        self.expect(Kind::RightParen)?;
+        Ok(date_arith(expr, false, amount, crate::ast::IntervalUnit::Month))
+    }
+
+    /// WEIGHT_STRING(x [AS CHAR(n)|BINARY(n)] [LEVEL levels]): with the number of characters, 0 for all, and
+    /// whether the levels are turned, as the second and third argument. BINARY casts.
+    fn weight_string(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let mut expr = self.expr()?;
+        let mut characters = 0;
+        let mut flags = 0;
+        let is_binary = self.eat_word("AS") && {
+            let is_binary = self.eat_word("BINARY");
+            if !is_binary {
+                self.expect_word("CHAR")?;
+            }
+            self.expect(Kind::LeftParen)?;
+            let start = self.at;
+            characters = self.number()?;
+            if characters == 0 {
+                return Err(self.error_at(start));
+            }
+            self.expect(Kind::RightParen)?;
+            is_binary
+        };
+        if is_binary {
+            let mut to = DataType::plain(TypeKind::Binary);
+            to.length = Some(std::mem::take(&mut characters));
+            expr = Expr::Cast { expr: Box::new(expr), to: Box::new(to) };
+        } else if self.eat_word("LEVEL") {
+            flags = self.weight_levels()?;
+        }
+        self.expect(Kind::RightParen)?;
+        let number = |n: u64| Expr::Literal(Literal::fixed(Value::Int(i64::try_from(n).unwrap_or(i64::MAX))));
+        Ok(function(name, vec![expr, number(characters), number(flags)]))
+    }
+
+    /// `1 DESC REVERSE, 2`, or `1-3`: 1 when the first level is descending, 2 when it is reversed, 3 for
+    /// both. Collations here have one level; further ones are read and are nothing.
+    fn weight_levels(&mut self) -> SqlResult<u64> {
+        let mut flags = 0;
+        let first = self.number()?;
+        if self.eat(Kind::Minus) {
+            self.number()?;
+            return Ok(0);
+        }
+        let mut level = first;
+        loop {
+            let descending = !self.eat_word("ASC") && self.eat_word("DESC");
+            let reversed = self.eat_word("REVERSE");
+            if level <= 1 {
+                flags |= u64::from(descending) | u64::from(reversed) << 1;
+            }
+            if !self.eat(Kind::Comma) {
+                return Ok(flags);
+            }
+            level = self.number()?;
+        }
+    }
+
     fn timestamp_function(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let unit = self.interval_unit()?;
@@ -326,10 +488,7 @@ impl Parser<'_> {
     }
 
     fn finish_aggregate(&mut self, call: Aggregate) -> SqlResult<Expr> {
-        if self.is("OVER") {
-            return Err(self.unsupported("window functions"));
-        }
-        Ok(Expr::Aggregate(Box::new(call)))
+        self.over(Expr::Aggregate(Box::new(call)))
     }
 
     fn group_concat_rest(&mut self, call: &mut Aggregate) -> SqlResult<()> {
@@ -393,6 +552,7 @@ fn is_reserved_function(name: &str) -> bool {
         "database",
         "schema",
         "truncate",
+        "row_number",
     ];
     NAMES.contains(&name)
 }
@@ -417,4 +577,25 @@ fn aggregate_kind(name: &str) -> Option<AggregateKind> {
         "json_objectagg" => Kind::JsonObjectAgg,
         _ => return None,
     })
+}
+
+/// Whether a function is nothing without a window.
+fn is_window_function(name: &str) -> bool {
+    matches!(
+        name,
+        "row_number"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+            | "ntile"
+            | "lag"
+            | "lead"
+            | "first_value"
+            | "last_value"
+            | "nth_value"
+            | "median"
+            | "percentile_cont"
+            | "percentile_disc"
+    )
 }

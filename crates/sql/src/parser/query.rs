@@ -204,6 +204,7 @@ impl Parser<'_> {
             filter: None,
             group_by: Vec::new(),
             with_rollup: false,
+            windows: Vec::new(),
             having: None,
         };
         if !self.eat_word("FROM") {
@@ -221,8 +222,12 @@ impl Parser<'_> {
         if self.eat_word("HAVING") {
             select.having = Some(self.expr()?);
         }
-        if self.is("WINDOW") {
-            return Err(self.unsupported("window functions"));
+        if self.eat_word("WINDOW") {
+            select.windows = self.list(|p| {
+                let name = p.name()?;
+                p.expect_word("AS")?;
+                Ok((name, p.window_spec()?))
+            })?;
         }
         if self.is("PROCEDURE") {
             return Err(self.unsupported("PROCEDURE"));

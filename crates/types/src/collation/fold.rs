@@ -1,5 +1,7 @@
 //! Weights and cases of single characters.
 
+use super::bytes::byte_of;
+use super::charset::Coding;
 use super::folds::{self, Run};
 use super::{Collation, Weighing};
 
@@ -106,53 +108,72 @@ pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
         Weighing::AsciiUpper if c < 0x80 => (c as u8).to_ascii_uppercase().into(),
         Weighing::Swedish => folds::LATIN1_SWEDISH_CI[latin1()].into(),
         Weighing::Latin1Bytes => latin1() as u32,
+        Weighing::Code(set) => set.byte(c).unwrap_or(b'?').into(),
+        Weighing::Bytewise(set, table) => table.weight(byte_of(set, c).unwrap_or(b'?')).into(),
+        Weighing::WideCode(set) => set.code(c).unwrap_or(b'?'.into()),
+        Weighing::Wide(set) => set.weight(c),
         // Unicode weighs by `uca`.
-        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode => c,
+        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode(_) => c,
     }
+}
+
+/// Upper or lower case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Upper,
+    Lower,
 }
 
 impl Collation {
     /// Appends in upper case (binary: as it is).
     pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
-        self.recase(text, out, u8::to_ascii_uppercase, &folds::LATIN1_UPPER, |c| UPPER.get(c));
+        self.recase(text, out, Case::Upper);
     }
 
     /// Appends in lower case (binary: as it is).
     pub fn lower(self, text: &[u8], out: &mut Vec<u8>) {
-        self.recase(text, out, u8::to_ascii_lowercase, &folds::LATIN1_LOWER, |c| LOWER.get(c));
+        self.recase(text, out, Case::Lower);
     }
 
-    fn recase(
-        self,
-        text: &[u8],
-        out: &mut Vec<u8>,
-        ascii: impl Fn(&u8) -> u8,
-        latin1: &[u8; 256],
-        unicode: impl Fn(u32) -> u16,
-    ) {
-        use super::Charset;
+    fn recase(self, text: &[u8], out: &mut Vec<u8>, case: Case) {
         if self == Collation::BINARY {
             out.extend_from_slice(text);
             return;
         }
         out.reserve(text.len());
-        let is_latin1 = self.charset() == Charset::Latin1;
+        let coding = self.charset().coding();
         let mut rest = text;
         while let Some(&first) = rest.first() {
-            if first < 0x80 {
-                out.push(ascii(&first));
+            // Some recorded sets do not fold ASCII as ASCII: Turkish, and MariaDB's slips.
+            if first < 0x80 && !matches!(coding, Coding::Bytes(_)) {
+                out.push(if case == Case::Upper {
+                    first.to_ascii_uppercase()
+                } else {
+                    first.to_ascii_lowercase()
+                });
                 rest = &rest[1..];
                 continue;
             }
             let (c, len) = decode(rest);
             rest = &rest[len..];
-            let image = match latin1_of(c) {
-                Some(b) if is_latin1 => of_latin1(latin1[usize::from(b)]),
-                _ if c > 0xffff => c,
-                _ => unicode(c).into(),
-            };
-            encode(image, out);
+            encode(recased(coding, c, case), out);
         }
+    }
+}
+
+fn recased(coding: Coding, c: u32, case: Case) -> u32 {
+    let (latin1, unicode): (&[u8; 256], fn(u32) -> u16) = match case {
+        Case::Upper => (&folds::LATIN1_UPPER, |c| UPPER.get(c)),
+        Case::Lower => (&folds::LATIN1_LOWER, |c| LOWER.get(c)),
+    };
+    match (coding, case) {
+        (Coding::Bytes(set), Case::Upper) => set.upper(c),
+        (Coding::Bytes(set), Case::Lower) => set.lower(c),
+        (Coding::Wide(set), Case::Upper) => set.upper(c),
+        (Coding::Wide(set), Case::Lower) => set.lower(c),
+        (Coding::Latin1, _) => latin1_of(c).map_or(c, |byte| of_latin1(latin1[usize::from(byte)])),
+        _ if c > 0xffff => c,
+        _ => unicode(c).into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! LIKE.
 
 use super::fold::{decode, weight};
-use super::{Collation, Weighing, uca};
+use super::{Collation, Weighing};
 use crate::{Interrupt, SqlResult, Uninterrupted};
 
 /// One element of a pattern.
@@ -91,7 +91,7 @@ impl Collation {
 
     fn like_weight(self, c: u32) -> u128 {
         match self.weighing() {
-            Weighing::Unicode => uca::Weights::of(c).packed(),
+            Weighing::Unicode(uca) => uca.of(c).packed(),
             weighing => weight(weighing, c).into(),
         }
     }

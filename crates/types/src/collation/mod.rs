@@ -1,160 +1,71 @@
 //! Character sets and collations. The numbers are MariaDB's: they are on the wire and in the binlog.
 //!
-//! Text in memory is UTF-8 whatever its character set ([`crate::Value`]), so collations of latin1 and ascii
-//! weigh characters, and only binary weighs bytes. All collations but binary ignore trailing spaces (PAD
-//! SPACE).
+//! Text in memory is UTF-8 whatever its character set ([`crate::Value`]), so collations of other sets find
+//! the bytes of a character first, and only binary weighs the bytes in memory. All collations but binary and
+//! those named `nopad` ignore trailing spaces (PAD SPACE).
+//!
+//! A byte that stands for no character in its set cannot be held, where MariaDB stores it.
 //!
 //! | file | what |
 //! |---|---|
+//! | `charset` | character sets |
+//! | `table` | all collations |
 //! | `fold` | weights, upper and lower case of characters; `folds` are the recorded tables |
 //! | `order` | compare, hash, sort keys |
 //! | `like` | LIKE |
-//! | `uca` | weights of unicode_ci, recorded |
+//! | `weight_string` | WEIGHT_STRING |
+//! | `uca` | weights of the unicode collations, recorded; `tailorings` of languages |
+//! | `bytes` | sets of one byte a character, recorded |
+//! | `wide` | Chinese, Japanese and Korean sets, recorded |
 //! | `convert` | character sets from and to UTF-8 |
 
+mod bytes;
+mod charset;
 mod convert;
 mod fold;
 mod folds;
 mod like;
 mod order;
+mod table;
+mod tailorings;
 mod uca;
+mod weight_string;
+mod wide;
 
+pub use charset::Charset;
 pub use like::like_prefix;
-
-/// A character set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Charset {
-    /// Up to four bytes a character.
-    Utf8mb4,
-    /// MariaDB's `utf8` (utf8mb3): up to three bytes.
-    Utf8mb3,
-    /// cp1252.
-    Latin1,
-    /// Seven bits.
-    Ascii,
-    /// Any bytes.
-    Binary,
-}
+use table::{COLLATIONS, Entry, Weighing};
 
 /// An order of strings, with its character set; the number is MariaDB's collation id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collation(pub u16);
 
-/// How a collation weighs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Weighing {
-    /// Bytes, spaces count.
-    Binary,
-    /// UTF-8 bytes, which is the order of code points.
-    Bytes,
-    /// Bytes of latin1.
-    Latin1Bytes,
-    /// ASCII upper case.
-    AsciiUpper,
-    /// latin1_swedish_ci.
-    Swedish,
-    /// general_ci.
-    General,
-    /// unicode_ci.
-    Unicode,
-}
-
-struct Entry {
-    id: u16,
-    name: &'static str,
-    charset: Charset,
-    weighing: Weighing,
-    is_default: bool,
-}
-
-const fn entry(id: u16, name: &'static str, charset: Charset, weighing: Weighing) -> Entry {
-    Entry { id, name, charset, weighing, is_default: false }
-}
-
-const fn default(id: u16, name: &'static str, charset: Charset, weighing: Weighing) -> Entry {
-    Entry { id, name, charset, weighing, is_default: true }
-}
-
-/// All collations, by id.
-static COLLATIONS: [Entry; 11] = [
-    default(8, "latin1_swedish_ci", Charset::Latin1, Weighing::Swedish),
-    default(11, "ascii_general_ci", Charset::Ascii, Weighing::AsciiUpper),
-    default(33, "utf8mb3_general_ci", Charset::Utf8mb3, Weighing::General),
-    default(45, "utf8mb4_general_ci", Charset::Utf8mb4, Weighing::General),
-    entry(46, "utf8mb4_bin", Charset::Utf8mb4, Weighing::Bytes),
-    entry(47, "latin1_bin", Charset::Latin1, Weighing::Latin1Bytes),
-    default(63, "binary", Charset::Binary, Weighing::Binary),
-    entry(65, "ascii_bin", Charset::Ascii, Weighing::Bytes),
-    entry(83, "utf8mb3_bin", Charset::Utf8mb3, Weighing::Bytes),
-    entry(192, "utf8mb3_unicode_ci", Charset::Utf8mb3, Weighing::Unicode),
-    entry(224, "utf8mb4_unicode_ci", Charset::Utf8mb4, Weighing::Unicode),
-];
-
-impl Charset {
-    /// All of them.
-    pub const ALL: [Charset; 5] =
-        [Charset::Utf8mb4, Charset::Utf8mb3, Charset::Latin1, Charset::Ascii, Charset::Binary];
-
-    /// By name, any case; `utf8` is utf8mb3, as in MariaDB's default old_mode.
-    pub fn by_name(name: &str) -> Option<Charset> {
-        if name.eq_ignore_ascii_case("utf8") {
-            return Some(Charset::Utf8mb3);
+/// One more than the largest id.
+const IDS: usize = {
+    let (mut n, mut max) = (0, 0);
+    while n < COLLATIONS.len() {
+        if COLLATIONS[n].id > max {
+            max = COLLATIONS[n].id;
         }
-        Charset::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name))
+        n += 1;
     }
+    max as usize + 1
+};
 
-    /// `utf8mb4`, ...
-    pub fn name(self) -> &'static str {
-        match self {
-            Charset::Utf8mb4 => "utf8mb4",
-            Charset::Utf8mb3 => "utf8mb3",
-            Charset::Latin1 => "latin1",
-            Charset::Ascii => "ascii",
-            Charset::Binary => "binary",
-        }
-    }
+const NOWHERE: u16 = u16::MAX;
 
-    /// As SHOW CHARACTER SET describes it.
-    pub fn description(self) -> &'static str {
-        match self {
-            Charset::Utf8mb4 | Charset::Utf8mb3 => "UTF-8 Unicode",
-            Charset::Latin1 => "cp1252 West European",
-            Charset::Ascii => "US ASCII",
-            Charset::Binary => "Binary pseudo charset",
-        }
+/// Where the collation of an id stands in the table.
+static PLACES: [u16; IDS] = {
+    let mut places = [NOWHERE; IDS];
+    let mut n = 0;
+    while n < COLLATIONS.len() {
+        places[COLLATIONS[n].id as usize] = n as u16;
+        n += 1;
     }
+    places
+};
 
-    /// The collation of a column that names only this character set.
-    pub fn default_collation(self) -> Collation {
-        match self {
-            Charset::Utf8mb4 => Collation::UTF8MB4_GENERAL_CI,
-            Charset::Utf8mb3 => Collation::UTF8MB3_GENERAL_CI,
-            Charset::Latin1 => Collation::LATIN1_SWEDISH_CI,
-            Charset::Ascii => Collation::ASCII_GENERAL_CI,
-            Charset::Binary => Collation::BINARY,
-        }
-    }
-
-    /// The `_bin` collation.
-    pub fn bin_collation(self) -> Collation {
-        match self {
-            Charset::Utf8mb4 => Collation::UTF8MB4_BIN,
-            Charset::Utf8mb3 => Collation::UTF8MB3_BIN,
-            Charset::Latin1 => Collation::LATIN1_BIN,
-            Charset::Ascii => Collation::ASCII_BIN,
-            Charset::Binary => Collation::BINARY,
-        }
-    }
-
-    /// Bytes of the longest character.
-    pub fn mbmaxlen(self) -> u32 {
-        match self {
-            Charset::Utf8mb4 => 4,
-            Charset::Utf8mb3 => 3,
-            Charset::Latin1 | Charset::Ascii | Charset::Binary => 1,
-        }
-    }
-}
+static TABLE: [Entry; COLLATIONS.len()] = COLLATIONS;
 
 impl Collation {
     /// `latin1_swedish_ci`.
@@ -180,14 +91,25 @@ impl Collation {
     /// `utf8mb4_unicode_ci`.
     pub const UTF8MB4_UNICODE_CI: Collation = Collation(224);
 
-    /// All collations this server knows, in order of their ids.
+    /// The names of all collations, in the order of [`Collation::all`].
+    pub const NAMES: [&'static str; COLLATIONS.len()] = {
+        let mut names = [""; COLLATIONS.len()];
+        let mut n = 0;
+        while n < names.len() {
+            names[n] = COLLATIONS[n].name;
+            n += 1;
+        }
+        names
+    };
+
+    /// All collations this server knows, in MariaDB's order: by character set, then by id.
     pub fn all() -> impl Iterator<Item = Collation> {
-        COLLATIONS.iter().map(|e| Collation(e.id))
+        TABLE.iter().map(|e| Collation(e.id))
     }
 
     /// The collation of an id, when it is known.
     pub fn from_id(id: u16) -> Option<Collation> {
-        COLLATIONS.iter().find(|e| e.id == id).map(|e| Collation(e.id))
+        PLACES.get(usize::from(id)).filter(|place| **place != NOWHERE).map(|_| Collation(id))
     }
 
     /// By name, any case; `utf8_` names are utf8mb3's.
@@ -195,17 +117,16 @@ impl Collation {
         let lower = name.to_ascii_lowercase();
         let full = lower.strip_prefix("utf8_").map(|rest| format!("utf8mb3_{rest}"));
         let wanted = full.as_deref().unwrap_or(&lower);
-        COLLATIONS.iter().find(|e| e.name == wanted).map(|e| Collation(e.id))
+        TABLE.iter().find(|e| e.name == wanted).map(|e| Collation(e.id))
     }
 
     /// An id that is not known, which only a foreign event can bring, counts as binary.
     fn entry(self) -> &'static Entry {
-        // The two most frequent first.
-        match self.0 {
-            45 => &COLLATIONS[3],
-            63 => &COLLATIONS[6],
-            id => COLLATIONS.iter().find(|e| e.id == id).unwrap_or(&COLLATIONS[6]),
-        }
+        let place = match PLACES.get(usize::from(self.0)) {
+            Some(&place) if place != NOWHERE => place,
+            _ => PLACES[usize::from(Collation::BINARY.0)],
+        };
+        &TABLE[usize::from(place)]
     }
 
     /// `utf8mb4_general_ci`, ...
@@ -220,16 +141,27 @@ impl Collation {
 
     /// Whether it is its character set's default.
     pub fn is_default(self) -> bool {
-        self.entry().is_default
+        self.charset().default_collation() == self
+    }
+
+    /// The most weights that one character has.
+    pub fn sort_len(self) -> u8 {
+        self.entry().sort_len
     }
 
     /// Whether it is one of the `_bin` collations, or binary.
     pub fn is_bin(self) -> bool {
-        matches!(self.weighing(), Weighing::Binary | Weighing::Bytes | Weighing::Latin1Bytes)
+        use Weighing as W;
+        matches!(self.weighing(), W::Binary | W::Bytes | W::Latin1Bytes | W::Code(_) | W::WideCode(_))
     }
 
     fn weighing(self) -> Weighing {
         self.entry().weighing
+    }
+
+    /// Whether strings are compared as if spaces followed for ever.
+    pub(crate) fn pads(self) -> bool {
+        self.entry().pads
     }
 
     /// Number of characters (binary: bytes).
@@ -266,9 +198,12 @@ mod tests {
             assert_eq!(Charset::by_name(collation.charset().name()), Some(collation.charset()));
         }
         assert_eq!(Collation::by_name("utf8_general_ci"), Some(Collation::UTF8MB3_GENERAL_CI));
-        assert_eq!(Collation::by_name("utf8mb4_nopad_bin"), None);
-        assert_eq!(Collation(45).entry().id, 45);
-        assert_eq!(Collation(63).entry().id, 63);
+        assert_eq!(Collation::by_name("utf8mb4_sinhala_ci"), None);
+        assert_eq!(Collation(9999).entry().id, 63);
+        for charset in Charset::ALL {
+            assert_eq!(charset.bin_collation().charset(), charset);
+            assert!(charset.bin_collation().is_bin());
+        }
     }
 
     #[test]

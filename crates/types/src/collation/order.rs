@@ -19,20 +19,35 @@
 //! `_bin` collations the symbols are the UTF-8 bytes themselves, one byte each. The end symbol closes every
 //! key, so no key is a prefix of another.
 //!
-//! binary has no padding: byte 0 becomes `00 ff` and the end is `00 00`.
+//! Collations named `nopad` have no padding: a weight becomes the symbol one above it, and the end is symbol
+//! 0. So has binary, of bytes: byte 0 becomes `00 ff` and the end is `00 00`.
+//!
+//! Some languages have pairs of letters that weigh as one. There the key of a text does not begin with the
+//! key of its front, so the range of a LIKE pattern leaves out the front's last letter.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use super::fold::{decode, weight};
-use super::{Collation, Weighing, uca};
+use super::{Collation, Weighing};
 
 const SPACE: u32 = 0x20;
+
+/// How a collation weighs ASCII.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ascii {
+    /// As its code.
+    Itself,
+    /// As its upper case.
+    Upper,
+    /// By a table.
+    Table,
+}
 
 /// The weights of a text whose characters have one each.
 struct Weights<'a> {
     weighing: Weighing,
-    folds: bool,
+    ascii: Ascii,
     rest: &'a [u8],
 }
 
@@ -41,10 +56,13 @@ impl Iterator for Weights<'_> {
 
     fn next(&mut self) -> Option<u32> {
         let first = *self.rest.first()?;
-        if first < 0x80 {
-            // ASCII weighs as its upper case in every collation that folds.
+        if first < 0x80 && self.ascii != Ascii::Table {
             self.rest = &self.rest[1..];
-            return Some(u32::from(if self.folds { first.to_ascii_uppercase() } else { first }));
+            return Some(u32::from(if self.ascii == Ascii::Upper {
+                first.to_ascii_uppercase()
+            } else {
+                first
+            }));
         }
         if self.weighing == Weighing::Bytes {
             self.rest = &self.rest[1..];
@@ -56,20 +74,6 @@ impl Iterator for Weights<'_> {
     }
 }
 
-/// The weights of a text under unicode_ci.
-fn unicode_weights(text: &[u8]) -> impl Iterator<Item = u32> {
-    let mut rest = text;
-    let characters = std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (c, len) = decode(rest);
-        rest = &rest[len..];
-        Some(uca::Weights::of(c))
-    });
-    characters.flat_map(uca::Weights::iter)
-}
-
 /// Without trailing spaces.
 fn trimmed(text: &[u8]) -> &[u8] {
     let spaces = text.iter().rev().take_while(|&&b| b == b' ').count();
@@ -78,43 +82,57 @@ fn trimmed(text: &[u8]) -> &[u8] {
 
 impl Collation {
     fn weights(self, text: &[u8]) -> Weights<'_> {
-        Weights { weighing: self.weighing(), folds: !self.is_bin(), rest: text }
+        let weighing = self.weighing();
+        Weights { weighing, ascii: weighing.ascii(), rest: text }
     }
 
-    /// Compares, trailing spaces ignored (binary: not).
+    /// Compares, trailing spaces ignored (binary and nopad: not).
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         let weighing = self.weighing();
         if weighing == Weighing::Binary {
             return a.cmp(b);
         }
-        // What both share has equal weights; the cut must not fall into a character.
+        // What both share has equal weights; the cut must not fall into a character, nor between two that
+        // weigh as one.
         let mut shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         if shared == a.len() && shared == b.len() {
             return Ordering::Equal;
         }
         let inside = |text: &[u8], at: usize| text.get(at).is_some_and(|b| b & 0xc0 == 0x80);
-        while shared > 0 && (inside(a, shared) || inside(b, shared)) {
-            shared -= 1;
+        let back = |shared: &mut usize| {
+            while *shared > 0 && (inside(a, *shared) || inside(b, *shared)) {
+                *shared -= 1;
+            }
+        };
+        back(&mut shared);
+        if let Weighing::Unicode(uca) = weighing {
+            if uca.has_pairs() {
+                // Three equal letters may be a pair and one more, so only the start is sure.
+                shared = 0;
+            }
+            let (a, b) = (uca.weights(&a[shared..]), uca.weights(&b[shared..]));
+            return compare_weights(a, b, self.padding());
         }
-        let (a, b) = (&a[shared..], &b[shared..]);
-        if weighing == Weighing::Unicode {
-            return compare_weights(unicode_weights(a), unicode_weights(b), uca::SPACE);
-        }
-        compare_weights(self.weights(a), self.weights(b), SPACE)
+        compare_weights(self.weights(&a[shared..]), self.weights(&b[shared..]), self.padding())
+    }
+
+    /// The weight that follows the end of a text; `None`: the end is below every weight.
+    fn padding(self) -> Option<u32> {
+        self.pads().then(|| self.weighing().space())
     }
 
     /// Appends bytes whose order is this collation's order; they end themselves (no key is a prefix of
     /// another).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
-        self.sort_key_open(text, out);
+        self.put_key(text, usize::MAX, out);
         self.put_end(out);
     }
 
     fn put_end(self, out: &mut Vec<u8>) {
-        match self.weighing() {
-            Weighing::Binary => out.extend_from_slice(&[0, 0]),
-            Weighing::Unicode => put_symbol(uca::SPACE + 1, out),
-            _ => put_symbol(SPACE + 1, out),
+        match (self.weighing(), self.padding()) {
+            (Weighing::Binary, _) => out.extend_from_slice(&[0, 0]),
+            (_, Some(space)) => put_symbol(space + 1, out),
+            (_, None) => out.push(0),
         }
     }
 
@@ -131,15 +149,21 @@ impl Collation {
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text`
     /// aside): the key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
+        let text = match self.weighing() {
+            Weighing::Unicode(uca) if uca.has_pairs() => without_last(text),
+            _ => text,
+        };
         self.put_key(text, usize::MAX, out);
     }
 
     /// Appends the key without its end, or at least its first `enough` bytes.
     fn put_key(self, text: &[u8], enough: usize, out: &mut Vec<u8>) {
         let enough = out.len().saturating_add(enough);
+        let ascii = self.weighing().ascii();
         let text = match self.weighing() {
-            Weighing::Binary | Weighing::Unicode => text,
-            _ => put_plain(text, !self.is_bin(), enough - out.len(), out),
+            Weighing::Binary | Weighing::Unicode(_) => text,
+            _ if !self.pads() || ascii == Ascii::Table => text,
+            _ => put_plain(text, ascii == Ascii::Upper, enough - out.len(), out),
         };
         match self.weighing() {
             Weighing::Binary => {
@@ -153,19 +177,19 @@ impl Collation {
                     }
                 }
             }
-            Weighing::Unicode => put_symbols(unicode_weights(text), uca::SPACE, put_symbol, enough, out),
+            Weighing::Unicode(uca) => put_symbols(uca.weights(text), self.padding(), put_symbol, enough, out),
             // UTF-8 has no bytes above 0xf4.
             Weighing::Bytes => {
-                put_symbols(
-                    self.weights(trimmed(text)),
-                    SPACE,
-                    |s, out| out.push(s.min(0xff) as u8),
-                    enough,
-                    out,
-                );
+                let put = |s: u32, out: &mut Vec<u8>| out.push(s.min(0xff) as u8);
+                put_symbols(self.weights(self.compared(text)), self.padding(), put, enough, out);
             }
-            _ => put_symbols(self.weights(trimmed(text)), SPACE, put_symbol, enough, out),
+            _ => put_symbols(self.weights(self.compared(text)), self.padding(), put_symbol, enough, out),
         }
+    }
+
+    /// The text without trailing spaces, when they do not count.
+    fn compared(self, text: &[u8]) -> &[u8] {
+        if self.pads() { trimmed(text) } else { text }
     }
 
     /// Length of the sort key at the front of `key`; not of binary.
@@ -173,7 +197,7 @@ impl Collation {
         // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and
         // its successor.
         let mut end = Vec::with_capacity(2);
-        put_symbol(if self.weighing() == Weighing::Unicode { uca::SPACE } else { SPACE } + 1, &mut end);
+        self.put_end(&mut end);
         let found = key.windows(end.len()).position(|bytes| bytes == end);
         found.map(|n| n + end.len())
     }
@@ -182,24 +206,53 @@ impl Collation {
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
         match self.weighing() {
             Weighing::Binary => state.write(text),
-            Weighing::Unicode => state.write_u64(hash_weights(unicode_weights(text), uca::SPACE)),
-            _ => state.write_u64(hash_weights(self.weights(trimmed(text)), SPACE)),
+            Weighing::Unicode(uca) => state.write_u64(hash_weights(uca.weights(text), self.padding())),
+            _ => state.write_u64(hash_weights(self.weights(self.compared(text)), self.padding())),
         }
     }
 }
 
-/// The shorter one is padded with spaces.
+/// The text without its last character.
+fn without_last(text: &[u8]) -> &[u8] {
+    let last = text.iter().rposition(|b| b & 0xc0 != 0x80);
+    &text[..last.unwrap_or(0)]
+}
+
+impl Weighing {
+    fn ascii(self) -> Ascii {
+        match self {
+            Weighing::Binary | Weighing::Bytes | Weighing::Latin1Bytes => Ascii::Itself,
+            Weighing::AsciiUpper | Weighing::Swedish | Weighing::General => Ascii::Upper,
+            Weighing::Unicode(_)
+            | Weighing::Code(_)
+            | Weighing::Bytewise(..)
+            | Weighing::WideCode(_)
+            | Weighing::Wide(_) => Ascii::Table,
+        }
+    }
+
+    /// The weight of a space.
+    fn space(self) -> u32 {
+        match self {
+            Weighing::Unicode(uca) => uca.space(),
+            Weighing::Bytewise(_, table) => table.weight(b' ').into(),
+            _ => SPACE,
+        }
+    }
+}
+
+/// The shorter one is padded, unless its end is below everything.
 fn compare_weights(
     mut a: impl Iterator<Item = u32>,
     mut b: impl Iterator<Item = u32>,
-    space: u32,
+    padding: Option<u32>,
 ) -> Ordering {
     loop {
         let (x, y) = (a.next(), b.next());
         if x.is_none() && y.is_none() {
             return Ordering::Equal;
         }
-        match x.unwrap_or(space).cmp(&y.unwrap_or(space)) {
+        match x.or(padding).cmp(&y.or(padding)) {
             Ordering::Equal => {}
             order => return order,
         }
@@ -219,14 +272,24 @@ fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) 
     rest
 }
 
-/// Appends the symbols of weights, trailing spaces left out, until `out` is `enough` bytes long.
+/// Appends the symbols of weights, trailing spaces left out where they are padding, until `out` is `enough`
+/// bytes long.
 fn put_symbols(
     weights: impl Iterator<Item = u32>,
-    space: u32,
+    padding: Option<u32>,
     put: impl Fn(u32, &mut Vec<u8>),
     enough: usize,
     out: &mut Vec<u8>,
 ) {
+    let Some(space) = padding else {
+        for w in weights {
+            if out.len() >= enough {
+                return;
+            }
+            put(w + 1, out);
+        }
+        return;
+    };
     let mut spaces = 0;
     for w in weights {
         if out.len() >= enough {
@@ -244,16 +307,16 @@ fn put_symbols(
     }
 }
 
-fn hash_weights(weights: impl Iterator<Item = u32>, space: u32) -> u64 {
+fn hash_weights(weights: impl Iterator<Item = u32>, padding: Option<u32>) -> u64 {
     let mut hash = 1;
     let mut spaces = 0;
     for w in weights {
-        if w == space {
+        if Some(w) == padding {
             spaces += 1;
             continue;
         }
         for _ in 0..std::mem::take(&mut spaces) {
-            hash = mix(hash, space);
+            hash = mix(hash, padding.unwrap_or(SPACE));
         }
         hash = mix(hash, w);
     }

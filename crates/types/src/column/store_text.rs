@@ -62,8 +62,8 @@ impl Store<'_> {
         if !ty.kind.is_blob() {
             return ty.collation.prefix_len(bytes, max);
         }
-        if ty.collation.charset() == Charset::Latin1 {
-            return ty.collation.prefix_len(bytes, max);
+        if !ty.collation.charset().is_as_in_memory() {
+            return ty.collation.charset().fitting(bytes, max);
         }
         let mut end = bytes.len().min(max);
         while ty.collation != Collation::BINARY && end < bytes.len() && bytes[end] & 0xc0 == 0x80 {
@@ -77,12 +77,13 @@ impl Store<'_> {
     fn convert(&mut self, text: Str) -> SqlResult<(Vec<u8>, bool)> {
         let to = self.ty.collation.charset();
         if to == Charset::Binary {
-            if text.collation.charset() == Charset::Latin1 {
-                let mut out = Vec::new();
-                Charset::Latin1.encode(&text.bytes, &mut out);
-                return Ok((out, false));
+            let from = text.collation.charset();
+            if from.is_as_in_memory() {
+                return Ok((text.bytes, false));
             }
-            return Ok((text.bytes, false));
+            let mut out = Vec::new();
+            from.encode(&text.bytes, &mut out);
+            return Ok((out, false));
         }
         if text.collation == Collation::BINARY {
             let mut out = Vec::with_capacity(text.bytes.len());

@@ -1,0 +1,153 @@
+//! Merging: a page that purge has made small goes into a neighbour, and a root with one child takes its place.
+//!
+//! A queue whose rows come at one end and go at the other has its pages in use only, and a scan meets no run
+//! of empty leaves. Purge merges when a leaf has become empty, or smaller than a quarter of a page; updates
+//! that shorten values do not.
+//!
+//! # Latches
+//! All pages of the path are latched alone, and one neighbour at a time. Nobody waits for a neighbour with
+//! this page latched, because whoever holds one leaf lets it go before it comes to another.
+//!
+//! # On failure
+//! A page that cannot be read ends it, with all that was merged before in place.
+
+use cohort_engine::EngineError;
+
+use crate::page::{PAGE_BYTES, Page, PageId, PageSpec};
+use crate::pool::Exclusive;
+use crate::tree::{Ground, Side, Tree};
+
+/// Free in a page after a merge, so that it is not split at once.
+const FREE_BYTES_MIN: usize = PAGE_BYTES / 4;
+
+/// Whether the page is worth merging.
+pub fn is_small(page: &Page) -> bool {
+    page.used_bytes() < PAGE_BYTES / 4
+}
+
+impl Tree {
+    /// Merges what is small on the way to the key.
+    pub fn merge(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
+        self.read_neighbours(ground, key)?;
+        loop {
+            let mut path = self.path(ground, key)?;
+            let mut has_merged = false;
+            while let Some(page) = path.pop() {
+                let merged = match path.last_mut() {
+                    Some(_) if !is_small(page.page()) => false,
+                    Some(parent) => self.merge_page(ground, parent, page, key)?,
+                    None => self.pull_up(ground, page)?,
+                };
+                has_merged |= merged;
+            }
+            // A page without a neighbour may have got one: its parent went into another.
+            if !has_merged {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads what is not in memory, so that the latches of a merge are held for no I/O as a rule.
+    fn read_neighbours(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
+        let leaf = self.leaf(ground, &Side::Covering(key))?;
+        let (low, high) = (leaf.page().low().to_vec(), leaf.page().high().map(<[u8]>::to_vec));
+        drop(leaf);
+        if !low.is_empty() {
+            drop(self.leaf(ground, &Side::Below(Some(&low)))?);
+        }
+        if let Some(high) = high {
+            drop(self.leaf(ground, &Side::Covering(&high))?);
+        }
+        Ok(())
+    }
+
+    /// Merges a page with one of its neighbours below the parent.
+    fn merge_page(
+        &self,
+        ground: &Ground,
+        parent: &mut Exclusive,
+        mut page: Exclusive,
+        key: &[u8],
+    ) -> Result<bool, EngineError> {
+        let place = parent.page().child_place(key);
+        if place > 0 {
+            let mut left = ground.pool.exclusive(self.index, parent.page().child(place - 1))?;
+            if self.combine(ground, parent, place, &mut left, &mut page) {
+                return Ok(true);
+            }
+        }
+        if place + 1 < parent.page().len() {
+            let mut right = ground.pool.exclusive(self.index, parent.page().child(place + 1))?;
+            return Ok(self.combine(ground, parent, place + 1, &mut page, &mut right));
+        }
+        Ok(false)
+    }
+
+    /// Moves the entries of `right`, the parent's child at `place`, into its left neighbour. False: they do
+    /// not fit.
+    fn combine(
+        &self,
+        ground: &Ground,
+        parent: &mut Exclusive,
+        place: usize,
+        left: &mut Exclusive,
+        right: &mut Exclusive,
+    ) -> bool {
+        let (first, second) = (left.page(), right.page());
+        let is_one_empty = first.is_empty() || second.is_empty();
+        let free_min = if is_one_empty { 0 } else { FREE_BYTES_MIN };
+        if first.used_bytes().max(second.used_bytes()) + free_min > PAGE_BYTES {
+            return false;
+        }
+        let (low, high) = (first.low(), second.high());
+        let spec = PageSpec { index: self.index, id: first.id(), level: first.level(), low, high };
+        let mut page = Page::new(spec);
+        for of in [first, second] {
+            (0..of.len()).for_each(|n| page.append(&of.key(n), of.entry(n)));
+        }
+        if page.used_bytes() + free_min > PAGE_BYTES {
+            return false;
+        }
+        let structure = ground.changes.structure();
+        for frame in [&mut *parent, &mut *left, &mut *right] {
+            structure.capture(frame);
+        }
+        let gone = right.page().id();
+        structure.remove(self.index, gone);
+        *left.page_mut() = page;
+        parent.page_mut().remove(place);
+        ground.changes.list(left);
+        ground.changes.list(parent);
+        drop(structure);
+        self.let_go(ground, gone);
+        true
+    }
+
+    /// Gives the only child's entries to the root.
+    fn pull_up(&self, ground: &Ground, mut root: Exclusive) -> Result<bool, EngineError> {
+        if root.page().level() == 0 || root.page().len() > 1 {
+            return Ok(false);
+        }
+        let mut child = ground.pool.exclusive(self.index, root.page().child(0))?;
+        let structure = ground.changes.structure();
+        structure.capture(&mut root);
+        structure.capture(&mut child);
+        let old = child.page();
+        let gone = old.id();
+        let spec = PageSpec { index: self.index, id: self.root, level: old.level(), low: &[], high: None };
+        let mut page = Page::new(spec);
+        (0..old.len()).for_each(|n| page.append(&old.key(n), old.entry(n)));
+        structure.remove(self.index, gone);
+        *root.page_mut() = page;
+        ground.changes.list(&mut root);
+        drop(structure);
+        self.let_go(ground, gone);
+        Ok(true)
+    }
+
+    /// Nobody finds the page any more.
+    fn let_go(&self, ground: &Ground, page: PageId) {
+        self.pages.lock().remove(&page);
+        ground.pool.discard(page);
+    }
+}

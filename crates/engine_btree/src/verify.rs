@@ -1,0 +1,178 @@
+//! CHECK TABLE: everything about a tree that must hold.
+//!
+//! | what | how |
+//! |---|---|
+//! | fences, levels, children | each leaf's path from the root, all of it latched with others |
+//! | order of entries, and that a search finds them | each page of a path, once |
+//! | reachability | a page that the tree had before and has afterwards was met on the way |
+//! | long values | those that entries name are the tree's |
+//! | images on disk | each page of the page map is read, in memory or not, with its long values |
+//! | space | no two extents overlap, and none of them is free |
+//!
+//! Others go on meanwhile: a page's low fence never changes, so a walk in key order meets every page that is
+//! there from its beginning to its end.
+
+use std::collections::HashSet;
+
+use cohort_base::IndexId;
+use cohort_engine::EngineError;
+
+use crate::inner::Inner;
+use crate::page::{Page, PageId};
+use crate::pool::Shared;
+use crate::tree::Tree;
+use crate::value;
+
+/// Problems that one look tells at most.
+const PROBLEMS_MAX: usize = 20;
+
+/// A look at one tree.
+struct Look<'t> {
+    tree: &'t Tree,
+    met: HashSet<PageId>,
+    problems: Vec<String>,
+}
+
+impl Inner {
+    /// What is wrong with a key space; `goes_on` is asked between pages.
+    pub fn verify(
+        &self,
+        index: IndexId,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<String>, EngineError> {
+        let Some(tree) = self.tree(index) else { return Ok(Vec::new()) };
+        let pages_before = tree.pages.lock().clone();
+        let mut look = Look { tree: &tree, met: HashSet::new(), problems: Vec::new() };
+        let mut low = Some(Vec::new());
+        while let Some(key) = low.filter(|_| look.problems.len() < PROBLEMS_MAX && goes_on()) {
+            low = look.leaf(self, &key)?;
+        }
+        if !goes_on() {
+            return Ok(look.problems);
+        }
+        if look.problems.is_empty() {
+            let pages_after = tree.pages.lock().clone();
+            for page in pages_before.intersection(&pages_after).filter(|page| !look.met.contains(page)) {
+                look.problems.push(format!("page {} belongs to the index and cannot be reached", page.0));
+            }
+        }
+        self.verify_images(&mut look, goes_on);
+        look.problems.extend(self.store.verify_space());
+        look.problems.truncate(PROBLEMS_MAX);
+        Ok(look.problems)
+    }
+
+    /// Reads what a restart would read.
+    fn verify_images(&self, look: &mut Look<'_>, goes_on: &mut dyn FnMut() -> bool) {
+        let index = look.tree.index;
+        let pages: Vec<PageId> = self.store.with_map(|map| {
+            map.trees.get(&index).map_or(Vec::new(), |tree| tree.pages.keys().copied().collect())
+        });
+        for id in pages {
+            if look.problems.len() >= PROBLEMS_MAX || !goes_on() {
+                return;
+            }
+            // A page map that comes into force meanwhile would give the image's place to others.
+            let _alone = self.publishing.lock();
+            let is_named = self
+                .store
+                .with_map(|map| map.trees.get(&index).is_some_and(|tree| tree.pages.contains_key(&id)));
+            if let Some(Err(error)) = is_named.then(|| self.verify_image(index, id)) {
+                look.problems.push(error.to_string());
+            }
+        }
+    }
+
+    fn verify_image(&self, index: IndexId, id: PageId) -> Result<(), EngineError> {
+        let page = self.store.read_image(index, id)?;
+        for entry in (0..page.len()).map(|n| page.entry(n)).filter(|entry| entry.is_overflow) {
+            value::read_into(&self.store, entry.value, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+impl Look<'_> {
+    /// Looks at the path to the leaf that covers the key. Returns where the next leaf begins.
+    fn leaf(&mut self, inner: &Inner, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        let pool = &inner.ground.pool;
+        let mut path: Vec<Shared> = vec![pool.shared(self.tree.index, self.tree.root)?];
+        self.fences(path[0].page(), (&[], None));
+        loop {
+            let page = path.last().expect("it begins with the root").page();
+            if self.met.insert(page.id()) {
+                self.entries(page);
+            }
+            if page.level() == 0 {
+                return Ok(page.high().map(<[u8]>::to_vec));
+            }
+            if page.is_empty() {
+                self.problem(page, "is an inner page without a child");
+                return Ok(None);
+            }
+            let place = page.child_place(key);
+            let low = page.key(place);
+            let high = match place + 1 < page.len() {
+                true => Some(page.key(place + 1)),
+                false => page.high().map(<[u8]>::to_vec),
+            };
+            let (child, level) = (page.child(place), page.level());
+            let next = pool.shared(self.tree.index, child)?;
+            let of_child = next.page();
+            self.fences(of_child, (&low, high.as_deref()));
+            if of_child.level() + 1 != level {
+                self.problem(of_child, "is not one level below its parent");
+                return Ok(None);
+            }
+            if high.as_deref().is_some_and(|high| high <= key) {
+                self.problem(of_child, "does not cover the keys behind the page before it");
+                return Ok(None);
+            }
+            if !self.tree.pages.lock().contains(&child) {
+                self.problem(of_child, "does not belong to the index");
+            }
+            path.push(next);
+        }
+    }
+
+    fn problem(&mut self, page: &Page, what: &str) {
+        self.problems.push(format!("page {} {what}", page.id().0));
+    }
+
+    fn fences(&mut self, page: &Page, (low, high): (&[u8], Option<&[u8]>)) {
+        if page.low() != low || page.high() != high {
+            self.problem(page, "has other fences than its parent says");
+        }
+    }
+
+    fn entries(&mut self, page: &Page) {
+        if page.index() != self.tree.index {
+            self.problem(page, "is of another index");
+        }
+        let mut before: Option<Vec<u8>> = None;
+        for n in 0..page.len() {
+            let key = page.key(n);
+            if before.as_deref().is_some_and(|before| before >= key.as_slice()) {
+                self.problem(page, "has entries out of order");
+                return;
+            }
+            if !page.covers(&key) {
+                self.problem(page, "has an entry outside of its fences");
+                return;
+            }
+            if page.find(&key) != Ok(n) {
+                self.problem(page, "has an entry that a search does not find");
+                return;
+            }
+            let entry = page.entry(n);
+            if entry.is_overflow && !self.tree.values.lock().contains(&value::extent_of(entry.value)) {
+                self.problem(page, "names a long value that is not the index's");
+                return;
+            }
+            before = Some(key);
+        }
+        if page.level() > 0 && !page.is_empty() && page.key(0) != page.low() {
+            self.problem(page, "has a first child that does not begin where the page does");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Sequences that lost, resurrected or leaked something, or could.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{
+    Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo, full_range,
+};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
+use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
+
+const TINY: BtreeOptions = BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, has_threads: false };
+const TABLE: IndexId = IndexId(16);
+const OTHER: IndexId = IndexId(17);
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// An engine with the order of its commits.
+struct Run {
+    engine: BtreeEngine,
+    seq: u64,
+}
+
+fn open(fs: &SharedFs) -> Result<BtreeEngine, EngineError> {
+    BtreeEngine::open(ParticipantId(1), fs, Path::new("/btree"), TINY)
+}
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:08}").into_bytes()
+}
+
+impl Run {
+    fn new(fs: &SharedFs) -> Run {
+        Run { engine: open(fs).expect("opens"), seq: 0 }
+    }
+
+    fn prepare(&self, index: IndexId, writes: &[(u64, Option<Vec<u8>>)]) -> Result<Redo, EngineError> {
+        let mut trx = self.engine.begin();
+        for (n, value) in writes {
+            match value {
+                Some(value) => trx.put(index, &key(*n), value)?,
+                None => trx.delete(index, &key(*n))?,
+            }
+        }
+        trx.prepare()
+    }
+
+    fn order(&mut self, redo: &Redo) {
+        self.seq += 1;
+        self.engine.commit_ordered(CommitSeq(self.seq), &[redo]);
+    }
+
+    fn write(&mut self, index: IndexId, writes: &[(u64, Option<Vec<u8>>)]) {
+        let redo = self.prepare(index, writes).expect("prepares");
+        self.order(&redo);
+    }
+
+    fn put(&mut self, index: IndexId, keys: std::ops::Range<u64>, value: &[u8]) {
+        let writes: Vec<_> = keys.map(|n| (n, Some(value.to_vec()))).collect();
+        self.write(index, &writes);
+    }
+
+    fn delete(&mut self, index: IndexId, keys: std::ops::Range<u64>) {
+        let writes: Vec<_> = keys.map(|n| (n, None)).collect();
+        self.write(index, &writes);
+    }
+
+    fn load(&self, index: IndexId, keys: std::ops::Range<u64>) -> Result<(), EngineError> {
+        let mut load = self.engine.bulk_load(index)?;
+        keys.into_iter().try_for_each(|n| load.add(&key(n), b"loaded"))?;
+        load.finish()
+    }
+
+    fn checkpoint(&self) {
+        self.engine.begin_checkpoint(Lsn(self.seq)).expect("begins").finish().expect("finishes");
+    }
+
+    fn purge(&self) {
+        while self.engine.purge().expect("purges") > 0 {}
+    }
+
+    fn view(&self) -> ReadView {
+        ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())])
+    }
+
+    fn status(&self, name: &str) -> u64 {
+        let status = self.engine.status();
+        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+    }
+
+    /// Blocks of the data file that something lies in.
+    fn used_blocks(&self) -> u64 {
+        self.status("Innodb_data_file_blocks") - self.status("Innodb_data_file_free_blocks")
+    }
+}
+
+fn rows_at(engine: &BtreeEngine, at: ReadAt<'_>, index: IndexId) -> Rows {
+    let trx = engine.begin();
+    let mut rows = Rows::new();
+    let mut range = KeyRange::default();
+    loop {
+        let mut batch = Batch::default();
+        let more = trx.scan(at, index, &range, Direction::Forward, 1 << 20, &mut batch).expect("scans");
+        rows.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+        let Some((last, _)) = rows.last_key_value().filter(|_| more) else { return rows };
+        let mut start = last.clone();
+        start.push(0);
+        range.start = Some(start);
+    }
+}
+
+fn rows(engine: &BtreeEngine, index: IndexId) -> Rows {
+    rows_at(engine, ReadAt::Latest, index)
+}
+
+#[test]
+fn a_checkpoint_that_began_before_a_further_bulk_load_keeps_what_it_loaded() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let run = Run::new(&fs);
+    run.load(TABLE, 0..500).expect("loads");
+    let task = run.engine.begin_checkpoint(Lsn(7)).expect("begins");
+    run.load(TABLE, 500..3000).expect("loads");
+    task.finish().expect("finishes");
+    drop(run);
+    assert_eq!(rows(&open(&fs).expect("opens"), TABLE).len(), 3000);
+}
+
+#[test]
+fn a_checkpoint_steps_over_pages_that_a_bulk_load_replaced() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..10, b"written");
+    run.load(TABLE, 10..2000).expect("loads");
+    run.checkpoint();
+    run.put(OTHER, 0..10, b"written");
+    run.put(TABLE, 3000..3010, b"written");
+    let task = run.engine.begin_checkpoint(Lsn(8)).expect("begins");
+    run.load(TABLE, 4000..5000).expect("loads");
+    task.finish().expect("finishes");
+    drop(run);
+    assert_eq!(rows(&open(&fs).expect("opens"), TABLE).len(), 10 + 1990 + 10 + 1000);
+}
+
+#[test]
+fn nobody_installs_over_what_another_has_installed() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..2, b"old");
+    let first = run.prepare(TABLE, &[(0, Some(b"first".to_vec()))]).expect("prepares");
+    // Its locks went before it aborted: what comes next would make its rows live again.
+    assert!(run.prepare(TABLE, &[(0, Some(b"second".to_vec()))]).is_err());
+    drop(first);
+    run.purge();
+    run.put(TABLE, 0..1, b"third");
+    run.purge();
+    assert_eq!(rows(&run.engine, TABLE)[&key(0)], b"third");
+}
+
+#[test]
+fn a_checkpoint_that_fails_gives_its_space_back_and_is_wanted_again() {
+    let memory = MemFs::new();
+    let faulty = FaultFs::new(Arc::new(memory));
+    let fs: SharedFs = Arc::new(faulty.clone());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..2000, &[7; 200]);
+    run.checkpoint();
+    run.put(TABLE, 0..2000, &[8; 200]);
+    run.purge();
+    let (before, unflushed) = (run.used_blocks(), run.engine.unflushed_bytes());
+    for round in 0..5 {
+        faulty.set(Fault::FullFrom(faulty.ops() + 5 + round));
+        let task = run.engine.begin_checkpoint(Lsn(9)).expect("begins");
+        assert!(task.finish().is_err());
+        faulty.set(Fault::None);
+        assert!(run.engine.unflushed_bytes() >= unflushed, "it is still to be written");
+    }
+    let after = run.used_blocks();
+    assert!(
+        after <= before + 60,
+        "{before} blocks in use before five failed checkpoints, {after} afterwards"
+    );
+    run.checkpoint();
+    drop(run);
+    assert!(rows(&open(&fs).expect("opens"), TABLE).values().all(|value| value == &[8; 200]));
+}
+
+#[test]
+fn a_bulk_load_that_fails_gives_its_space_back() {
+    let faulty = FaultFs::new(Arc::new(MemFs::new()));
+    let fs: SharedFs = Arc::new(faulty.clone());
+    let run = Run::new(&fs);
+    run.load(OTHER, 0..100).expect("loads");
+    let before = run.used_blocks();
+    let mut failures = 0;
+    for at in 0.. {
+        faulty.set(Fault::ErrorAt(faulty.ops() + at, std::io::ErrorKind::StorageFull));
+        let loaded = run.load(TABLE, 0..4000);
+        faulty.set(Fault::None);
+        if loaded.is_ok() {
+            break;
+        }
+        // A failed sync tells nothing about what the disk holds, so only writes are looked at.
+        if loaded.is_err_and(|error| error.to_string().contains("durable")) {
+            break;
+        }
+        failures += 1;
+        assert_eq!(run.used_blocks(), before, "failed at write {at}");
+        assert!(!run.engine.indexes().expect("lists").contains(&TABLE));
+    }
+    assert!(failures > 5, "{failures}");
+}
+
+#[test]
+fn pages_that_a_checkpoint_wrote_need_no_further_image() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    for round in 0..6_u8 {
+        run.put(TABLE, 0..8000, &[round; 100]);
+        run.purge();
+        run.checkpoint();
+        assert_eq!(rows(&run.engine, TABLE).len(), 8000);
+    }
+    let pages = run.engine.stats(TABLE).bytes / 16384;
+    let used = run.used_blocks();
+    // Images are packed, the map takes some blocks.
+    assert!(used < pages * 4 + 100, "{used} blocks of 4 KiB hold {pages} pages of 16 KiB");
+    let written = run.status("Innodb_buffer_pool_pages_evicted_dirty");
+    assert_eq!(rows(&run.engine, TABLE).len(), 8000);
+    assert_eq!(
+        run.status("Innodb_buffer_pool_pages_evicted_dirty"),
+        written,
+        "clean pages leave memory without a write"
+    );
+}
+
+#[test]
+fn a_view_held_open_does_not_make_checkpoints_write_all_again() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..3000, &[1; 100]);
+    let old = run.view();
+    run.put(TABLE, 0..3000, &[2; 100]);
+    run.checkpoint();
+    run.checkpoint();
+    assert_eq!(run.status("Innodb_buffer_pool_pages_dirty"), 0, "nothing has changed since");
+    assert!(rows_at(&run.engine, ReadAt::View(&old), TABLE).values().all(|value| value == &[1; 100]));
+    drop(run);
+    assert!(rows(&open(&fs).expect("opens"), TABLE).values().all(|value| value == &[2; 100]));
+}
+
+#[test]
+fn a_queue_stays_small() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    for round in 0..60 {
+        run.put(TABLE, round * 1000..(round + 1) * 1000, &[1; 100]);
+        if round > 0 {
+            run.delete(TABLE, (round - 1) * 1000..round * 1000);
+        }
+        run.purge();
+        if round % 7 == 0 {
+            run.checkpoint();
+        }
+    }
+    let pages = run.engine.stats(TABLE).bytes / 16384;
+    assert!(pages < 30, "{pages} pages for a thousand rows");
+    assert_eq!(rows(&run.engine, TABLE).len(), 1000);
+    run.checkpoint();
+    drop(run);
+    let engine = open(&fs).expect("opens");
+    assert_eq!(rows(&engine, TABLE).len(), 1000);
+    assert!(engine.stats(TABLE).bytes / 16384 < 30);
+}
+
+#[test]
+fn an_emptied_tree_is_one_page() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..20_000, &[1; 100]);
+    run.checkpoint();
+    run.delete(TABLE, 0..20_000);
+    run.purge();
+    assert_eq!(run.engine.stats(TABLE).bytes, 16384);
+    run.put(TABLE, 0..10, b"again");
+    run.checkpoint();
+    run.checkpoint();
+    assert!(run.used_blocks() < 20, "{} blocks for ten rows", run.used_blocks());
+    drop(run);
+    assert_eq!(rows(&open(&fs).expect("opens"), TABLE).len(), 10);
+}
+
+#[test]
+fn a_batch_of_long_values_is_bounded() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..40, &vec![3; 1 << 20]);
+    let mut own = run.engine.begin();
+    own.put(TABLE, &key(50), &vec![3; 1 << 20]).expect("puts");
+    for trx in [run.engine.begin(), own] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let (mut batch, mut range, mut found) = (Batch::default(), KeyRange::default(), 0);
+            loop {
+                batch.clear();
+                let more =
+                    trx.scan(ReadAt::Latest, TABLE, &range, direction, 1024, &mut batch).expect("scans");
+                assert!(batch.size_bytes() <= 6 << 20, "{} bytes in one batch", batch.size_bytes());
+                found += batch.len();
+                if !more {
+                    break;
+                }
+                let mut last = batch.get(batch.len() - 1).0.to_vec();
+                match direction {
+                    Direction::Forward => {
+                        last.push(0);
+                        range.start = Some(last);
+                    }
+                    Direction::Backward => range.end = Some(last),
+                }
+            }
+            assert_eq!(found, 40 + usize::from(!trx.is_read_only()));
+        }
+    }
+    assert!(full_range(TABLE, &KeyRange::default()).0.len() == 4);
+}

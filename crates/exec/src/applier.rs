@@ -1,0 +1,346 @@
+//! [`Applier`]: a session that applies what a source has done, group by group.
+//!
+//! # The way of a group
+//! ```text
+//! begin(head) -> rows() | statement(), as the events come -> commit(redo)
+//!            \-> anything fails: rollback(); nothing of it stays, and it may be begun again
+//! ```
+//! The caller's redo, in which it keeps how far it has come, travels in the group's own commit record: either
+//! both are there after a crash or neither. A statement that commits by itself (DDL) takes it along
+//! ([`Applier::ddl`]).
+//!
+//! # What is as on the source
+//! Server id, GTID, times, SQL mode, character sets, time zone, generated numbers, seeds of RAND(), user
+//! variables, the number of the connection. What is as here: row locks, the binlog's form of a change, the
+//! XID.
+//!
+//! # Who waits for the flush
+//! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
+use cohort_binlog::event::{
+    Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap, UserVar, UserVarType, gtid_flags2,
+    rows_flags,
+};
+use cohort_config::{VarId, VarValue};
+use cohort_engine::Redo;
+use cohort_expr::SessionHooks;
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_types::{Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
+
+use crate::database::Database;
+use crate::dispatch::Job;
+use crate::dml::apply_rows;
+pub use crate::dml::{ApplyRules, Conversions};
+use crate::process_list::{Command, Process, ProcessIdentity};
+use crate::session::{ConnectionInfo, Session};
+use crate::trx::{BeginOptions, Isolation};
+use cohort_plan::ParamSource;
+
+/// What a group is, as its GTID event says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupHead {
+    /// None: the source has no GTIDs, the group gets one of this server's.
+    pub gtid: Option<Gtid>,
+    /// `flags2` of the GTID event.
+    pub flags2: u8,
+    /// Flags of the common header that are logged again.
+    pub event_flags: u16,
+    /// Where the group began.
+    pub server: ServerId,
+}
+
+/// A session that applies events. Dropping it rolls back.
+pub struct Applier {
+    session: Session,
+    process: Arc<Process>,
+    head: GroupHead,
+    /// The last statement's settings: most statements have those of the one before.
+    status: Vec<u8>,
+    /// Whether changes go to this server's own binary log.
+    logs: bool,
+}
+
+/// Takes a statement's outcome; rows are for nobody.
+#[derive(Default)]
+struct Outcome {
+    error: Option<SqlError>,
+}
+
+impl ResultSink for Outcome {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn hold_until(&mut self, _: CommitSeq) {}
+    fn error(&mut self, error: &SqlError) {
+        self.error = Some(error.clone());
+    }
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+/// Nothing to compute, nothing to tell.
+const NO_JOB: Job<'static> =
+    Job { text: &[], param_at: &[], params: &[], source: ParamSource::Literals, more: false };
+
+impl Applier {
+    /// A session of "system user", in the process list under this number. `logs`: `log_slave_updates`.
+    pub fn new(db: &Arc<Database>, id: ConnectionId, command: Command, logs: bool) -> SqlResult<Applier> {
+        let identity = ProcessIdentity { user: "system user".to_owned(), ..ProcessIdentity::default() };
+        let process = db.processes.register(id, identity, db.clock.wall_us());
+        let info = ConnectionInfo {
+            id,
+            user: String::new(),
+            host: String::new(),
+            account: (String::new(), String::new()),
+            schema: None,
+            collation: Collation::UTF8MB4_GENERAL_CI,
+            multi_statements: false,
+            found_rows: false,
+        };
+        let session = Session::new(Arc::clone(db), info, Arc::clone(&process));
+        let mut session = session.inspect_err(|_| db.processes.remove(id))?;
+        process.set_command(command, db.clock.wall_us());
+        session.state.is_applier = true;
+        let mut applier = Applier { session, process, head: GroupHead::default(), status: Vec::new(), logs };
+        applier.obey();
+        Ok(applier)
+    }
+
+    /// Its row of the process list.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Hands the settings of session and group to the transaction.
+    fn obey(&mut self) {
+        self.session.state.refresh();
+        self.session.apply_settings();
+        let settings = &mut self.session.trx.settings;
+        // Rows that a search met and did not want are not kept locked.
+        settings.isolation = Isolation::ReadCommitted;
+        settings.is_flushed_elsewhere = true;
+        let binlog = &mut settings.binlog;
+        binlog.on &= self.logs;
+        binlog.server = self.head.server;
+        binlog.event_flags = self.head.event_flags;
+        if let Some(gtid) = self.head.gtid {
+            binlog.domain = DomainId(gtid.domain.0);
+            binlog.seq_no = Some(gtid.seq_no);
+            binlog.allow_parallel = self.head.flags2 & gtid_flags2::ALLOW_PARALLEL != 0;
+            binlog.source_waited = self.head.flags2 & gtid_flags2::WAITED != 0;
+        } else {
+            binlog.seq_no = None;
+            binlog.source_waited = false;
+        }
+    }
+
+    /// A group begins; what an unfinished one did is undone. `in_transaction`: it has more than one statement.
+    pub fn begin(&mut self, head: GroupHead, in_transaction: bool) -> SqlResult<()> {
+        self.rollback();
+        self.head = head;
+        self.obey();
+        if in_transaction {
+            self.session.trx.begin(BeginOptions::default())?;
+        }
+        Ok(())
+    }
+
+    /// Undoes what the group did so far.
+    pub fn rollback(&mut self) {
+        self.session.trx.detach();
+        self.session.trx.rollback();
+    }
+
+    /// Fails if the thread was killed.
+    pub fn check_killed(&self) -> SqlResult<()> {
+        self.session.trx.check_killed()
+    }
+
+    fn set_clock(&mut self, timestamp: u32, micros: u32) {
+        self.session.state.clock_override = Some(i64::from(timestamp) * 1_000_000 + i64::from(micros));
+    }
+
+    /// Row changes of one event. `annotation` is the statement behind them, or empty.
+    pub fn rows(
+        &mut self,
+        map: &TableMap,
+        rows: &RowsEvent,
+        annotation: &[u8],
+        timestamp: u32,
+        rules: &ApplyRules,
+    ) -> SqlResult<()> {
+        self.set_clock(timestamp, 0);
+        self.session.begin_command();
+        let kept = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
+        self.session.trx.settings.binlog.rows_flags = rows.flags & kept;
+        let job = Job { text: annotation, ..NO_JOB };
+        self.session.with_context(&job, |ctx| {
+            ctx.annotate();
+            apply_rows(ctx, map, rows, rules)
+        })
+    }
+
+    /// A statement of a transaction. The error is its own.
+    pub fn statement(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
+        let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+        self.adopt_context(event, db, timestamp)?;
+        let mut outcome = Outcome::default();
+        self.session.run_text(&sql, false, &mut outcome);
+        self.session.state.next_random.set(None);
+        self.session.trx.settings.insert_id = 0;
+        outcome.error.map_or(Ok(()), Err)
+    }
+
+    /// A statement that is a group of its own and commits by itself. At return it is ordered, with the
+    /// caller's redo, and its position is told.
+    pub fn ddl(
+        &mut self,
+        event: &QueryEvent,
+        db: &[u8],
+        timestamp: u32,
+        attached: (ParticipantId, Redo),
+    ) -> SqlResult<CommitSeq> {
+        self.session.trx.attach(attached.0, attached.1);
+        if let Err(error) = self.statement(event, db, timestamp) {
+            self.rollback();
+            return Err(error);
+        }
+        // It found nothing to do, or does not commit by itself.
+        if self.session.trx.has_attached() {
+            self.session.trx.commit_attached()?;
+        }
+        Ok(self.session.trx.last_ordered())
+    }
+
+    /// Ends the group: what it did and the caller's redo are ordered as one.
+    pub fn commit(&mut self, attached: (ParticipantId, Redo)) -> SqlResult<CommitSeq> {
+        self.session.trx.attach(attached.0, attached.1);
+        let committed = self.session.trx.commit_attached();
+        if committed.is_err() {
+            self.rollback();
+        }
+        committed.map(|_| self.session.trx.last_ordered())
+    }
+
+    /// At return the engines have applied what was ordered last.
+    pub fn await_ordered(&self) {
+        let trx = &self.session.trx;
+        self.session.state.db.commit.await_ordered(trx.last_ordered());
+    }
+
+    /// INSERT_ID or LAST_INSERT_ID of the next statement.
+    pub fn set_intvar(&mut self, event: &Intvar) {
+        match event.kind {
+            IntvarKind::InsertId => self.session.trx.settings.insert_id = event.value,
+            IntvarKind::LastInsertId => self.session.state.env.last_insert_id = event.value,
+        }
+    }
+
+    /// Seeds of the next statement's RAND().
+    pub fn set_seeds(&mut self, event: &Rand) {
+        let seeds = (event.seed1 & 0xffff_ffff) << 32 | event.seed2 & 0xffff_ffff;
+        self.session.state.next_random.set(Some(seeds));
+    }
+
+    /// A user variable of the next statement.
+    pub fn set_user_variable(&mut self, event: &UserVar) -> SqlResult<()> {
+        let bad = || SqlError::new(ErrorCode::UnknownError, "User variable of an event does not decode");
+        let value = match &event.value {
+            None => Value::Null,
+            Some(value) => {
+                let bytes = value.bytes.as_slice();
+                let eight = || bytes.try_into().map(u64::from_le_bytes).map_err(|_| bad());
+                match value.kind {
+                    UserVarType::Real => Value::Double(f64::from_bits(eight()?)),
+                    UserVarType::Int if value.flags.unwrap_or(0) & 1 != 0 => Value::UInt(eight()?),
+                    UserVarType::Int => Value::Int(eight()? as i64),
+                    UserVarType::Decimal => {
+                        let [precision, scale, digits @ ..] = bytes else { return Err(bad()) };
+                        Value::Decimal(Decimal::read_packed(*precision, *scale, digits).ok_or_else(bad)?)
+                    }
+                    UserVarType::String => {
+                        let id = u16::try_from(value.collation).map_err(|_| bad())?;
+                        let collation = Collation::from_id(id).ok_or_else(|| unknown_collation(id))?;
+                        let mut text = Vec::new();
+                        collation.charset().decode(bytes, &mut text).map_err(|_| bad())?;
+                        Value::Str(Str { bytes: text, collation })
+                    }
+                }
+            }
+        };
+        let name = String::from_utf8_lossy(&event.name);
+        SessionHooks::set_user_variable(&self.session.state, &name, value)
+    }
+
+    /// Makes the session as the source's was when the statement ran there.
+    fn adopt_context(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
+        let vars = event.status_vars().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+        self.set_clock(timestamp, vars.hrnow.unwrap_or(0));
+        let state = &mut self.session.state;
+        state.info.id = ConnectionId(event.thread_id.into());
+        let db = String::from_utf8_lossy(db);
+        if state.current_schema.as_deref().unwrap_or("") != db {
+            state.current_schema = (!db.is_empty()).then(|| db.as_ref().into());
+            self.process.set_schema(state.current_schema.as_deref());
+        }
+        if self.status != event.status || event.status.is_empty() {
+            self.adopt_settings(&vars)?;
+            self.status.clone_from(&event.status);
+        }
+        self.obey();
+        Ok(())
+    }
+
+    fn adopt_settings(&mut self, from: &StatusVars) -> SqlResult<()> {
+        let state = &mut self.session.state;
+        let vars = &mut state.vars;
+        let flags2 = from.flags2.unwrap_or(0);
+        for (id, value) in [
+            (VarId::SqlAutoIsNull, flags2 & 0x4000 != 0),
+            (VarId::ForeignKeyChecks, flags2 & 0x400_0000 == 0),
+            (VarId::UniqueChecks, flags2 & 0x800_0000 == 0),
+            (VarId::ExplicitDefaultsForTimestamp, flags2 & 0x100_0000 != 0),
+        ] {
+            vars.put(id, &VarValue::Bool(value));
+        }
+        vars.put(VarId::SqlMode, &VarValue::UInt(from.sql_mode.unwrap_or(0)));
+        let (increment, offset) = from.auto_increment.unwrap_or((1, 1));
+        vars.put(VarId::AutoIncrementIncrement, &VarValue::UInt(increment.into()));
+        vars.put(VarId::AutoIncrementOffset, &VarValue::UInt(offset.into()));
+        if let Some(zone) = &from.time_zone {
+            vars.put(VarId::TimeZone, &VarValue::text(&String::from_utf8_lossy(zone)));
+        } else {
+            vars.put(VarId::TimeZone, &VarId::TimeZone.setting().default_value());
+        }
+        let put = |vars: &mut cohort_config::SessionVars, id: u16, charset: &[VarId], collation: &[VarId]| {
+            let found = Collation::from_id(id).ok_or_else(|| unknown_collation(id))?;
+            charset.iter().for_each(|&var| vars.put(var, &VarValue::text(found.charset().name())));
+            collation.iter().for_each(|&var| vars.put(var, &VarValue::text(found.name())));
+            Ok::<Collation, SqlError>(found)
+        };
+        if let Some([client, connection, server]) = from.charset {
+            use VarId::*;
+            state.client_collation = put(vars, client, &[CharacterSetClient], &[])?;
+            put(vars, connection, &[CharacterSetConnection], &[CollationConnection])?;
+            put(vars, server, &[CharacterSetServer], &[CollationServer])?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Applier {
+    fn drop(&mut self) {
+        self.rollback();
+        self.session.state.db.processes.remove(self.process.id());
+    }
+}
+
+fn unknown_collation(id: u16) -> SqlError {
+    let text = format!("Character set '#{id}' is not a compiled character set");
+    SqlError::new(ErrorCode::UnknownCharacterSet, text)
+}

@@ -1,0 +1,121 @@
+//! Row events of tables without a usable key: one pass over the table finds the rows of all before images.
+//!
+//! # Why the order of rows does not matter
+//! Rows are matched by all the columns that the images hold. Without a key rows that match the same image are
+//! as good as each other, so it is enough that each image changes some row that matches it. An image that
+//! matches only what an earlier one of the event makes (a row updated twice) finds nothing in the first pass,
+//! and is looked for again as long as a pass has changed something.
+
+use std::collections::HashMap;
+
+use cohort_base::Reader;
+use cohort_binlog::event::{RowsEvent, RowsKind};
+use cohort_types::{SqlResult, Value, write_value};
+
+use crate::dml::apply::{Image, RowApplier, without_columns};
+use crate::statement::StatementContext;
+use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor};
+use crate::trx::WaitPolicy;
+
+/// What is to become of rows: by the bytes of the columns that before images hold, the after images.
+type Pending = HashMap<Vec<u8>, Vec<Image>>;
+
+/// Applies an event of updates or deletes.
+pub(super) fn apply_by_scan(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    event: &RowsEvent,
+    from: &mut Reader<'_>,
+) -> SqlResult<()> {
+    let mut pending = Pending::new();
+    let mut present: Vec<usize> = Vec::new();
+    let (mut left, mut memory) = (0, cohort_base::Reservation::new(ctx.process.memory().clone()));
+    while !from.is_empty() {
+        ctx.check_interrupt()?;
+        let rest = from.remaining();
+        let before = applier.read_image(&event.present, from)?;
+        if present.is_empty() {
+            present = (0..before.len()).filter(|&n| before[n].is_some()).collect();
+        }
+        let after = match event.kind {
+            RowsKind::Update => applier.read_image(&event.present_after, from)?,
+            RowsKind::Write | RowsKind::Delete => Vec::new(),
+        };
+        if from.remaining() == rest {
+            return Err(without_columns());
+        }
+        let mut key = Vec::new();
+        for &n in &present {
+            append(applier, n, before[n].as_ref().unwrap_or(&Value::Null), &mut key);
+        }
+        let bytes: usize = after.iter().flatten().map(Value::memory_bytes).sum();
+        memory.grow((key.len() + bytes + size_of::<Image>()) as u64)?;
+        pending.entry(key).or_default().push(after);
+        left += 1;
+    }
+    while left > 0 {
+        let found = pass(applier, ctx, event.kind, &present, &mut pending)?;
+        if found == 0 {
+            return applier.missing_row();
+        }
+        left -= found;
+    }
+    Ok(())
+}
+
+/// One pass over the table; answers how many rows it changed.
+fn pass(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    kind: RowsKind,
+    present: &[usize],
+    pending: &mut Pending,
+) -> SqlResult<usize> {
+    let options = CursorOptions {
+        mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+        columns: Columns::All,
+        rows_expected: None,
+    };
+    let spans = KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() };
+    let mut cursor = TableCursor::open(ctx.trx, &applier.table, spans, options)?;
+    let (mut row, mut key, mut found) = (Vec::new(), Vec::new(), 0);
+    while !pending.is_empty() {
+        ctx.check_interrupt()?;
+        let mut is_wanted = |row: &[Value]| {
+            key.clear();
+            for &n in present {
+                append(applier, n, &row[n], &mut key);
+            }
+            Ok(pending.contains_key(&key))
+        };
+        if !cursor.next(ctx.trx, &mut is_wanted, &mut row)? {
+            break;
+        }
+        let Some(images) = pending.get_mut(&key) else { continue };
+        let after = images.remove(0);
+        if images.is_empty() {
+            pending.remove(&key);
+        }
+        let clustered = cursor.key().to_vec();
+        match kind {
+            RowsKind::Update => applier.update(ctx, &clustered, &row, after)?,
+            RowsKind::Write | RowsKind::Delete => applier.writer.delete(ctx.trx, &clustered, &row)?,
+        }
+        found += 1;
+    }
+    Ok(found)
+}
+
+/// Appends a value so that equal bytes are equal values.
+fn append(applier: &RowApplier, column: usize, value: &Value, out: &mut Vec<u8>) {
+    if value.is_null() {
+        return out.push(0);
+    }
+    out.push(1);
+    let start = out.len();
+    // A value that its column cannot hold matches no row.
+    if write_value(&applier.table.columns[column].ty, value, out).is_err() {
+        out.truncate(start);
+        out.push(2);
+    }
+}

@@ -1,0 +1,166 @@
+//! Character sets and collations beside a real MariaDB, over all code points: the bytes of every character,
+//! its upper and lower case, and its place in the order of every collation.
+//!
+//! `COHORT_LONG_TESTS=1` asks about the collations of ucs2, utf16 and utf32 too, which weigh as utf8mb4's do.
+
+mod support;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use cohort_types::{Charset, Collation};
+use support::mariadb::Maria;
+
+/// A character of a table `seq`, in SQL.
+const CHARACTER: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
+
+fn text(c: u32) -> Option<String> {
+    char::from_u32(c).map(String::from)
+}
+
+/// MariaDB's answers about the characters from `0` to `last`, surrogates left out.
+fn ask(maria: &Maria, what: &str, last: u32) -> BTreeMap<u32, Vec<String>> {
+    let sql = format!(
+        "USE test; SET sql_mode=''; SELECT seq, {what} FROM seq_0_to_{last} \
+         WHERE seq NOT BETWEEN 0xd800 AND 0xdfff;"
+    );
+    let printed = maria.run(&sql);
+    let line = |line: &str| {
+        let mut fields = line.split('\t');
+        let c = fields.next()?.parse().ok()?;
+        Some((c, fields.map(str::to_owned).collect()))
+    };
+    let answers: BTreeMap<u32, Vec<String>> = printed.lines().filter_map(line).collect();
+    let asked = last as usize + 1 - if last > 0xdfff { 0x800 } else { 0 };
+    assert_eq!(answers.len(), asked, "{what}: {}", &printed[..printed.len().min(500)]);
+    answers
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02X}")).collect()
+}
+
+#[test]
+fn characters_have_mariadbs_bytes_and_cases() {
+    let maria = Maria::new();
+    let mut wrong = Vec::new();
+    for charset in Charset::ALL.into_iter().filter(|c| *c != Charset::Binary) {
+        let name = charset.name();
+        let there = format!("CONVERT({CHARACTER} USING {name})");
+        let back = |x: &str| format!("HEX(CONVERT({x}({there}) USING utf32))");
+        let what = format!("HEX({there}), {}, {}", back("UPPER"), back("LOWER"));
+        let last = if charset.is_unicode() && charset.mbmaxlen() == 4 { 0x1_04ff } else { 0xffff };
+        for (c, theirs) in ask(&maria, &what, last) {
+            let Some(text) = text(c) else { continue };
+            let mut bytes = Vec::new();
+            let lacking = charset.encode(text.as_bytes(), &mut bytes);
+            if hex(&bytes) != theirs[0] {
+                wrong.push(format!("{name} {c:#x}: {} not {}", theirs[0], hex(&bytes)));
+            }
+            // MariaDB gives U+6661 of cp932 the code of another character, and says so no sooner than here.
+            if lacking > 0 || (charset == Charset::Cp932 && c == 0x6661) {
+                continue;
+            }
+            let (mut upper, mut lower) = (Vec::new(), Vec::new());
+            charset.default_collation().upper(text.as_bytes(), &mut upper);
+            charset.default_collation().lower(text.as_bytes(), &mut lower);
+            for (ours, theirs) in [(upper, &theirs[1]), (lower, &theirs[2])] {
+                let mut wide = Vec::new();
+                Charset::Utf32.encode(&ours, &mut wide);
+                if hex(&wide) != *theirs {
+                    wrong.push(format!("{name} {c:#x}: case {theirs} not {}", hex(&wide)));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+/// A weight string as numbers: of four digits where a character may have several weights, else one.
+fn weights(hexadecimal: &str, collation: Collation) -> Vec<u64> {
+    let number = |digits: &str| u64::from_str_radix(digits, 16).expect("hexadecimal");
+    match collation.sort_len() > 1 {
+        true => {
+            hexadecimal.as_bytes().chunks(4).map(|w| number(std::str::from_utf8(w).expect("ASCII"))).collect()
+        }
+        false => vec![number(hexadecimal)],
+    }
+}
+
+fn padded(a: &[u64], b: &[u64], space: &[u64]) -> Ordering {
+    let at = |w: &[u64], n: usize| w.get(n).copied().unwrap_or(space[0]);
+    (0..a.len().max(b.len())).map(|n| at(a, n).cmp(&at(b, n))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+#[test]
+fn characters_stand_in_mariadbs_order() {
+    let maria = Maria::new();
+    let is_long = std::env::var_os("COHORT_LONG_TESTS").is_some();
+    let mut wrong = Vec::new();
+    for collation in Collation::all().filter(|c| *c != Collation::BINARY) {
+        let (name, charset) = (collation.name(), collation.charset());
+        let is_copy = charset.is_unicode() && charset != Charset::Utf8mb4;
+        // Without padding they weigh the same: `nopad_collations_do_not_pad`.
+        if name.contains("nopad") || (is_copy && !is_long) {
+            continue;
+        }
+        let last = if charset.is_unicode() && charset.mbmaxlen() == 4 { 0x2_ffff } else { 0xffff };
+        let there = format!("CONVERT({CHARACTER} USING {})", charset.name());
+        let what = format!("HEX(WEIGHT_STRING({there} COLLATE {name}))");
+        let mut characters: Vec<(String, Vec<u64>)> = Vec::new();
+        let mut space = Vec::new();
+        for (c, theirs) in ask(&maria, &what, last) {
+            let Some(text) = text(c).filter(|text| charset.check(text.as_bytes()).is_ok()) else { continue };
+            if charset == Charset::Cp932 && c == 0x6661 {
+                continue;
+            }
+            let weights = if theirs[0].is_empty() { Vec::new() } else { weights(&theirs[0], collation) };
+            if c == 0x20 {
+                space = weights.clone();
+            }
+            characters.push((text, weights));
+        }
+        characters.sort_by(|a, b| collation.compare(a.0.as_bytes(), b.0.as_bytes()));
+        for pair in characters.windows(2) {
+            let ours = collation.compare(pair[0].0.as_bytes(), pair[1].0.as_bytes());
+            let theirs = padded(&pair[0].1, &pair[1].1, &space);
+            if ours != theirs {
+                wrong.push(format!("{name} {:?} {:?}: {theirs:?} not {ours:?}", pair[0], pair[1]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+#[test]
+fn nopad_collations_do_not_pad() {
+    let maria = Maria::new();
+    let texts = ["", " ", "a", "A", "a ", "a  ", "a\t", "b", "a b", "ch", "cz", "d", "h", "aa", "az", "z"];
+    let collations: Vec<Collation> = Collation::all().filter(|c| *c != Collation::BINARY).collect();
+    let mut sql = "USE test;\n".to_owned();
+    let literal =
+        |text: &str, charset: Charset| format!("CONVERT(_utf8mb4'{text}' USING {})", charset.name());
+    for collation in &collations {
+        let signs = texts.iter().flat_map(|a| {
+            texts.map(|b| {
+                let (a, b) = (literal(a, collation.charset()), literal(b, collation.charset()));
+                format!("STRCMP({a} COLLATE {0}, {b} COLLATE {0})", collation.name())
+            })
+        });
+        sql.push_str(&format!("SELECT CONCAT_WS(',', {});\n", signs.collect::<Vec<_>>().join(", ")));
+    }
+    let printed = maria.run(&sql);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), collations.len(), "{}", &printed[..printed.len().min(500)]);
+    let mut wrong = Vec::new();
+    for (collation, line) in collations.iter().zip(lines) {
+        let pairs = texts.iter().flat_map(|a| texts.map(|b| (*a, b)));
+        for ((a, b), sign) in pairs.zip(line.split(',')) {
+            let ours = collation.compare(a.as_bytes(), b.as_bytes()) as i32;
+            if ours.to_string() != sign {
+                wrong.push(format!("{} {a:?} {b:?}: {sign} not {ours}", collation.name()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}

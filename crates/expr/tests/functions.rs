@@ -1,0 +1,72 @@
+//! The page of functions says truly which of MariaDB's are there. `UPDATE_GOLDEN=1` writes it anew.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use cohort_types::ErrorCode;
+use support::{bind, bind_aggregate, session_env};
+
+const NAMES: &str = include_str!("golden/function_names.txt");
+
+/// Calls of functions whose arguments are no plain list of values.
+const CALLS: &[(&str, &str)] = &[
+    ("avg", "AVG(1)"),
+    ("convert", "CONVERT('a' USING utf8mb4)"),
+    ("date_add", "DATE_ADD('2020-01-01', INTERVAL 1 DAY)"),
+    ("date_sub", "DATE_SUB('2020-01-01', INTERVAL 1 DAY)"),
+    ("extract", "EXTRACT(DAY FROM '2020-01-01')"),
+    ("get_format", "GET_FORMAT(DATE, 'EUR')"),
+    ("match", "MATCH(c) AGAINST ('a')"),
+    ("regexp", "'a' REGEXP 'a'"),
+    ("position", "POSITION('a' IN 'b')"),
+    ("sysdate", "SYSDATE()"),
+    ("timestampadd", "TIMESTAMPADD(DAY, 1, '2020-01-01')"),
+    ("timestampdiff", "TIMESTAMPDIFF(DAY, '2020-01-01', '2020-01-02')"),
+];
+
+/// What refuses a function: nothing, its name, or that it is not there yet. Other errors are about arguments.
+fn refusal(name: &str) -> Option<u16> {
+    let env = session_env();
+    let listed = CALLS.iter().find(|(known, _)| *known == name).map(|(_, call)| vec![(*call).to_owned()]);
+    let arguments = |n: usize| vec!["'1'"; n].join(", ");
+    let calls = listed.unwrap_or_else(|| (0..5).map(|n| format!("{name}({})", arguments(n))).collect());
+    let mut refused = None;
+    for call in calls {
+        if let Ok(Some(_)) = bind_aggregate(&call, &env) {
+            return None;
+        }
+        match bind(&call, &env) {
+            Ok(_) => return None,
+            Err(error) if error.code == ErrorCode::WrongParamcountToNativeFct => return None,
+            // The binding of names is not this crate's; the parser knew the function.
+            Err(error) if error.message.starts_with("not one expression") => return None,
+            Err(error) => refused = Some(error.code.number()).filter(|code| *code != 1064).or(refused),
+        }
+    }
+    refused.or(Some(1064))
+}
+
+#[test]
+fn the_page_of_functions_is_true() {
+    let mut page = String::from(
+        "# Functions\n\nEvery function of MariaDB 10.11 but those of windows, and whether it is there. One that is \
+         not is refused with the error shown. This page is written by `UPDATE_GOLDEN=1 cargo test -p cohort-expr --test \
+         functions`.\n\n",
+    );
+    let names: Vec<&str> = NAMES.lines().filter(|line| !line.starts_with('#')).collect();
+    let refusals: Vec<(&str, Option<u16>)> = names.iter().map(|name| (*name, refusal(name))).collect();
+    let there = refusals.iter().filter(|(_, code)| code.is_none()).count();
+    writeln!(page, "{there} of {} are there.\n\n| function | |\n|---|---|", names.len()).expect("a string");
+    for (name, code) in refusals {
+        let told = code.map_or("there".to_owned(), |code| format!("error {code}"));
+        writeln!(page, "| `{}` | {told} |", name.to_ascii_uppercase()).expect("a string");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/functions.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &page).expect("writable");
+    }
+    let written = std::fs::read_to_string(&path).expect("the page is there");
+    assert_eq!(written, page, "docs/functions.md is not what the functions are");
+}

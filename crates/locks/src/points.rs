@@ -1,0 +1,170 @@
+//! The keys that one transaction has put into indexes and not committed yet.
+//!
+//! Its writes are private, so a scan that locks a range does not meet them in any page: it looks here. Every
+//! insert adds its keys, hardly anybody looks, so keys are only appended until somebody does; then they are
+//! put in order, and later ones at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use cohort_base::IndexId;
+
+/// Keys that are looked through one by one before they are put in order.
+const LISTED_MAX: usize = 32;
+
+/// The way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Towards {
+    /// To larger keys.
+    Up,
+    /// To smaller keys.
+    Down,
+}
+
+impl Towards {
+    /// Whether a scan comes to `a` before it comes to `b`.
+    pub(crate) fn is_before(self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            Towards::Up => a < b,
+            Towards::Down => a > b,
+        }
+    }
+}
+
+/// Keys from `start` on, up to and without `end`; the empty `start` is below all keys, no `end` is above.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockSpan {
+    pub start: Vec<u8>,
+    pub end: Option<Vec<u8>>,
+}
+
+impl LockSpan {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+}
+
+/// The next key after this one in byte order.
+pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next
+}
+
+/// Keys of one transaction.
+#[derive(Default)]
+pub(crate) struct Points {
+    /// Keys appended and not in order yet, end to end; index and end of each.
+    bytes: Vec<u8>,
+    listed: Vec<(IndexId, usize)>,
+    ordered: BTreeMap<IndexId, BTreeSet<Box<[u8]>>>,
+}
+
+impl Points {
+    pub fn push(&mut self, index: IndexId, key: &[u8]) {
+        if !self.ordered.is_empty() {
+            self.ordered.entry(index).or_default().insert(key.into());
+            return;
+        }
+        if self.listed.capacity() == 0 {
+            self.listed.reserve(8);
+            self.bytes.reserve(128);
+        }
+        self.bytes.extend_from_slice(key);
+        self.listed.push((index, self.bytes.len()));
+    }
+
+    /// Takes back the key that was pushed last.
+    pub fn pop(&mut self, index: IndexId, key: &[u8]) {
+        if let Some((_, end)) = self.listed.pop() {
+            self.bytes.truncate(end - key.len());
+        } else if let Some(keys) = self.ordered.get_mut(&index) {
+            keys.remove(key);
+        }
+    }
+
+    /// The key in the span that a scan comes to first.
+    pub fn nearest(&mut self, index: IndexId, span: &LockSpan, towards: Towards) -> Option<Box<[u8]>> {
+        if span.is_empty() {
+            return None;
+        }
+        if self.listed.len() > LISTED_MAX {
+            self.put_in_order();
+        }
+        let listed = self.listed().filter(|(at, key)| *at == index && span.contains(key)).map(|(_, key)| key);
+        let near = |a: &&[u8], b: &&[u8]| match towards {
+            Towards::Up => a.cmp(b),
+            Towards::Down => b.cmp(a),
+        };
+        let listed = listed.min_by(near);
+        let bounds =
+            (Bound::Included(&*span.start), span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+        let ordered = self.ordered.get(&index).and_then(|keys| {
+            let mut keys = keys.range::<[u8], _>(bounds).map(|key| &**key);
+            match towards {
+                Towards::Up => keys.next(),
+                Towards::Down => keys.next_back(),
+            }
+        });
+        listed.into_iter().chain(ordered).min_by(near).map(Box::from)
+    }
+
+    pub fn clear(&mut self) {
+        *self = Points::default();
+    }
+
+    fn listed(&self) -> impl Iterator<Item = (IndexId, &[u8])> {
+        let mut start = 0;
+        self.listed
+            .iter()
+            .map(move |&(index, end)| (index, &self.bytes[std::mem::replace(&mut start, end)..end]))
+    }
+
+    fn put_in_order(&mut self) {
+        let mut ordered = std::mem::take(&mut self.ordered);
+        for (index, key) in self.listed() {
+            ordered.entry(index).or_default().insert(key.into());
+        }
+        *self = Points { ordered, ..Points::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: IndexId = IndexId(7);
+
+    fn span(start: &[u8], end: Option<&[u8]>) -> LockSpan {
+        LockSpan { start: start.to_vec(), end: end.map(<[u8]>::to_vec) }
+    }
+
+    #[test]
+    fn the_nearest_key_is_found_listed_or_in_order() {
+        for count in [3_u8, 100] {
+            let mut points = Points::default();
+            for n in (0..count).rev() {
+                points.push(INDEX, &[n * 2]);
+                points.push(IndexId(8), &[n * 2 + 1]);
+            }
+            let mut nearest = |start: &[u8], end: Option<&[u8]>, towards| {
+                points.nearest(INDEX, &span(start, end), towards).map(|key| key.to_vec())
+            };
+            assert_eq!(nearest(b"", None, Towards::Up), Some(vec![0]));
+            assert_eq!(nearest(&[1], None, Towards::Up), Some(vec![2]));
+            assert_eq!(nearest(b"", Some(&[4]), Towards::Down), Some(vec![2]), "the end is not in it");
+            assert_eq!(nearest(&[3], Some(&[4]), Towards::Up), None);
+            assert_eq!(nearest(&[4], Some(&[4]), Towards::Up), None);
+            assert_eq!(nearest(&[9], Some(&[4]), Towards::Down), None, "an empty span");
+            points.push(INDEX, &[1]);
+            points.push(INDEX, &[0, 5]);
+            points.pop(INDEX, &[0, 5]);
+            assert_eq!(points.nearest(INDEX, &span(&[0, 0], None), Towards::Up).as_deref(), Some(&[1][..]));
+        }
+    }
+}

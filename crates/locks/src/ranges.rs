@@ -1,0 +1,551 @@
+//! Range locks: a scan keeps others from putting keys into the part of a key space that it has seen.
+//!
+//! # Two kinds of claims
+//! - A *range* belongs to a transaction that scans with locks. Ranges do not exclude each other: what lies in
+//!   them is locked row by row.
+//! - A *point* is a key that a transaction puts in. Points do not exclude each other: two inserts of one key
+//!   meet at the row lock.
+//!
+//! A point waits for others' ranges that it lies in; a scan waits for others' points in its way, because an
+//! uncommitted row is in no page and only its point tells of it.
+//!
+//! # An insert pays nearly nothing
+//! Points stay with their owner ([`crate::points`]). While nobody has a range in a shard of key spaces, its
+//! guard is zero, and that is all an insert looks at. The guard is raised *before* the scan looks at the
+//! owners' points, and the inserter looks at the guard *after* its point is there: so one of them sees the
+//! other (each owner's points have a mutex, which orders the two).
+//!
+//! # A scan goes step by step
+//! 1. [`Ranges::watch`] announces the part that is read next. From now on the nearest point that others put
+//!    into it is remembered.
+//! 2. The caller reads a batch of entries, without locks.
+//! 3. [`Ranges::advance`] moves the locked part up to each entry before the entry's row is locked. If
+//!    somebody's point was passed, or could have been, the answer is [`Step::Again`]: the batch may lack a
+//!    row that is there by now, and the caller goes back to the first step.
+//!
+//! So a scan that stops early, or waits for a row, has locked what it has seen and nothing beyond, as InnoDB
+//! does with next-key locks. Where a point is in the way the locked part ends with it: its owner can go on
+//! inserting behind.
+//!
+//! # Releases
+//! Releasing is one store in the owner ([`Owner::released`]). Only when somebody has waited for the owner are
+//! the key spaces visited where it was waited for. A released range stays until its owner goes, which is when
+//! its transaction is published: so who puts a key into it meanwhile learns on whom it depends (I8).
+//!
+//! # Lock order
+//! A shard of key spaces, then a shard of inserters, then an owner's claims, then an owner's `wait`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use ahash::RandomState;
+use cohort_base::{CommitSeq, IndexId, TrxId};
+
+use crate::intervals::Intervals;
+use crate::owner::Owner;
+use crate::points::{LockSpan, Points, Towards, successor};
+use crate::queue::Blockers;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::waits::RangeWish;
+
+const SHARDS: usize = 64;
+const INSERTER_SHARDS: usize = 16;
+
+/// What an owner shares of its points.
+#[derive(Default)]
+pub(crate) struct Claims {
+    points: Points,
+    /// Key spaces where somebody has waited for this owner.
+    awaited_in: Vec<IndexId>,
+}
+
+/// What a scan does about a key that somebody has put in its way and not committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncommitted {
+    /// It waits, or gives up where nobody may wait.
+    Block,
+    /// It passes: SKIP LOCKED.
+    Skip,
+}
+
+/// A scan that locks what it passes.
+pub struct RangeScan {
+    index: IndexId,
+    towards: Towards,
+    uncommitted: Uncommitted,
+    /// The key spaces hold it weakly: a scan that was dropped watches nothing.
+    watch: Arc<Mutex<Watch>>,
+}
+
+impl RangeScan {
+    /// A scan that watches nothing yet.
+    pub fn new(index: IndexId, towards: Towards, uncommitted: Uncommitted) -> RangeScan {
+        RangeScan { index, towards, uncommitted, watch: Arc::default() }
+    }
+
+    /// The key space.
+    pub fn index(&self) -> IndexId {
+        self.index
+    }
+}
+
+/// The part that a scan has announced and not locked.
+#[derive(Default)]
+struct Watch {
+    ahead: LockSpan,
+    /// The first point of others that it may come to.
+    nearest: Option<Box<[u8]>>,
+}
+
+/// How far a scan goes in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepTo<'k> {
+    /// Up to an entry, which is locked with what lies before.
+    Entry(&'k [u8]),
+    /// To the end of what is watched.
+    End,
+}
+
+/// How a step of a scan went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// What was passed is locked, and holds the entries read and no others.
+    Passed,
+    /// Read again from behind the entry that was passed last.
+    Again,
+}
+
+/// How a claim went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claimed<T> {
+    Done(T),
+    Blocked,
+}
+
+/// The ranges of one transaction in one key space.
+struct Holder {
+    owner: Arc<Owner>,
+    locked: Intervals,
+    scans: Vec<(Towards, Weak<Mutex<Watch>>)>,
+}
+
+/// What somebody waits for.
+enum Wish {
+    /// To put this key.
+    Put(Box<[u8]>),
+    /// To see how this owner's transaction ends.
+    Pass(Arc<Owner>),
+}
+
+struct Waiter {
+    owner: Arc<Owner>,
+    wish: Wish,
+}
+
+/// One key space.
+#[derive(Default)]
+struct Space {
+    holders: Vec<Holder>,
+    waiters: Vec<Waiter>,
+}
+
+struct Shard {
+    /// Owners with ranges in any of the shard's key spaces.
+    guard: AtomicUsize,
+    spaces: Mutex<HashMap<IndexId, Space, RandomState>>,
+}
+
+/// All range locks.
+pub(crate) struct Ranges {
+    shards: Vec<Shard>,
+    /// Transactions that have put keys.
+    inserters: Vec<Mutex<HashMap<TrxId, Arc<Owner>, RandomState>>>,
+    hardened: AtomicU64,
+}
+
+/// [`Owner::released`] of a transaction on which nobody depends: it was rolled back, or wrote nothing.
+pub(crate) const ENDED: u64 = u64::MAX;
+
+impl Owner {
+    fn is_active(&self) -> bool {
+        self.released.load(Ordering::SeqCst) == 0
+    }
+
+    fn note_awaited_in(&self, index: IndexId) {
+        let mut claims = self.claims.lock();
+        if !claims.awaited_in.contains(&index) {
+            claims.awaited_in.push(index);
+        }
+        drop(claims);
+        self.waited_for.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Space {
+    fn holder(&mut self, owner: &Arc<Owner>) -> Option<&mut Holder> {
+        self.holders.iter_mut().find(|holder| Arc::ptr_eq(&holder.owner, owner))
+    }
+
+    /// Whose ranges a key lies in, but the owner's own.
+    fn ranges_at(&self, owner: &Arc<Owner>, key: &[u8]) -> impl Iterator<Item = &Arc<Owner>> {
+        let others = self.holders.iter().filter(|holder| !Arc::ptr_eq(&holder.owner, owner));
+        others.filter(|holder| holder.locked.contains(key)).map(|holder| &holder.owner)
+    }
+
+    fn is_free_for(&self, owner: &Arc<Owner>, key: &[u8]) -> bool {
+        !self.ranges_at(owner, key).any(|holder| holder.is_active())
+    }
+
+    /// Tells the scans of others that somebody puts a key, and answers the newest released range that it lies
+    /// in, 0 if none.
+    fn admit(&self, owner: &Arc<Owner>, key: &[u8], hardened: u64) -> u64 {
+        for holder in self.holders.iter().filter(|holder| !Arc::ptr_eq(&holder.owner, owner)) {
+            for (towards, watch) in &holder.scans {
+                let Some(watch) = watch.upgrade() else { continue };
+                let mut watch = watch.lock();
+                if watch.ahead.contains(key)
+                    && watch.nearest.as_ref().is_none_or(|nearest| towards.is_before(key, nearest))
+                {
+                    watch.nearest = Some(key.into());
+                }
+            }
+        }
+        let seqs = self.ranges_at(owner, key).map(|holder| holder.released.load(Ordering::SeqCst));
+        seqs.filter(|seq| *seq != ENDED && *seq > hardened).max().unwrap_or(0)
+    }
+
+    fn blockers(&self, waiter: &Waiter) -> Vec<Arc<Owner>> {
+        let owners: Vec<_> = match &waiter.wish {
+            Wish::Put(key) => self.ranges_at(&waiter.owner, key).cloned().collect(),
+            Wish::Pass(owner) => vec![owner.clone()],
+        };
+        owners.into_iter().filter(|owner| owner.is_active()).collect()
+    }
+
+    /// Whether somebody is in a request's way. Tells all those first that somebody waits for them: whoever
+    /// releases stores first and looks at that afterwards, and this side does the reverse.
+    fn is_blocked(&self, index: IndexId, waiter: &Waiter) -> bool {
+        let blockers = self.blockers(waiter);
+        blockers.iter().for_each(|blocker| blocker.note_awaited_in(index));
+        blockers.iter().any(|blocker| blocker.is_active())
+    }
+
+    /// Puts a request among the waiters, unless those in its way have gone meanwhile: then false.
+    fn enqueue(&mut self, index: IndexId, waiter: Waiter) -> bool {
+        let is_blocked = self.is_blocked(index, &waiter);
+        match is_blocked {
+            true => self.waiters.push(waiter),
+            false => waiter.owner.grant(0),
+        }
+        is_blocked
+    }
+
+    /// Lets those go on whom nobody is in the way of any more; they are to be woken.
+    fn grant(&mut self, index: IndexId, hardened: u64) -> Vec<Arc<Owner>> {
+        let waiters = std::mem::take(&mut self.waiters);
+        let (blocked, free) = waiters.into_iter().partition(|waiter| !self.blockers(waiter).is_empty());
+        self.waiters = blocked;
+        free.into_iter().map(|waiter: Waiter| self.let_go_on(index, waiter, hardened)).collect()
+    }
+
+    /// Adds to an owner's ranges. Who waits to put a key there waits for this owner, too, from now on.
+    fn lock(&mut self, index: IndexId, owner: &Arc<Owner>, span: LockSpan) {
+        let waits_in = |waiter: &Waiter| match &waiter.wish {
+            Wish::Put(key) => span.contains(key) && !Arc::ptr_eq(&waiter.owner, owner),
+            Wish::Pass(_) => false,
+        };
+        if self.waiters.iter().any(waits_in) {
+            owner.note_awaited_in(index);
+        }
+        self.holder(owner).expect("it has ranges here").locked.add(span);
+    }
+
+    fn let_go_on(&self, index: IndexId, waiter: Waiter, hardened: u64) -> Arc<Owner> {
+        let predecessor = match &waiter.wish {
+            Wish::Put(key) => {
+                waiter.owner.claims.lock().points.push(index, key);
+                self.admit(&waiter.owner, key, hardened)
+            }
+            // Which rows it depends on it learns when it locks them.
+            Wish::Pass(_) => 0,
+        };
+        waiter.owner.grant(predecessor);
+        waiter.owner
+    }
+
+    fn is_unused(&self) -> bool {
+        self.holders.is_empty() && self.waiters.is_empty()
+    }
+}
+
+impl Ranges {
+    pub fn new(hasher: &RandomState) -> Ranges {
+        let shard =
+            || Shard { guard: AtomicUsize::new(0), spaces: Mutex::new(HashMap::with_hasher(hasher.clone())) };
+        let inserters = || Mutex::new(HashMap::with_hasher(hasher.clone()));
+        Ranges {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            inserters: (0..INSERTER_SHARDS).map(|_| inserters()).collect(),
+            hardened: AtomicU64::new(0),
+        }
+    }
+
+    fn shard(&self, index: IndexId) -> &Shard {
+        &self.shards[index.0 as usize % SHARDS]
+    }
+
+    fn inserters_beside(&self, trx: TrxId) -> &Mutex<HashMap<TrxId, Arc<Owner>, RandomState>> {
+        &self.inserters[trx.0 as usize % INSERTER_SHARDS]
+    }
+
+    fn hardened(&self) -> u64 {
+        self.hardened.load(Ordering::Acquire)
+    }
+
+    /// Everything up to `seq` is hardened.
+    pub fn set_hardened(&self, seq: CommitSeq) {
+        self.hardened.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    /// Makes the owner's points findable. Before its first one.
+    pub fn register(&self, owner: &Arc<Owner>) {
+        self.inserters_beside(owner.trx).lock().insert(owner.trx, owner.clone());
+    }
+
+    /// Puts a key; the answer is the transaction that it depends on, 0 if none. If others' ranges are in the
+    /// way and `wait` is given, that runs and the request waits. Who is to be woken goes to `misled`; nobody
+    /// does when `wait` is given.
+    pub fn put(
+        &self,
+        index: IndexId,
+        owner: &Arc<Owner>,
+        key: &[u8],
+        wait: Option<impl FnOnce()>,
+        misled: &mut Vec<Arc<Owner>>,
+    ) -> Claimed<u64> {
+        let shard = self.shard(index);
+        let mut is_there = false;
+        if wait.is_none() && shard.guard.load(Ordering::SeqCst) == 0 {
+            owner.claims.lock().points.push(index, key);
+            if shard.guard.load(Ordering::SeqCst) == 0 {
+                return Claimed::Done(0);
+            }
+            is_there = true;
+        }
+        let mut spaces = shard.spaces.lock();
+        let unused = &mut Space::default();
+        let space = spaces.get_mut(&index).unwrap_or(unused);
+        if space.is_free_for(owner, key) {
+            if !is_there {
+                owner.claims.lock().points.push(index, key);
+            }
+            return Claimed::Done(space.admit(owner, key, self.hardened()));
+        }
+        if is_there {
+            // A point that waits is in nobody's way: two who scan the same range must not meet by it. Scans
+            // that have seen it look again.
+            owner.claims.lock().points.pop(index, key);
+            let is_misled =
+                |waiter: &mut Waiter| matches!(&waiter.wish, Wish::Pass(on) if Arc::ptr_eq(on, owner));
+            for waiter in space.waiters.extract_if(.., is_misled) {
+                waiter.owner.grant(0);
+                misled.push(waiter.owner);
+            }
+        }
+        let Some(wait) = wait else { return Claimed::Blocked };
+        wait();
+        let waiter = Waiter { owner: owner.clone(), wish: Wish::Put(key.into()) };
+        if space.enqueue(index, waiter) {
+            return Claimed::Blocked;
+        }
+        owner.claims.lock().points.push(index, key);
+        Claimed::Done(space.admit(owner, key, self.hardened()))
+    }
+
+    /// Announces that a scan reads a span next. True if these are the owner's first ranges in the key space.
+    pub fn watch(&self, scan: &RangeScan, owner: &Arc<Owner>, ahead: LockSpan) -> bool {
+        let shard = self.shard(scan.index);
+        let mut spaces = shard.spaces.lock();
+        let space = spaces.entry(scan.index).or_default();
+        let is_new = space.holder(owner).is_none();
+        if is_new {
+            shard.guard.fetch_add(1, Ordering::SeqCst);
+            space.holders.push(Holder {
+                owner: owner.clone(),
+                locked: Intervals::default(),
+                scans: Vec::new(),
+            });
+        }
+        let scans = &mut space.holder(owner).expect("made above").scans;
+        let this = Arc::downgrade(&scan.watch);
+        if !scans.iter().any(|(_, watch)| watch.ptr_eq(&this)) {
+            scans.retain(|(_, watch)| watch.strong_count() > 0);
+            scans.push((scan.towards, this));
+        }
+        let nearest = match scan.uncommitted {
+            Uncommitted::Block => self.nearest_point(scan, owner, &ahead).map(|(key, _)| key),
+            Uncommitted::Skip => None,
+        };
+        *scan.watch.lock() = Watch { ahead, nearest };
+        is_new
+    }
+
+    /// The first uncommitted key of others that a scan comes to, and whose it is.
+    fn nearest_point(
+        &self,
+        scan: &RangeScan,
+        owner: &Arc<Owner>,
+        span: &LockSpan,
+    ) -> Option<(Box<[u8]>, Arc<Owner>)> {
+        let mut found: Option<(Box<[u8]>, Arc<Owner>)> = None;
+        for shard in &self.inserters {
+            for other in shard.lock().values() {
+                if Arc::ptr_eq(other, owner) || !other.is_active() {
+                    continue;
+                }
+                let Some(key) = other.claims.lock().points.nearest(scan.index, span, scan.towards) else {
+                    continue;
+                };
+                if found.as_ref().is_none_or(|(nearest, _)| scan.towards.is_before(&key, nearest)) {
+                    found = Some((key, other.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Locks what a scan has read. If a point of others is in the way and `wait` is given, that runs and the
+    /// request waits; then the caller reads again.
+    pub fn advance(
+        &self,
+        scan: &RangeScan,
+        owner: &Arc<Owner>,
+        to: StepTo<'_>,
+        wait: Option<impl FnOnce()>,
+    ) -> Claimed<Step> {
+        let mut spaces = self.shard(scan.index).spaces.lock();
+        let space = spaces.get_mut(&scan.index).expect("the scan watches, so its owner has ranges");
+        let mut watch = scan.watch.lock();
+        let is_beyond = |nearest: &[u8]| match to {
+            StepTo::Entry(key) => scan.towards.is_before(key, nearest),
+            StepTo::End => false,
+        };
+        let is_clear = watch.nearest.as_ref().is_none_or(|nearest| is_beyond(nearest));
+        if is_clear {
+            let passed = watch.ahead.cut(to, scan.towards);
+            space.lock(scan.index, owner, passed);
+            return Claimed::Done(Step::Passed);
+        }
+        let mut passed = watch.ahead.clone().cut(to, scan.towards);
+        let in_the_way = match scan.uncommitted {
+            Uncommitted::Block => self.nearest_point(scan, owner, &passed),
+            Uncommitted::Skip => None,
+        };
+        // Whoever put it has committed, or given up.
+        let Some((key, other)) = in_the_way else { return Claimed::Done(Step::Again) };
+        let passed = passed.cut(StepTo::Entry(&key), scan.towards);
+        space.lock(scan.index, owner, passed);
+        let Some(wait) = wait else { return Claimed::Blocked };
+        wait();
+        match space.enqueue(scan.index, Waiter { owner: owner.clone(), wish: Wish::Pass(other) }) {
+            true => Claimed::Blocked,
+            false => Claimed::Done(Step::Again),
+        }
+    }
+
+    /// Gives up waiting. False if the wish was granted meanwhile.
+    pub fn abandon(&self, index: IndexId, owner: &Arc<Owner>) -> bool {
+        let mut spaces = self.shard(index).spaces.lock();
+        let Some(space) = spaces.get_mut(&index) else { return false };
+        let before = space.waiters.len();
+        space.waiters.retain(|waiter| !Arc::ptr_eq(&waiter.owner, owner));
+        space.waiters.len() < before
+    }
+
+    /// All claims of an owner are free from now on; with a `seq`, those who come into them depend on it.
+    /// Answers who is to be woken.
+    pub fn release(&self, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
+        owner.released.store(seq.map_or(ENDED, |seq| seq.0), Ordering::SeqCst);
+        if !owner.waited_for.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        let awaited_in = std::mem::take(&mut owner.claims.lock().awaited_in);
+        let mut granted = Vec::new();
+        for index in awaited_in {
+            let mut spaces = self.shard(index).spaces.lock();
+            if let Some(space) = spaces.get_mut(&index) {
+                granted.append(&mut space.grant(index, self.hardened()));
+                if space.is_unused() {
+                    spaces.remove(&index);
+                }
+            }
+        }
+        granted
+    }
+
+    /// Forgets an owner that has released its claims: `ranges_in` are the key spaces where it has ranges.
+    pub fn forget(&self, owner: &Arc<Owner>, ranges_in: &[IndexId], has_points: bool) {
+        if has_points {
+            self.inserters_beside(owner.trx).lock().remove(&owner.trx);
+        }
+        for index in ranges_in {
+            let shard = self.shard(*index);
+            let mut spaces = shard.spaces.lock();
+            let Some(space) = spaces.get_mut(index) else { continue };
+            let at = space.holders.iter().position(|holder| Arc::ptr_eq(&holder.owner, owner));
+            // Dropped behind the mutex: it may be large.
+            let gone = at.map(|at| space.holders.swap_remove(at));
+            if space.is_unused() {
+                spaces.remove(index);
+            }
+            drop(spaces);
+            if gone.is_some() {
+                shard.guard.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        owner.claims.lock().points.clear();
+    }
+
+    /// Whom a waiter waits for.
+    pub fn blockers(&self, index: IndexId, owner: &Arc<Owner>) -> Blockers {
+        let spaces = self.shard(index).spaces.lock();
+        let space = spaces.get(&index);
+        let waiter = space.and_then(|space| space.waiters.iter().find(|w| Arc::ptr_eq(&w.owner, owner)));
+        let holders = space.zip(waiter).map(|(space, waiter)| space.blockers(waiter)).unwrap_or_default();
+        Blockers { holders, ..Blockers::default() }
+    }
+
+    /// What an owner waits for.
+    pub fn wish_of(&self, index: IndexId, owner: &Arc<Owner>) -> Option<RangeWish> {
+        let spaces = self.shard(index).spaces.lock();
+        let waiter = spaces.get(&index)?.waiters.iter().find(|w| Arc::ptr_eq(&w.owner, owner))?;
+        Some(match waiter.wish {
+            Wish::Put(_) => RangeWish::Put,
+            Wish::Pass(_) => RangeWish::Pass,
+        })
+    }
+
+    /// Owners with ranges, counted once for each key space.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.guard.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl LockSpan {
+    /// Takes off what a step passes.
+    fn cut(&mut self, to: StepTo<'_>, towards: Towards) -> LockSpan {
+        let nothing = LockSpan { start: Vec::new(), end: Some(Vec::new()) };
+        match (to, towards) {
+            (StepTo::End, _) => std::mem::replace(self, nothing),
+            (StepTo::Entry(key), Towards::Up) => {
+                let next = successor(key);
+                let start = std::mem::replace(&mut self.start, next.clone());
+                LockSpan { start, end: Some(next) }
+            }
+            (StepTo::Entry(key), Towards::Down) => {
+                let end = self.end.replace(key.to_vec());
+                LockSpan { start: key.to_vec(), end }
+            }
+        }
+    }
+}

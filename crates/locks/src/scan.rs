@@ -1,0 +1,97 @@
+//! Taking range locks, and putting keys into ranges: the waits of `ranges.rs`.
+
+use cohort_base::{CommitSeq, IndexId};
+
+use crate::owner::{KillFlag, LockOwner, WaitOn};
+use crate::points::LockSpan;
+use crate::ranges::{Claimed, RangeScan, Step, StepTo};
+use crate::sync::Ordering;
+use crate::table::{Granted, LockError, LockTable, WaitLimit, Wakeups};
+
+/// Bytes of a point beside its key, and of a range beside its ends.
+const POINT_BYTES: usize = 24;
+const RANGE_BYTES: usize = 96;
+
+/// Asks without waiting.
+const NO_WAIT: Option<fn()> = None;
+
+impl LockTable {
+    /// Says that the transaction is about to put a key into an index; waits while the key lies in ranges that
+    /// others have locked. Before the key is looked up, and before anything of its row is written.
+    pub fn put_key(
+        &self,
+        owner: &mut LockOwner,
+        index: IndexId,
+        key: &[u8],
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<Granted, LockError> {
+        debug_assert_eq!(owner.shared.released.load(Ordering::Relaxed), 0, "an owner is used once");
+        if !owner.has_points {
+            self.ranges.register(&owner.shared);
+            owner.has_points = true;
+        }
+        let mut misled = Wakeups::default();
+        let predecessor = match self.ranges.put(index, &owner.shared, key, NO_WAIT, misled.owners()) {
+            Claimed::Done(predecessor) => predecessor,
+            Claimed::Blocked => {
+                drop(misled);
+                self.wait_to_put(owner, index, key, wait, kill)?
+            }
+        };
+        owner.claim_bytes += key.len() + POINT_BYTES;
+        owner.depends_on = owner.depends_on.max(CommitSeq(predecessor));
+        Ok(Granted { predecessor: (predecessor != 0).then_some(CommitSeq(predecessor)) })
+    }
+
+    fn wait_to_put(
+        &self,
+        owner: &mut LockOwner,
+        index: IndexId,
+        key: &[u8],
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<u64, LockError> {
+        let WaitLimit::For(limit) = wait else { return Err(LockError::NoWait) };
+        let graph = self.begin_wait(owner);
+        let (on, shared) = (WaitOn::Range(index), owner.shared.clone());
+        let start = || shared.start_wait(on.clone(), self.sleeper());
+        match self.ranges.put(index, &shared, key, Some(start), &mut Vec::new()) {
+            Claimed::Done(predecessor) => Ok(predecessor),
+            Claimed::Blocked => self.wait_counted(graph, owner, &on, limit, kill),
+        }
+    }
+
+    /// Announces which part of its key space a scan is going to read. What it has passed stays locked.
+    pub fn watch(&self, owner: &mut LockOwner, scan: &RangeScan, ahead: LockSpan) {
+        debug_assert_eq!(owner.shared.released.load(Ordering::Relaxed), 0, "an owner is used once");
+        owner.claim_bytes += ahead.start.len() + ahead.end.as_ref().map_or(0, Vec::len) + RANGE_BYTES;
+        if self.ranges.watch(scan, &owner.shared, ahead) {
+            owner.ranges_in.push(scan.index());
+        }
+    }
+
+    /// Locks what a scan has read, up to an entry or to the end of what it watches; waits for whoever has put
+    /// a key there. After [`Step::Again`] what was read may lack rows: watch, and read again, from behind the
+    /// entry that was passed last.
+    pub fn advance(
+        &self,
+        owner: &mut LockOwner,
+        scan: &RangeScan,
+        to: StepTo<'_>,
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> Result<Step, LockError> {
+        if let Claimed::Done(step) = self.ranges.advance(scan, &owner.shared, to, NO_WAIT) {
+            return Ok(step);
+        }
+        let WaitLimit::For(limit) = wait else { return Err(LockError::NoWait) };
+        let graph = self.begin_wait(owner);
+        let (on, shared) = (WaitOn::Range(scan.index()), owner.shared.clone());
+        let start = || shared.start_wait(on.clone(), self.sleeper());
+        match self.ranges.advance(scan, &shared, to, Some(start)) {
+            Claimed::Done(step) => Ok(step),
+            Claimed::Blocked => self.wait_counted(graph, owner, &on, limit, kill).map(|_| Step::Again),
+        }
+    }
+}

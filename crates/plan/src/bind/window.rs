@@ -1,0 +1,277 @@
+//! Window functions in expressions. A function becomes a column of its own; the SELECT keeps what it is
+//! computed from.
+
+use cohort_expr::{Expr, ExprType, SortKey, TypeClass};
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+
+use crate::bind::expr::{Binder, not_supported};
+use crate::window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
+
+/// The windows that a SELECT names, and the functions found so far.
+pub struct Windows<'w> {
+    pub named: &'w [(String, ast::WindowSpec)],
+    pub found: std::cell::RefCell<Vec<WindowUse>>,
+}
+
+/// A window with what it takes over from the one that it names.
+struct Spec<'s> {
+    partition_by: &'s [ast::Expr],
+    order_by: &'s [ast::OrderItem],
+    frame: Option<&'s ast::WindowFrame>,
+}
+
+impl<'w> Windows<'w> {
+    /// Of a SELECT; error 4010 when two have one name.
+    pub(crate) fn new(named: &'w [(String, ast::WindowSpec)]) -> SqlResult<Windows<'w>> {
+        for (n, (name, _)) in named.iter().enumerate() {
+            if named[..n].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                let text = format!("Multiple window specifications with the same name '{name}'");
+                return Err(SqlError::new(ErrorCode::DupWindowName, text));
+            }
+        }
+        Ok(Windows { named, found: Default::default() })
+    }
+
+    fn resolve<'s>(&self, over: &'s ast::Over) -> SqlResult<Spec<'s>>
+    where
+        'w: 's,
+    {
+        match over {
+            ast::Over::Name(name) => {
+                let at = self.find(name, self.named.len())?;
+                self.whole(&self.named[at].1, at)
+            }
+            ast::Over::Spec(spec) => self.whole(spec, self.named.len()),
+        }
+    }
+
+    /// The place of a named window among the first so many; error 4009.
+    fn find(&self, name: &str, before: usize) -> SqlResult<usize> {
+        let found = self.named[..before].iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let text = format!("Window specification with name '{name}' is not defined");
+            SqlError::new(ErrorCode::WrongWindowSpecName, text)
+        })
+    }
+
+    /// A window with those that it goes on from, which come before it.
+    fn whole<'s>(&self, spec: &'s ast::WindowSpec, before: usize) -> SqlResult<Spec<'s>>
+    where
+        'w: 's,
+    {
+        let own =
+            Spec { partition_by: &spec.partition_by, order_by: &spec.order_by, frame: spec.frame.as_ref() };
+        let Some(name) = &spec.base else { return Ok(own) };
+        let at = self.find(name, before)?;
+        let base = self.whole(&self.named[at].1, at)?;
+        let refused = |code, text: String| Err(SqlError::new(code, text));
+        if !own.partition_by.is_empty() {
+            let text = format!(
+                "Window specification referencing another one '{name}' cannot contain partition list"
+            );
+            return refused(ErrorCode::PartitionListInReferencingWindowSpec, text);
+        }
+        if !own.order_by.is_empty() && !base.order_by.is_empty() {
+            let text = format!("Referenced window specification '{name}' already contains order list");
+            return refused(ErrorCode::OrderListInReferencingWindowSpec, text);
+        }
+        if base.frame.is_some() {
+            let text = format!("Referenced window specification '{name}' cannot contain window frame");
+            return refused(ErrorCode::WindowFrameInReferencedWindowSpec, text);
+        }
+        let order_by = if own.order_by.is_empty() { base.order_by } else { own.order_by };
+        Ok(Spec { partition_by: base.partition_by, order_by, frame: own.frame })
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn window(&self, call: &ast::WindowCall) -> SqlResult<Expr> {
+        let Some(windows) = self.windows else {
+            let text = "Window function is allowed only in SELECT list and ORDER BY clause";
+            return Err(SqlError::new(ErrorCode::WrongPlacementOfWindowFunction, text));
+        };
+        let inner = Binder { windows: None, ..*self };
+        let spec = windows.resolve(&call.over)?;
+        let mut partition = Vec::with_capacity(spec.partition_by.len());
+        for expr in spec.partition_by {
+            let expr = inner.bind(expr)?;
+            partition.push((expr.clone(), expr.ty().collation));
+        }
+        let mut order = Vec::with_capacity(spec.order_by.len());
+        for item in spec.order_by {
+            let expr = inner.bind(&item.expr)?;
+            let key = SortKey { collation: expr.ty().collation, descending: item.descending };
+            order.push((expr, key));
+        }
+        let function = inner.window_function(&call.function, spec.frame.is_some(), &mut order)?;
+        let ty = type_of(&function, &order);
+        let frame = inner.window_frame(spec.frame, &order)?;
+        let column = self.ctx.new_columns(1);
+        let call = WindowCall { function, frame, ty: ty.clone() };
+        windows.found.borrow_mut().push(WindowUse { column, partition, order, call });
+        Ok(Expr::column(column, ty, "window function"))
+    }
+
+    fn window_function(
+        &self,
+        function: &ast::Expr,
+        has_frame: bool,
+        order: &mut Vec<(Expr, SortKey)>,
+    ) -> SqlResult<WindowFunction> {
+        if let ast::Expr::Aggregate(aggregate) = function {
+            let kind = aggregate.kind;
+            use ast::AggregateKind as A;
+            match kind {
+                A::Count if aggregate.distinct => {
+                    return Err(not_supported("COUNT(DISTINCT) aggregate as window function"));
+                }
+                A::Sum if aggregate.distinct => {
+                    return Err(not_supported("SUM(DISTINCT) aggregate as window function"));
+                }
+                A::Avg if aggregate.distinct => {
+                    return Err(not_supported("AVG(DISTINCT) aggregate as window function"));
+                }
+                A::GroupConcat => {
+                    return Err(not_supported("GROUP_CONCAT() aggregate as window function"));
+                }
+                A::JsonArrayAgg => {
+                    return Err(not_supported("JSON_ARRAYAGG() aggregate as window function"));
+                }
+                A::JsonObjectAgg => {
+                    return Err(not_supported("JSON_OBJECTAGG() aggregate as window function"));
+                }
+                _ => {}
+            }
+            let args = aggregate.args.iter().map(|arg| self.bind(arg)).collect::<SqlResult<_>>()?;
+            return self.aggregate_of(aggregate, args, self).map(WindowFunction::Aggregate);
+        }
+        let ast::Expr::Function { name, args } = function else {
+            return Err(not_supported("this window function"));
+        };
+        let bound = args.iter().map(|arg| self.bind(arg)).collect::<SqlResult<Vec<Expr>>>()?;
+        let wanted = match name.as_str() {
+            "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => 0..=0,
+            "lag" | "lead" => 1..=2,
+            "nth_value" => 2..=2,
+            "ntile" | "first_value" | "last_value" | "median" | "percentile_cont" | "percentile_disc" => {
+                1..=1
+            }
+            other => return Err(not_supported(&format!("{other}() as window function"))),
+        };
+        if !wanted.contains(&bound.len()) {
+            let text = format!("Incorrect parameter count in the call to native function '{name}'");
+            return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+        }
+        let needs_order =
+            matches!(name.as_str(), "rank" | "dense_rank" | "percent_rank" | "cume_dist" | "lag" | "lead");
+        if needs_order && order.is_empty() {
+            let text = format!("No order list in window specification for '{name}'");
+            return Err(SqlError::new(ErrorCode::NoOrderListInWindowSpec, text));
+        }
+        let has_own_frame = !matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
+        if has_frame && has_own_frame {
+            let text = format!("Window frame is not allowed with '{name}'");
+            return Err(SqlError::new(ErrorCode::NotAllowedWindowFrame, text));
+        }
+        let mut args = bound.into_iter();
+        let mut next = || args.next().unwrap_or_else(Expr::null);
+        Ok(match name.as_str() {
+            "row_number" => WindowFunction::RowNumber,
+            "rank" => WindowFunction::Rank,
+            "dense_rank" => WindowFunction::DenseRank,
+            "percent_rank" => WindowFunction::PercentRank,
+            "cume_dist" => WindowFunction::CumeDist,
+            "ntile" => WindowFunction::Ntile(next()),
+            "lag" | "lead" => {
+                let (value, is_lead) = (next(), name == "lead");
+                WindowFunction::Lag { value, offset: args.next(), is_lead }
+            }
+            "first_value" => WindowFunction::FirstValue(next()),
+            "last_value" => WindowFunction::LastValue(next()),
+            "nth_value" => WindowFunction::NthValue { value: next(), n: next() },
+            "median" => {
+                let value = next();
+                let key = SortKey { collation: value.ty().collation, descending: false };
+                *order = vec![(value, key)];
+                WindowFunction::PercentileCont { fraction: Expr::constant(Value::Double(0.5)) }
+            }
+            "percentile_cont" => WindowFunction::PercentileCont { fraction: next() },
+            _ => WindowFunction::PercentileDisc { fraction: next() },
+        })
+    }
+
+    fn window_frame(&self, frame: Option<&ast::WindowFrame>, order: &[(Expr, SortKey)]) -> SqlResult<Frame> {
+        let Some(frame) = frame else {
+            let end = match order.is_empty() {
+                true => FrameBound::UnboundedFollowing,
+                false => FrameBound::CurrentRow,
+            };
+            return Ok(Frame { unit: FrameUnit::Range, start: FrameBound::UnboundedPreceding, end });
+        };
+        use ast::WindowBound as B;
+        let rank = |bound: &B| match bound {
+            B::UnboundedPreceding => 0,
+            B::Preceding(_) => 1,
+            B::CurrentRow => 2,
+            B::Following(_) => 3,
+            B::UnboundedFollowing => 4,
+        };
+        let is_bad = matches!(frame.start, B::UnboundedFollowing)
+            || matches!(frame.end, B::UnboundedPreceding)
+            || rank(&frame.start) > rank(&frame.end);
+        if is_bad {
+            let text = "Unacceptable combination of window frame bound specifications";
+            return Err(SqlError::new(ErrorCode::BadCombinationOfWindowFrameBoundSpecs, text));
+        }
+        let measured = |bound: &B| matches!(bound, B::Preceding(_) | B::Following(_));
+        if frame.is_range && (measured(&frame.start) || measured(&frame.end)) {
+            let [(key, _)] = order else {
+                let text = "RANGE-type frame requires ORDER BY clause with single sort key";
+                return Err(SqlError::new(ErrorCode::RangeFrameNeedsSimpleOrderby, text));
+            };
+            if !matches!(key.ty().class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real) {
+                let text = "Numeric datatype is required for RANGE-type frame";
+                return Err(SqlError::new(ErrorCode::WrongTypeForRangeFrame, text));
+            }
+        }
+        let bound = |bound: &B| -> SqlResult<FrameBound> {
+            let distance = |expr: &ast::Expr| {
+                let expr = self.bind(expr)?;
+                if !frame.is_range && expr.ty().class() != TypeClass::Int {
+                    let text = "Integer is required for ROWS-type frame";
+                    return Err(SqlError::new(ErrorCode::WrongTypeForRowsFrame, text));
+                }
+                Ok(expr)
+            };
+            Ok(match bound {
+                B::UnboundedPreceding => FrameBound::UnboundedPreceding,
+                B::Preceding(expr) => FrameBound::Preceding(distance(expr)?),
+                B::CurrentRow => FrameBound::CurrentRow,
+                B::Following(expr) => FrameBound::Following(distance(expr)?),
+                B::UnboundedFollowing => FrameBound::UnboundedFollowing,
+            })
+        };
+        let unit = if frame.is_range { FrameUnit::Range } else { FrameUnit::Rows };
+        Ok(Frame { unit, start: bound(&frame.start)?, end: bound(&frame.end)? })
+    }
+}
+
+fn type_of(function: &WindowFunction, order: &[(Expr, SortKey)]) -> ExprType {
+    match function {
+        WindowFunction::RowNumber
+        | WindowFunction::Rank
+        | WindowFunction::DenseRank
+        | WindowFunction::Ntile(_) => ExprType::bigint(21).with_nullable(false),
+        WindowFunction::PercentRank | WindowFunction::CumeDist => ExprType::double_fixed(17, 10),
+        WindowFunction::PercentileCont { .. } => ExprType::double_fixed(18, 10),
+        WindowFunction::PercentileDisc { .. } => {
+            order.first().map_or_else(ExprType::null, |(key, _)| key.ty().with_nullable(true))
+        }
+        WindowFunction::Lag { value, .. }
+        | WindowFunction::FirstValue(value)
+        | WindowFunction::LastValue(value)
+        | WindowFunction::NthValue { value, .. } => value.ty().with_nullable(true),
+        WindowFunction::Aggregate(aggregate) => aggregate.ty.clone(),
+    }
+}

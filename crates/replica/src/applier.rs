@@ -1,0 +1,503 @@
+//! The applier: one thread that reads the relay log and applies its groups, one after the other.
+//!
+//! # The way of a group
+//! ```text
+//! relay log -> Groups (where it begins and ends) -> GroupApplier -> ordered with its position
+//!     ^                                                |
+//!     +---- temporary error: begun again --------------+---- any other: the thread ends, nothing of it stays
+//! ```
+//! The next group begins when this one is ordered, not when it is flushed: whoever is told of an ordered
+//! commit flushes ([`Flusher`]). After DDL it begins when the new definitions are published.
+//!
+//! # Where it begins
+//! Behind the last group that is applied. When files are read again (after a restart with events that the
+//! source was told are durable), groups that the position covers are passed over without a commit.
+//!
+//! # On failure
+//! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cohort_base::{ConnectionId, Gtid};
+use cohort_binlog::event::{Event, flags};
+use cohort_binlog::{EventType, RawEvent};
+use cohort_config::VarId;
+use cohort_exec::{Applier, Command, Database, ReplicaUntil};
+
+use crate::apply::{ApplyError, Failure, GroupApplier, Mark, Rules};
+use crate::connection::{Connection, ThreadError};
+use crate::flusher::Flusher;
+use crate::group::{Groups, Part};
+use crate::relay::{RelayPlace, RelayReader, SourcePlace};
+use crate::replicas::ReplicaLog;
+use crate::settings::{SourceSettings, UseGtid};
+use crate::state::StateStore;
+
+/// Between two looks at a relay log that does not grow.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+const READING: &str = "Reading event from the relay log";
+const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
+const DELAYING: &str = "Waiting until MASTER_DELAY seconds after master executed event";
+
+/// What the thread works with.
+pub struct SqlThread {
+    pub connection: Arc<Connection>,
+    pub settings: SourceSettings,
+    pub db: Arc<Database>,
+    pub state: Arc<StateStore>,
+    pub flusher: Arc<Flusher>,
+    pub id: ConnectionId,
+    pub log: ReplicaLog,
+}
+
+/// Why reading goes on elsewhere.
+enum Turn {
+    /// The next event.
+    On,
+    /// The group is undone: from its beginning.
+    Again,
+    /// The thread ends.
+    End,
+}
+
+/// The group being applied.
+struct OpenGroup {
+    gtid: Option<Gtid>,
+    /// Nothing of it happens at all: it was applied before.
+    is_known: bool,
+    /// `sql_slave_skip_counter` passes over it.
+    is_skipped: bool,
+}
+
+impl SqlThread {
+    /// The thread's life.
+    pub fn run(self) {
+        let connection = Arc::clone(&self.connection);
+        let outcome = self.follow();
+        {
+            let mut sql = connection.sql.lock();
+            if let Err(error) = outcome {
+                if !error.text.is_empty() {
+                    self.log.error(&connection.name, format_args!("Slave SQL: {}", error.text));
+                }
+                sql.error = error;
+            }
+            sql.is_running = false;
+            sql.state = "";
+            sql.timestamp = None;
+            sql.delayed_until = None;
+            sql.processes.clear();
+        }
+        connection.relay.wake();
+        connection.tell();
+    }
+
+    fn follow(&self) -> Result<(), ThreadError> {
+        let logs = self.db.globals.flag(VarId::LogSlaveUpdates);
+        let session = Applier::new(&self.db, self.id, Command::SlaveSql, logs);
+        let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
+        {
+            let mut sql = self.connection.sql.lock();
+            sql.processes.push(Arc::clone(session.process()));
+        }
+        let applier = GroupApplier::new(session, Rules::of(&self.db.globals));
+        let mut follower = Follower {
+            thread: self,
+            applier,
+            groups: Groups::default(),
+            open: None,
+            place: self.connection.sql.lock().executed.clone(),
+            held_back: None,
+            retries: 0,
+        };
+        let outcome = follower.run();
+        follower.applier.rollback();
+        outcome
+    }
+
+    fn show(&self, applier: &GroupApplier, state: &'static str) {
+        let mut sql = self.connection.sql.lock();
+        if sql.state != state {
+            sql.state = state;
+            applier.session.process().set_state(state);
+        }
+    }
+}
+
+struct Follower<'t> {
+    thread: &'t SqlThread,
+    applier: GroupApplier,
+    groups: Groups,
+    open: Option<OpenGroup>,
+    /// In the source's log, behind the last event.
+    place: SourcePlace,
+    /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
+    held_back: Option<RelayPlace>,
+    retries: u64,
+}
+
+impl Follower<'_> {
+    fn run(&mut self) -> Result<(), ThreadError> {
+        let connection = &self.thread.connection;
+        let mut reader: Option<RelayReader> = None;
+        loop {
+            if connection.sql_stops() || self.is_killed()? {
+                return Ok(());
+            }
+            let Some(open) = &mut reader else {
+                let start = connection.sql.lock().relay;
+                let start = match start.file {
+                    0 => RelayPlace { file: connection.relay.first().unwrap_or(0), offset: 0 },
+                    _ => start,
+                };
+                reader = RelayReader::at(&connection.relay, start).map_err(|e| relay_failure(&e))?;
+                if reader.is_none() {
+                    self.all_read();
+                    connection.relay.await_growth(connection.relay.end(), LOOK_AGAIN);
+                }
+                continue;
+            };
+            let raw = open.next_event().map_err(|e| relay_failure(&e))?;
+            let Some(raw) = raw else {
+                self.all_read();
+                connection.relay.await_growth(open.place(), LOOK_AGAIN);
+                continue;
+            };
+            let start = RelayPlace { file: open.place().file, offset: raw.offset };
+            let end = open.place();
+            let event = open.decode(&raw).map_err(|what| {
+                ThreadError::new(
+                    1594,
+                    format!("Relay log read failure: Could not parse relay log event entry ({what})."),
+                )
+            })?;
+            let turn = match self.take(&raw, event, start, end) {
+                Ok(turn) => turn,
+                Err(error) => self.failed(error)?,
+            };
+            match turn {
+                Turn::On => {}
+                Turn::Again => {
+                    self.groups.abandon();
+                    self.open = None;
+                    reader = None;
+                }
+                Turn::End => return Ok(()),
+            }
+        }
+    }
+
+    /// KILL of the thread.
+    fn is_killed(&self) -> Result<bool, ThreadError> {
+        match self.applier.session.check_killed() {
+            Ok(()) => Ok(false),
+            Err(_) if self.thread.connection.sql_stops() => Ok(true),
+            Err(error) => {
+                Err(ThreadError::new(error.code.number().into(), "Slave SQL thread was killed".to_owned()))
+            }
+        }
+    }
+
+    fn all_read(&mut self) {
+        self.thread.flusher.flush();
+        self.thread.show(&self.applier, ALL_READ);
+        self.thread.connection.sql.lock().timestamp = None;
+        self.thread.connection.tell();
+    }
+
+    /// What becomes of the group that failed.
+    fn failed(&mut self, failure: ApplyError) -> Result<Turn, ThreadError> {
+        let connection = &self.thread.connection;
+        self.applier.rollback();
+        match failure.kind {
+            Failure::Stopped if connection.sql_stops() => Ok(Turn::End),
+            Failure::Temporary => {
+                self.retries += 1;
+                if self.retries > self.thread.db.globals.uint(VarId::SlaveTransactionRetries) {
+                    return Err(failure.error);
+                }
+                connection.counts.retried.fetch_add(1, Ordering::Relaxed);
+                let pause = self.thread.db.globals.uint(VarId::SlaveTransactionRetryInterval);
+                connection.pause(Duration::from_secs(pause), Connection::sql_stops);
+                Ok(Turn::Again)
+            }
+            Failure::Stopped | Failure::Final => Err(failure.error),
+        }
+    }
+
+    /// One event; `start` and `end` are its place in the relay log.
+    fn take(
+        &mut self,
+        raw: &RawEvent,
+        event: Event,
+        start: RelayPlace,
+        end: RelayPlace,
+    ) -> Result<Turn, ApplyError> {
+        let header = &raw.header;
+        let connection = &self.thread.connection;
+        connection.counts.events.fetch_add(1, Ordering::Relaxed);
+        if header.flags & flags::RELAY_LOG != 0 {
+            return Ok(self.own(&event, end));
+        }
+        if header.kind == EventType::FORMAT_DESCRIPTION && self.open.take().is_some() {
+            // The source does not go on with the group: what came of it is fetched again.
+            self.applier.rollback();
+            self.groups.abandon();
+        }
+        if let Event::Rotate(rotate) = &event {
+            let file = String::from_utf8_lossy(&rotate.name).into_owned();
+            self.place = SourcePlace { file, position: rotate.position };
+        } else if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 {
+            self.place.position = full_position(self.place.position, header.log_pos);
+        }
+        let body = raw.bytes.get(cohort_binlog::event::HEADER_LEN..raw.bytes.len() - 4).unwrap_or_default();
+        let part = self.groups.see(header, body).map_err(|what| {
+            ApplyError::fatal(
+                1594,
+                format!("Relay log read failure: Could not parse relay log event entry ({what})."),
+            )
+        })?;
+        let begins = matches!(part, Part::Gtid(..) | Part::Begin)
+            || self.open.is_none() && matches!(part, Part::Inside | Part::End(_));
+        if begins && let Some(turn) = self.begin(raw, &part, start)? {
+            return Ok(turn);
+        }
+        match part {
+            Part::Outside => {
+                if self.open.is_none() {
+                    self.move_on(end);
+                }
+                Ok(Turn::On)
+            }
+            Part::Gtid(..) | Part::Begin => Ok(Turn::On),
+            Part::Inside => {
+                if self.is_applied() {
+                    self.applier.event(header, event, &self.place)?;
+                }
+                self.count_skipped(false);
+                Ok(Turn::On)
+            }
+            Part::End(how) => {
+                if self.open.as_ref().is_some_and(|open| !open.is_known) {
+                    let mark = Mark {
+                        gtid: self.open.as_ref().and_then(|open| open.gtid),
+                        name: connection.name.clone(),
+                        place: self.place.clone(),
+                    };
+                    let done = self.applier.end(header, event, how, &mark)?;
+                    self.ordered(done);
+                }
+                self.count_skipped(true);
+                self.open = None;
+                self.retries = 0;
+                self.move_on(end);
+                Ok(if self.is_until_reached() { Turn::End } else { Turn::On })
+            }
+        }
+    }
+
+    /// Whether events of the open group do anything.
+    fn is_applied(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.is_known && !open.is_skipped)
+    }
+
+    fn ordered(&mut self, done: crate::apply::Done) {
+        let thread = self.thread;
+        let counts = &thread.connection.counts;
+        let (is_ddl, is_transactional) = self.applier.kind();
+        let count = match (is_ddl || done.is_ddl, is_transactional) {
+            (true, _) => &counts.ddl,
+            (false, true) => &counts.transactional,
+            (false, false) => &counts.non_transactional,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        if done.is_ddl {
+            // The next group finds the definitions that are published.
+            let _ = thread.db.commit.wait_acknowledged(done.seq);
+        } else {
+            self.applier.session.await_ordered();
+            thread.flusher.note(done.seq);
+        }
+    }
+
+    /// An event that this server put into the relay log.
+    fn own(&mut self, event: &Event, end: RelayPlace) -> Turn {
+        if let Event::Rotate(rotate) = event
+            && self.thread.connection.relay.find(&String::from_utf8_lossy(&rotate.name)).is_none()
+        {
+            let file = String::from_utf8_lossy(&rotate.name).into_owned();
+            // Within a group it says where the group goes on, which the next event does, too.
+            if self.open.is_none() && !file.is_empty() {
+                self.place = SourcePlace { file, position: rotate.position };
+            }
+        }
+        if self.open.is_none() {
+            self.move_on(end);
+        }
+        Turn::On
+    }
+
+    /// All before this place is applied.
+    fn move_on(&mut self, end: RelayPlace) {
+        let connection = &self.thread.connection;
+        let is_next_file = {
+            let mut sql = connection.sql.lock();
+            let is_next_file = sql.relay.file != end.file;
+            match self.held_back {
+                None => {
+                    sql.relay = end;
+                    sql.executed = self.place.clone();
+                }
+                Some(place) => (sql.relay, sql.known_until) = (place, end),
+            }
+            is_next_file
+        };
+        if is_next_file && self.held_back.is_none() && self.thread.db.globals.flag(VarId::RelayLogPurge) {
+            // What cannot be removed now goes when the next file is applied.
+            let _ = connection.relay.purge_before(end.file);
+        }
+    }
+
+    /// A group begins; the answer is what to do in its stead.
+    fn begin(&mut self, raw: &RawEvent, part: &Part, start: RelayPlace) -> Result<Option<Turn>, ApplyError> {
+        let thread = self.thread;
+        let header = &raw.header;
+        let (gtid_event, gtid) = match part {
+            Part::Gtid(event, gtid) => (Some((&**event, *gtid)), Some(*gtid)),
+            _ => (None, None),
+        };
+        let applied =
+            gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
+        let uses_gtid = thread.settings.use_gtid != UseGtid::No;
+        let is_before = gtid.zip(applied).is_some_and(|(gtid, applied)| gtid.seq_no <= applied.seq_no);
+        let is_known = uses_gtid && start < thread.connection.sql.lock().known_until && is_before;
+        if let (Some(gtid), Some(applied)) = (gtid, applied)
+            && is_before
+            && !is_known
+            && self.applier.rules.is_strict
+            && uses_gtid
+        {
+            let text = format!(
+                "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
+                 existing GTID {applied}, and gtid strict mode is enabled"
+            );
+            return Err(ApplyError::fatal(1950, text));
+        }
+        let is_behind_until = self.is_behind_until(gtid);
+        if is_behind_until {
+            if self.is_until_reached() {
+                return Ok(Some(Turn::End));
+            }
+            self.held_back.get_or_insert(start);
+        }
+        let is_known = is_known || is_behind_until;
+        {
+            let mut sql = thread.connection.sql.lock();
+            sql.timestamp = Some(header.timestamp);
+        }
+        if !self.wait_for_delay(header.timestamp) {
+            return Ok(Some(Turn::End));
+        }
+        thread.show(&self.applier, READING);
+        let skips = thread.connection.sql.lock().skip_counter > 0;
+        let ignores = gtid.is_some_and(|gtid| thread.settings.ignores_domain(gtid.domain.0))
+            || thread.settings.ignore_server_ids.contains(&header.server_id.0);
+        self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips });
+        if !is_known {
+            let has_transaction = match gtid_event {
+                Some((event, _)) => event.flags2 & cohort_binlog::event::gtid_flags2::STANDALONE == 0,
+                None => *part == Part::Begin,
+            };
+            self.applier.begin(header, gtid_event, has_transaction, skips || ignores)?;
+        }
+        Ok(None)
+    }
+
+    /// MASTER_DELAY; false if the thread is to end.
+    fn wait_for_delay(&mut self, timestamp: u32) -> bool {
+        let thread = self.thread;
+        if thread.settings.delay_s == 0 {
+            return true;
+        }
+        let due_s = u64::from(timestamp) + u64::from(thread.settings.delay_s);
+        loop {
+            let now_s = thread.db.clock.wall_us() / 1_000_000;
+            if now_s >= due_s {
+                break;
+            }
+            thread.flusher.flush();
+            thread.show(&self.applier, DELAYING);
+            thread.connection.sql.lock().delayed_until = Some(due_s);
+            thread.connection.pause(Duration::from_secs(due_s - now_s), Connection::sql_stops);
+            if thread.connection.sql_stops() {
+                return false;
+            }
+        }
+        thread.connection.sql.lock().delayed_until = None;
+        true
+    }
+
+    /// `sql_slave_skip_counter` counts events, and ends with a group.
+    fn count_skipped(&mut self, is_end: bool) {
+        if self.open.as_ref().is_some_and(|open| open.is_skipped) {
+            let mut sql = self.thread.connection.sql.lock();
+            if sql.skip_counter > 1 || is_end {
+                sql.skip_counter = sql.skip_counter.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether the group that is about to begin lies behind what START SLAVE UNTIL wants.
+    fn is_behind_until(&self, gtid: Option<Gtid>) -> bool {
+        let sql = self.thread.connection.sql.lock();
+        match (&sql.until, gtid) {
+            (ReplicaUntil::Gtid(until), Some(gtid)) => {
+                let wanted = until.iter().find(|wanted| wanted.domain == gtid.domain);
+                wanted.is_none_or(|wanted| gtid.seq_no > wanted.seq_no)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what was just applied is the last that START SLAVE UNTIL wants.
+    fn is_until_reached(&self) -> bool {
+        let connection = &self.thread.connection;
+        let sql = connection.sql.lock();
+        match &sql.until {
+            ReplicaUntil::Never => false,
+            ReplicaUntil::Master(file, position) => {
+                let here = &sql.executed;
+                (number_of(&here.file), here.position) >= (number_of(file), *position)
+            }
+            ReplicaUntil::Relay(file, position) => {
+                (connection.relay.file_name(sql.relay.file).as_str(), sql.relay.offset)
+                    >= (file.as_str(), *position)
+            }
+            ReplicaUntil::Gtid(until) => self.thread.state.ordered(|state| {
+                until.iter().all(|wanted| {
+                    state.gtids.get(&wanted.domain).is_some_and(|applied| applied.seq_no >= wanted.seq_no)
+                })
+            }),
+        }
+    }
+}
+
+/// The number at the end of a binlog file's name.
+pub fn number_of(file: &str) -> u64 {
+    file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// A position whose lower half is known, behind an earlier one.
+fn full_position(before: u64, log_pos: u32) -> u64 {
+    let position = before & !u64::from(u32::MAX) | u64::from(log_pos);
+    let wrapped = position < before && before - position > u64::from(u32::MAX / 2);
+    position + if wrapped { 1 << 32 } else { 0 }
+}
+
+fn relay_failure(error: &cohort_binlog::BinlogError) -> ThreadError {
+    let text = format!("Relay log read failure: Could not parse relay log event entry ({error}).");
+    ThreadError::new(1594, text)
+}

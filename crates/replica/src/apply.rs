@@ -1,0 +1,461 @@
+//! Applies the events of groups, one after the other, through a session.
+
+use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
+use cohort_binlog::EventHeader;
+use cohort_binlog::event::{Event, GtidEvent, QueryEvent, TableMap, flags, gtid_flags2};
+use cohort_config::{Globals, VarId};
+use cohort_engine::Redo;
+use cohort_exec::{Applier, ApplyRules, GroupHead};
+use cohort_types::{ErrorCode, SqlError};
+
+use crate::connection::ThreadError;
+use crate::filter::Filter;
+use crate::group::End;
+use crate::relay::SourcePlace;
+use crate::state::{Change, REPLICATION};
+
+/// Why a group could not be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplyError {
+    pub error: ThreadError,
+    pub kind: Failure,
+}
+
+/// What is to be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Somebody asked the thread to end.
+    Stopped,
+    /// Others were in the way: the group is undone and begun again.
+    Temporary,
+    /// A person must look.
+    Final,
+}
+
+impl ApplyError {
+    /// One that a person must look at.
+    pub fn fatal(number: u32, text: impl Into<String>) -> ApplyError {
+        ApplyError { error: ThreadError::new(number, text), kind: Failure::Final }
+    }
+}
+
+fn kind_of(error: &SqlError) -> Failure {
+    match error.code {
+        ErrorCode::LockDeadlock | ErrorCode::LockWaitTimeout => Failure::Temporary,
+        ErrorCode::ConnectionKilled | ErrorCode::QueryInterrupted | ErrorCode::ServerShutdown => {
+            Failure::Stopped
+        }
+        _ => Failure::Final,
+    }
+}
+
+/// `slave_skip_errors`
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum SkippedErrors {
+    These(Vec<u16>),
+    All,
+}
+
+/// The list of `slave_skip_errors=ddl_exist_errors`.
+const DDL_EXIST_ERRORS: [u16; 11] = [1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1094, 1146];
+
+impl SkippedErrors {
+    fn of(globals: &Globals) -> SkippedErrors {
+        let text = globals.text(VarId::SlaveSkipErrors);
+        let mut codes = Vec::new();
+        for word in text.as_deref().unwrap_or("").split(',').map(str::trim) {
+            match word.to_ascii_lowercase().as_str() {
+                "all" => return SkippedErrors::All,
+                "ddl_exist_errors" => codes.extend(DDL_EXIST_ERRORS),
+                number => codes.extend(number.parse::<u16>().ok()),
+            }
+        }
+        SkippedErrors::These(codes)
+    }
+
+    fn has(&self, code: u16) -> bool {
+        match self {
+            SkippedErrors::These(codes) => codes.contains(&code),
+            SkippedErrors::All => true,
+        }
+    }
+}
+
+/// What the variables say about applying; read when a thread starts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub filter: Filter,
+    pub rows: ApplyRules,
+    skipped: SkippedErrors,
+    /// `slave_ddl_exec_mode=IDEMPOTENT`
+    is_ddl_idempotent: bool,
+    pub own_id: ServerId,
+    pub replicates_own: bool,
+    /// `replicate_events_marked_for_skip` is not REPLICATE.
+    skips_marked: bool,
+    pub is_strict: bool,
+}
+
+impl Rules {
+    /// As the variables say now.
+    pub fn of(globals: &Globals) -> Rules {
+        Rules {
+            filter: Filter::of(globals),
+            rows: ApplyRules::of(globals),
+            skipped: SkippedErrors::of(globals),
+            is_ddl_idempotent: globals.uint(VarId::SlaveDdlExecMode) == 1,
+            own_id: ServerId(globals.uint(VarId::ServerId) as u32),
+            replicates_own: false,
+            skips_marked: globals.uint(VarId::ReplicateEventsMarkedForSkip) != 0,
+            is_strict: globals.flag(VarId::GtidStrictMode),
+        }
+    }
+}
+
+/// What a group leaves behind when it is done.
+#[derive(Clone, Debug, Default)]
+pub struct Mark {
+    pub gtid: Option<Gtid>,
+    /// The connection's name, and the place behind the group in the source's log.
+    pub name: String,
+    pub place: SourcePlace,
+}
+
+impl Mark {
+    fn attachment(&self) -> (ParticipantId, Redo) {
+        let executed = Change::Executed {
+            name: self.name.clone(),
+            file: self.place.file.clone(),
+            position: self.place.position,
+        };
+        let redo = match self.gtid {
+            Some(gtid) => Change::redo(&[Change::Applied(gtid), executed]),
+            None => Change::redo(&[executed]),
+        };
+        (REPLICATION, redo)
+    }
+}
+
+/// How a group ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub seq: CommitSeq,
+    /// Definitions may have changed: the next group begins when this one is published.
+    pub is_ddl: bool,
+}
+
+/// Applies groups, each from its first to its last event.
+pub struct GroupApplier {
+    pub session: Applier,
+    pub rules: Rules,
+    maps: Vec<TableMap>,
+    annotation: Vec<u8>,
+    gtid: Option<Gtid>,
+    flags2: u8,
+    /// Nothing of it is applied, but it counts as applied.
+    is_passed_over: bool,
+    /// The only statement of the group, which runs when the place behind it is known.
+    has_transaction: bool,
+}
+
+impl GroupApplier {
+    /// With a session and rules.
+    pub fn new(session: Applier, rules: Rules) -> GroupApplier {
+        GroupApplier {
+            session,
+            rules,
+            maps: Vec::new(),
+            annotation: Vec::new(),
+            gtid: None,
+            flags2: 0,
+            is_passed_over: false,
+            has_transaction: false,
+        }
+    }
+
+    /// A group begins. `event` is none for a source without GTIDs. What an unfinished one did is undone.
+    pub fn begin(
+        &mut self,
+        header: &EventHeader,
+        event: Option<(&GtidEvent, Gtid)>,
+        has_transaction: bool,
+        passes_over: bool,
+    ) -> Result<(), ApplyError> {
+        self.maps.clear();
+        self.annotation.clear();
+        self.gtid = event.map(|(_, gtid)| gtid);
+        self.flags2 = event.map_or(0, |(event, _)| event.flags2);
+        self.has_transaction = has_transaction;
+        let is_own = header.server_id == self.rules.own_id && !self.rules.replicates_own;
+        let is_marked = self.rules.skips_marked && header.flags & flags::SKIP_REPLICATION != 0;
+        self.is_passed_over = passes_over || is_own || is_marked;
+        let head = GroupHead {
+            gtid: self.gtid,
+            flags2: self.flags2,
+            event_flags: header.flags & flags::SKIP_REPLICATION,
+            server: header.server_id,
+        };
+        self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))
+    }
+
+    /// Undoes what the group did so far.
+    pub fn rollback(&mut self) {
+        self.session.rollback();
+    }
+
+    fn plain_error(&self, error: &SqlError) -> ApplyError {
+        let number = u32::from(error.code.number());
+        ApplyError { error: ThreadError::new(number, error.message.clone()), kind: kind_of(error) }
+    }
+
+    /// An event within the group, but for its last one.
+    pub fn event(
+        &mut self,
+        header: &EventHeader,
+        event: Event,
+        place: &SourcePlace,
+    ) -> Result<(), ApplyError> {
+        if self.is_passed_over {
+            return Ok(());
+        }
+        match event {
+            Event::Annotate(annotation) => {
+                self.annotation = annotation.sql;
+                self.session.process().show_text(&self.annotation);
+                Ok(())
+            }
+            Event::TableMap(mut map) => {
+                if !self.rules.filter.is_empty() {
+                    let schema = String::from_utf8_lossy(&map.db).into_owned();
+                    map.db = self.rules.filter.rewritten(&schema).as_bytes().to_vec();
+                }
+                self.maps.retain(|known| known.table_id != map.table_id);
+                self.maps.push(map);
+                Ok(())
+            }
+            Event::Rows(rows) => {
+                let Some(at) = self.maps.iter().position(|map| map.table_id == rows.table_id) else {
+                    // MariaDB ends a statement with an event of no table.
+                    if rows.rows.is_empty() {
+                        return Ok(());
+                    }
+                    return Err(corrupt("rows without a table map", place));
+                };
+                let map = &self.maps[at];
+                let is_wanted = self.rules.filter.is_empty() || {
+                    let (schema, table) =
+                        (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
+                    self.rules.filter.passes_rows(&schema, &table)
+                };
+                if is_wanted {
+                    let applied =
+                        self.session.rows(map, &rows, &self.annotation, header.timestamp, &self.rules.rows);
+                    if let Err(error) = applied {
+                        self.judge_rows(header, &error, at, place)?;
+                    }
+                }
+                if rows.ends_statement() {
+                    self.maps.clear();
+                    self.annotation.clear();
+                }
+                Ok(())
+            }
+            Event::Query(query) => self.statement(header, &query),
+            Event::Intvar(intvar) => {
+                self.session.set_intvar(&intvar);
+                Ok(())
+            }
+            Event::Rand(rand) => {
+                self.session.set_seeds(&rand);
+                Ok(())
+            }
+            Event::UserVar(variable) => {
+                self.session.set_user_variable(&variable).map_err(|error| self.plain_error(&error))
+            }
+            Event::Incident(incident) => {
+                let text = format!(
+                    "The incident LOST_EVENTS occurred on the master. Message: {}",
+                    String::from_utf8_lossy(&incident.message)
+                );
+                Err(ApplyError::fatal(1590, text))
+            }
+            Event::BeginLoadQuery(_)
+            | Event::AppendBlock(_)
+            | Event::ExecuteLoadQuery(_)
+            | Event::DeleteFile(_) => {
+                Err(unsupported("LOAD DATA in statement format; set binlog_format=ROW on the source"))
+            }
+            Event::XaPrepare(_) => Err(unsupported("XA transactions")),
+            Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
+                Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The group ends. `event` is its last one.
+    pub fn end(
+        &mut self,
+        header: &EventHeader,
+        event: Event,
+        end: End,
+        mark: &Mark,
+    ) -> Result<Done, ApplyError> {
+        if !self.is_passed_over {
+            match (end, event) {
+                (End::Statement, Event::Query(query)) => return self.ddl(header, &query, mark),
+                (End::Statement, other) => self.event(header, other, &mark.place)?,
+                (End::XaPrepare, _) => return Err(unsupported("XA transactions")),
+                (End::Rollback, _) => {
+                    self.rollback();
+                    let head = GroupHead {
+                        gtid: self.gtid,
+                        flags2: self.flags2,
+                        event_flags: 0,
+                        server: header.server_id,
+                    };
+                    self.session.begin(head, true).map_err(|error| self.plain_error(&error))?;
+                }
+                (End::Commit, _) => {}
+            }
+        }
+        let committed = self.session.commit(mark.attachment());
+        let seq = committed.map_err(|error| self.plain_error(&error))?;
+        self.session.process().show_text(&[]);
+        Ok(Done { seq, is_ddl: false })
+    }
+
+    /// Whether the group counts as DDL, and whether it could be rolled back.
+    pub fn kind(&self) -> (bool, bool) {
+        (self.flags2 & gtid_flags2::DDL != 0, self.flags2 & gtid_flags2::TRANSACTIONAL != 0)
+    }
+
+    fn schema_of<'q>(&self, query: &'q QueryEvent) -> std::borrow::Cow<'q, str> {
+        let there = String::from_utf8_lossy(&query.db);
+        match self.rules.filter.rewritten(&there) {
+            same if same == there => there,
+            other => other.to_owned().into(),
+        }
+    }
+
+    fn statement(&mut self, header: &EventHeader, query: &QueryEvent) -> Result<(), ApplyError> {
+        let schema = self.schema_of(query);
+        let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
+        if !self.rules.filter.passes_statement(&schema, &sql) {
+            return Ok(());
+        }
+        self.session.process().show_text(&sql);
+        match self.session.statement(query, schema.as_bytes(), header.timestamp) {
+            outcome if !is_expected(query, &outcome) => self.judge_statement(query, &schema, &sql, outcome),
+            _ => Ok(()),
+        }
+    }
+
+    /// The statement that is the whole group.
+    fn ddl(&mut self, header: &EventHeader, query: &QueryEvent, mark: &Mark) -> Result<Done, ApplyError> {
+        let schema = self.schema_of(query);
+        let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
+        let passes = self.rules.filter.passes_statement(&schema, &sql);
+        if passes {
+            self.session.process().show_text(&sql);
+            let done = self.session.ddl(query, schema.as_bytes(), header.timestamp, mark.attachment());
+            if let (Ok(seq), 0) = (&done, query.error) {
+                self.session.process().show_text(&[]);
+                return Ok(Done { seq: *seq, is_ddl: true });
+            }
+            let outcome = done.map(drop);
+            let is_harmless = self.rules.is_ddl_idempotent
+                && outcome.as_ref().is_err_and(|error| error.code == ErrorCode::BadTable);
+            if !is_harmless && !is_expected(query, &outcome) {
+                self.judge_statement(query, &schema, &sql, outcome)?;
+            }
+        }
+        let committed = self.session.commit(mark.attachment());
+        let seq = committed.map_err(|error| self.plain_error(&error))?;
+        self.session.process().show_text(&[]);
+        Ok(Done { seq, is_ddl: true })
+    }
+
+    /// What becomes of a statement that did not end as it did on the source.
+    fn judge_statement(
+        &self,
+        query: &QueryEvent,
+        schema: &str,
+        sql: &[u8],
+        outcome: Result<(), SqlError>,
+    ) -> Result<(), ApplyError> {
+        let sql = String::from_utf8_lossy(sql);
+        let Err(error) = outcome else {
+            let text = format!(
+                "Query caused different errors on master and slave. Error on master: message (format)='' error code={}; \
+                 Error on slave:actual message='no error', error code=0. Default database:'{schema}'. Query:'{sql}'",
+                query.error
+            );
+            return Err(ApplyError::fatal(0, text));
+        };
+        let kind = kind_of(&error);
+        if kind == Failure::Final && self.rules.skipped.has(error.code.number()) {
+            return Ok(());
+        }
+        let text =
+            format!("Error '{}' on query. Default database: '{schema}'. Query: '{sql}'", error.message);
+        Err(ApplyError { error: ThreadError::new(error.code.number().into(), text), kind })
+    }
+
+    fn judge_rows(
+        &self,
+        header: &EventHeader,
+        error: &SqlError,
+        map: usize,
+        place: &SourcePlace,
+    ) -> Result<(), ApplyError> {
+        let kind = kind_of(error);
+        let number = error.code.number();
+        if kind == Failure::Final && self.rules.skipped.has(number) {
+            return Ok(());
+        }
+        let map = &self.maps[map];
+        let handler = match error.code {
+            ErrorCode::KeyNotFound => "HA_ERR_KEY_NOT_FOUND",
+            ErrorCode::DupEntry => "HA_ERR_FOUND_DUPP_KEY",
+            ErrorCode::LockWaitTimeout => "HA_ERR_LOCK_WAIT_TIMEOUT",
+            ErrorCode::LockDeadlock => "HA_ERR_LOCK_DEADLOCK",
+            _ => "",
+        };
+        let handler = match handler {
+            "" => String::new(),
+            name => format!(" handler error {name};"),
+        };
+        let text = format!(
+            "Could not execute {} event on table {}.{}; {}, Error_code: {number};{handler} the event's master log {}, \
+             end_log_pos {}",
+            header.kind.name(),
+            String::from_utf8_lossy(&map.db),
+            String::from_utf8_lossy(&map.table),
+            error.message,
+            place.file,
+            header.log_pos
+        );
+        Err(ApplyError { error: ThreadError::new(number.into(), text), kind })
+    }
+}
+
+/// Whether a statement ended as it did on the source.
+fn is_expected(query: &QueryEvent, outcome: &Result<(), SqlError>) -> bool {
+    match outcome {
+        Ok(()) => query.error == 0,
+        Err(error) => query.error != 0 && error.code.number() == query.error,
+    }
+}
+
+fn corrupt(what: &str, place: &SourcePlace) -> ApplyError {
+    let text = format!(
+        "Relay log read failure: Could not parse relay log event entry ({what}, before {} position {}).",
+        place.file, place.position
+    );
+    ApplyError::fatal(1594, text)
+}
+
+fn unsupported(what: &str) -> ApplyError {
+    ApplyError::fatal(1235, format!("This version of Cohort doesn't yet support applying {what}"))
+}

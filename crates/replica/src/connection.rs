@@ -1,0 +1,230 @@
+//! One connection to a source: what its two threads and those who look at them share.
+//!
+//! # Lock order
+//! `control` > `io` or `sql`, of which no two are held at once; the relay log's lock is inside of both.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_binlog::GtidState;
+use cohort_exec::{Process, ReplicaUntil};
+use cohort_locks::KillLevel;
+use parking_lot::{Condvar, Mutex};
+
+use crate::relay::{RelayLog, RelayPlace, SourcePlace};
+
+/// The receiver's progress, as Slave_IO_Running prints it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoRunning {
+    #[default]
+    No,
+    Preparing,
+    Connecting,
+    Yes,
+}
+
+impl IoRunning {
+    /// As SHOW SLAVE STATUS prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            IoRunning::No => "No",
+            IoRunning::Preparing => "Preparing",
+            IoRunning::Connecting => "Connecting",
+            IoRunning::Yes => "Yes",
+        }
+    }
+}
+
+/// What stopped a thread; number 0 is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadError {
+    pub number: u32,
+    pub text: String,
+}
+
+impl ThreadError {
+    /// An error with its number.
+    pub fn new(number: u32, text: impl Into<String>) -> ThreadError {
+        ThreadError { number, text: text.into() }
+    }
+}
+
+/// What the receiver shows.
+#[derive(Default)]
+pub struct Io {
+    pub running: IoRunning,
+    pub state: &'static str,
+    pub error: ThreadError,
+    /// Up to where events were received.
+    pub read: SourcePlace,
+    /// Behind the last group that was received whole.
+    pub whole: SourcePlace,
+    /// The same as GTIDs.
+    pub gtids: GtidState,
+    pub master_server_id: u32,
+    pub heartbeats: u64,
+    pub socket: Option<TcpStream>,
+    pub process: Option<Arc<Process>>,
+}
+
+/// What the applier shows.
+#[derive(Default)]
+pub struct Sql {
+    pub is_running: bool,
+    pub state: &'static str,
+    pub error: ThreadError,
+    /// Where the first event that is not applied is in the relay log.
+    pub relay: RelayPlace,
+    /// The same in the source's log.
+    pub executed: SourcePlace,
+    /// When the event that is applied now, or was applied last, happened on the source; None while all that
+    /// is there is applied.
+    pub timestamp: Option<u32>,
+    /// When the next transaction may be applied that is held back.
+    pub delayed_until: Option<u64>,
+    pub until: ReplicaUntil,
+    /// Groups before this place in the relay log may be applied already: the position tells.
+    pub known_until: RelayPlace,
+    pub skip_counter: u64,
+    pub processes: Vec<Arc<Process>>,
+}
+
+/// Counters that only grow.
+#[derive(Default)]
+pub struct Counts {
+    pub ddl: AtomicU64,
+    pub non_transactional: AtomicU64,
+    pub transactional: AtomicU64,
+    pub retried: AtomicU64,
+    pub events: AtomicU64,
+    pub received_bytes: AtomicU64,
+}
+
+/// A source and the threads that follow it.
+pub struct Connection {
+    pub name: String,
+    pub relay: Arc<RelayLog>,
+    pub io: Mutex<Io>,
+    pub sql: Mutex<Sql>,
+    pub counts: Counts,
+    /// START, STOP, CHANGE and RESET, one at a time.
+    pub control: Mutex<()>,
+    /// A thread ended, or the applier came further.
+    pub changed: Condvar,
+    changed_lock: Mutex<u64>,
+    io_stops: AtomicBool,
+    sql_stops: AtomicBool,
+    wake: Condvar,
+    wake_lock: Mutex<()>,
+    /// FLUSH RELAY LOGS: the receiver begins a new file.
+    pub rotates_relay: AtomicBool,
+    /// Semi-synchronous: the source is told what is durable here.
+    pub is_semi_sync: AtomicBool,
+}
+
+impl Connection {
+    /// A connection that does nothing yet.
+    pub fn new(name: String, relay: Arc<RelayLog>) -> Arc<Connection> {
+        Arc::new(Connection {
+            name,
+            relay,
+            io: Mutex::default(),
+            sql: Mutex::default(),
+            counts: Counts::default(),
+            control: Mutex::default(),
+            changed: Condvar::new(),
+            changed_lock: Mutex::default(),
+            io_stops: AtomicBool::new(false),
+            sql_stops: AtomicBool::new(false),
+            wake: Condvar::new(),
+            wake_lock: Mutex::default(),
+            rotates_relay: AtomicBool::new(false),
+            is_semi_sync: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether the receiver is to end.
+    pub fn io_stops(&self) -> bool {
+        self.io_stops.load(Ordering::Acquire)
+    }
+
+    /// Whether the applier is to end.
+    pub fn sql_stops(&self) -> bool {
+        self.sql_stops.load(Ordering::Acquire)
+    }
+
+    /// A thread is about to start.
+    pub fn arm(&self, io: bool, sql: bool) {
+        if io {
+            self.io_stops.store(false, Ordering::Release);
+        }
+        if sql {
+            self.sql_stops.store(false, Ordering::Release);
+        }
+    }
+
+    /// Asks threads to end. They do so within moments: their waits are cut short, what they apply is undone.
+    pub fn ask_to_stop(&self, io: bool, sql: bool) {
+        if io {
+            self.io_stops.store(true, Ordering::Release);
+            if let Some(socket) = &self.io.lock().socket {
+                // It may be closed already.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
+        if sql {
+            self.sql_stops.store(true, Ordering::Release);
+            for process in &self.sql.lock().processes {
+                process.kill(KillLevel::Connection);
+            }
+        }
+        self.relay.wake();
+        let _lock = self.wake_lock.lock();
+        self.wake.notify_all();
+    }
+
+    /// A pause of a thread that a stop ends.
+    pub fn pause(&self, most: Duration, stops: impl Fn(&Connection) -> bool) {
+        let end = Instant::now() + most;
+        let mut lock = self.wake_lock.lock();
+        while !stops(self) && !self.wake.wait_until(&mut lock, end).timed_out() {}
+    }
+
+    /// Something that others wait for has changed.
+    pub fn tell(&self) {
+        *self.changed_lock.lock() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next change, for this long at most.
+    pub fn await_change(&self, most: Duration) {
+        let mut lock = self.changed_lock.lock();
+        self.changed.wait_for(&mut lock, most);
+    }
+
+    /// Waits until threads have ended; false if they have not in time.
+    pub fn await_end(&self, io: bool, sql: bool, most: Duration) -> bool {
+        let end = Instant::now() + most;
+        loop {
+            let runs = io && self.io.lock().running != IoRunning::No || sql && self.sql.lock().is_running;
+            if !runs {
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+            self.await_change(Duration::from_millis(5));
+        }
+    }
+
+    /// What the receiver does at the moment.
+    pub fn io_state(&self, state: &'static str) {
+        let mut io = self.io.lock();
+        io.state = state;
+        if let Some(process) = &io.process {
+            process.set_state(state);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `replicate_*`: what of a source's changes is applied.
+//!
+//! # Rules
+//! Schemas first: with `replicate_do_db` only these, else all but `replicate_ignore_db`. Rows belong to the
+//! schema of their table, statements to the schema that was current, statements about a schema to that one.
+//! Then tables, in this order: `do_table`, `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first rule
+//! that matches decides. Without a match a table is passed over if there are rules that name what to do.
+//! `replicate_rewrite_db` comes before all of them.
+
+use cohort_config::{Globals, VarId};
+use cohort_exec::names_in;
+use cohort_types::Collation;
+
+/// The rules as the variables say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    do_db: Vec<String>,
+    ignore_db: Vec<String>,
+    do_table: Vec<String>,
+    ignore_table: Vec<String>,
+    wild_do: Vec<String>,
+    wild_ignore: Vec<String>,
+    rewrite: Vec<(String, String)>,
+}
+
+fn list(globals: &Globals, id: VarId) -> Vec<String> {
+    let text = globals.text(id);
+    let parts = text.as_deref().unwrap_or("").split(',').map(|part| part.trim().to_owned());
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+impl Filter {
+    /// As the variables say now.
+    pub fn of(globals: &Globals) -> Filter {
+        let rewrite = list(globals, VarId::ReplicateRewriteDb);
+        let pair = |rule: String| {
+            let (from, to) = rule.split_once("->")?;
+            Some((from.trim().to_owned(), to.trim().to_owned()))
+        };
+        Filter {
+            do_db: list(globals, VarId::ReplicateDoDb),
+            ignore_db: list(globals, VarId::ReplicateIgnoreDb),
+            do_table: list(globals, VarId::ReplicateDoTable),
+            ignore_table: list(globals, VarId::ReplicateIgnoreTable),
+            wild_do: list(globals, VarId::ReplicateWildDoTable),
+            wild_ignore: list(globals, VarId::ReplicateWildIgnoreTable),
+            rewrite: rewrite.into_iter().filter_map(pair).collect(),
+        }
+    }
+
+    /// Whether everything passes as it is.
+    pub fn is_empty(&self) -> bool {
+        *self == Filter::default()
+    }
+
+    /// The schema here of a schema there.
+    pub fn rewritten<'s>(&'s self, schema: &'s str) -> &'s str {
+        self.rewrite.iter().find(|(from, _)| from == schema).map_or(schema, |(_, to)| to)
+    }
+
+    fn passes_schema(&self, schema: &str) -> bool {
+        match self.do_db.is_empty() {
+            true => !self.ignore_db.iter().any(|name| name == schema),
+            false => self.do_db.iter().any(|name| name == schema),
+        }
+    }
+
+    fn has_table_rules(&self) -> bool {
+        [&self.do_table, &self.ignore_table, &self.wild_do, &self.wild_ignore]
+            .iter()
+            .any(|rules| !rules.is_empty())
+    }
+
+    /// Whether the table rules let a table pass.
+    fn passes_table(&self, schema: &str, table: &str) -> bool {
+        let name = format!("{schema}.{table}");
+        let is_wild = |rules: &[String]| {
+            rules.iter().any(|rule| Collation::UTF8MB4_BIN.like(name.as_bytes(), rule.as_bytes(), Some('\\')))
+        };
+        if self.do_table.contains(&name) {
+            return true;
+        }
+        if self.ignore_table.contains(&name) {
+            return false;
+        }
+        if is_wild(&self.wild_do) {
+            return true;
+        }
+        if is_wild(&self.wild_ignore) {
+            return false;
+        }
+        self.do_table.is_empty() && self.wild_do.is_empty()
+    }
+
+    /// Whether rows of a table are applied; both names as here.
+    pub fn passes_rows(&self, schema: &str, table: &str) -> bool {
+        self.passes_schema(schema) && (!self.has_table_rules() || self.passes_table(schema, table))
+    }
+
+    /// Whether a statement is applied; `current` is the schema as here.
+    pub fn passes_statement(&self, current: &str, sql: &[u8]) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let named = names_in(sql);
+        let schema = named.schema.as_deref().map_or(current, |schema| self.rewritten(schema));
+        // Without a current schema the rules about it say nothing.
+        if !schema.is_empty() && !self.passes_schema(schema) {
+            return false;
+        }
+        if named.tables.is_empty() || !self.has_table_rules() {
+            return true;
+        }
+        named.tables.iter().any(|(schema, table)| {
+            let schema = schema.as_deref().map_or(current, |schema| self.rewritten(schema));
+            self.passes_table(schema, table)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn schemas_decide_before_tables_and_the_first_table_rule_counts() {
+        let mut filter = Filter { do_db: names(&["a", "b"]), ..Filter::default() };
+        assert!(filter.passes_rows("a", "t") && !filter.passes_rows("c", "t"));
+        filter.ignore_table = names(&["a.t"]);
+        filter.wild_ignore = names(&["b.x%", "b.y\\_1"]);
+        assert!(!filter.passes_rows("a", "t") && filter.passes_rows("a", "u"));
+        assert!(!filter.passes_rows("b", "xy") && filter.passes_rows("b", "yx"));
+        assert!(!filter.passes_rows("b", "y_1") && filter.passes_rows("b", "yz1"));
+        filter.do_table = names(&["b.xy"]);
+        assert!(filter.passes_rows("b", "xy") && !filter.passes_rows("a", "u"));
+    }
+
+    #[test]
+    fn statements_belong_to_the_current_schema_or_to_the_one_they_are_about() {
+        let filter = Filter { ignore_db: names(&["no"]), ..Filter::default() };
+        assert!(!filter.passes_statement("no", b"CREATE TABLE t (a INT)"));
+        assert!(filter.passes_statement("", b"CREATE TABLE no.t (a INT)"));
+        assert!(!filter.passes_statement("", b"DROP DATABASE no"));
+        let filter = Filter { wild_do: names(&["a.%"]), ..Filter::default() };
+        assert!(filter.passes_statement("b", b"DROP TABLE a.t"));
+        assert!(!filter.passes_statement("b", b"TRUNCATE t"));
+        let filter = Filter {
+            rewrite: vec![("a".to_owned(), "z".to_owned())],
+            do_db: names(&["z"]),
+            ..Filter::default()
+        };
+        assert_eq!((filter.rewritten("a"), filter.rewritten("b")), ("z", "b"));
+        assert!(
+            filter.passes_statement("", b"CREATE DATABASE a")
+                && !filter.passes_statement("", b"CREATE DATABASE b")
+        );
+    }
+}

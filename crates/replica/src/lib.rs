@@ -1,0 +1,40 @@
+//! The replica side: follows other servers and applies what they have done, exactly once.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `replicas` | [`Replicas`]: all connections, and the statements about them |
+//! | `settings` | [`SourceSettings`]: what CHANGE MASTER says |
+//! | `state` | [`StateStore`]: sources and positions, durable with the transactions they speak of |
+//! | `connection` | one source: what its two threads share |
+//! | `link` | a connection to a source, as its client |
+//! | `receiver` | the thread that fills the relay log |
+//! | `relay` | the relay log |
+//! | `group` | where groups of events begin and end |
+//! | `applier` | the thread that reads the relay log and applies it |
+//! | `apply` | the events of one group, through a session |
+//! | `filter` | `replicate_*` |
+//! | `flusher` | the thread that flushes what appliers have ordered |
+//! | `status` | SHOW SLAVE STATUS |
+//!
+//! The way of a transaction: the receiver reads it off the network into the relay log, the applier reads it
+//! from there and applies it through a session of the executor; its position is redo in its own commit record
+//! (I2), so a crash leaves both or neither.
+
+mod applier;
+mod apply;
+mod connection;
+mod filter;
+mod flusher;
+mod group;
+mod link;
+mod receiver;
+mod relay;
+mod replicas;
+mod settings;
+mod state;
+mod status;
+
+pub use receiver::current_position;
+pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
+pub use settings::{Secret, SourceSettings, UseGtid};
+pub use state::{Change, REPLICATION, ReplicaState, StateStore};

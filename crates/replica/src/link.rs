@@ -1,0 +1,268 @@
+//! A connection to a source, as its client.
+//!
+//! # On failure
+//! [`LinkError::Gone`]: the network or the source; trying again may help. [`LinkError::Refused`]: the source
+//! said no. Its text is for SHOW SLAVE STATUS.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use cohort_protocol::{
+    InputBuffer, LoginRequest, NATIVE_PASSWORD, PacketError, PacketWriter, Reply, Scramble, ServerError,
+    ServerGreeting, register_replica, request_dump, text_row,
+};
+
+use crate::settings::SourceSettings;
+
+/// The socket is read in pieces of this size.
+const READ_BYTES: usize = 256 << 10;
+/// Answers to questions are small.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// utf8mb3_general_ci.
+const COLLATION: u8 = 33;
+
+/// Why the connection cannot be used.
+#[derive(Debug)]
+pub enum LinkError {
+    Gone(String),
+    Refused(ServerError),
+    /// An event is larger than slave_max_allowed_packet.
+    TooLarge,
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkError::Gone(what) => f.write_str(what),
+            LinkError::Refused(error) => f.write_str(&error.message),
+            LinkError::TooLarge => f.write_str("Got a packet bigger than 'slave_max_allowed_packet' bytes"),
+        }
+    }
+}
+
+impl From<io::Error> for LinkError {
+    fn from(error: io::Error) -> LinkError {
+        LinkError::Gone(error.to_string())
+    }
+}
+
+fn malformed() -> LinkError {
+    LinkError::Gone("Malformed communication packet".to_owned())
+}
+
+/// The connection.
+pub struct Link {
+    socket: TcpStream,
+    input: InputBuffer,
+    scratch: Vec<u8>,
+    /// Of the next packet that is sent.
+    sequence: u8,
+    packet_bytes_max: usize,
+}
+
+/// Columns of a row; None is NULL.
+pub type Row = Vec<Option<Vec<u8>>>;
+
+impl Link {
+    /// Connects and logs in. `connected` gets the socket, so that others can end its waits.
+    pub fn open(
+        settings: &SourceSettings,
+        timeout: Duration,
+        connected: impl FnOnce(TcpStream),
+    ) -> Result<Link, LinkError> {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        let mut socket = None;
+        for address in (settings.host.as_str(), settings.port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(found) => {
+                    socket = Some(found);
+                    break;
+                }
+                Err(error) => last = error,
+            }
+        }
+        let socket = socket.ok_or(last)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))?;
+        connected(socket.try_clone()?);
+        let mut link = Link {
+            socket,
+            input: InputBuffer::default(),
+            scratch: vec![0; READ_BYTES],
+            sequence: 1,
+            packet_bytes_max: ANSWER_BYTES_MAX,
+        };
+        // A source answers semi-synchronous replies in the middle of what it sends.
+        link.input.ignore_sequence();
+        link.log_in(settings)?;
+        Ok(link)
+    }
+
+    fn log_in(&mut self, settings: &SourceSettings) -> Result<(), LinkError> {
+        let payload = self.receive()?;
+        if let Ok(Reply::Error(error)) = Reply::decode(&payload, true) {
+            return Err(LinkError::Refused(error));
+        }
+        let greeting = ServerGreeting::decode(&payload).map_err(|_| malformed())?;
+        let login =
+            LoginRequest { user: &settings.user, password: &settings.password.0, collation: COLLATION };
+        self.send_next(|out| login.encode(&greeting, out))?;
+        loop {
+            let payload = self.receive()?;
+            match Reply::decode(&payload, true).map_err(|_| malformed())? {
+                Reply::Ok => return Ok(()),
+                Reply::Error(error) => return Err(LinkError::Refused(error)),
+                Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
+                    let random =
+                        data.get(..20).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
+                    let answer = Scramble(random).answer(settings.password.0.as_bytes());
+                    self.sequence = self.sequence.wrapping_add(1);
+                    self.send_next(|out| out.extend_from_slice(&answer))?;
+                }
+                Reply::Switch { plugin, .. } => {
+                    let plugin = String::from_utf8_lossy(plugin);
+                    return Err(LinkError::Refused(ServerError {
+                        code: 2059,
+                        message: format!("Authentication plugin '{plugin}' cannot be loaded"),
+                    }));
+                }
+                Reply::Other(_) | Reply::End => return Err(malformed()),
+            }
+        }
+    }
+
+    /// Sends a packet of the running conversation.
+    fn send_next(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
+        let mut out = Vec::new();
+        let mut packet = PacketWriter::begin(&mut out, &mut self.sequence);
+        fill(packet.payload());
+        packet.end();
+        Ok(self.socket.write_all(&out)?)
+    }
+
+    /// Begins a command.
+    fn command(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
+        self.sequence = 0;
+        self.send_next(fill)
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>, LinkError> {
+        let range = self.receive_in_place()?;
+        Ok(self.input.payload(&range).to_vec())
+    }
+
+    fn receive_in_place(&mut self) -> Result<cohort_protocol::Packet, LinkError> {
+        loop {
+            match self.input.next(self.packet_bytes_max) {
+                Ok(Some(packet)) => {
+                    self.sequence = packet.sequence.wrapping_add(1);
+                    return Ok(packet);
+                }
+                Ok(None) => {}
+                Err(PacketError::TooLarge) => return Err(LinkError::TooLarge),
+                Err(_) => return Err(malformed()),
+            }
+            match self.socket.read(&mut self.scratch) {
+                Ok(0) => return Err(LinkError::Gone("Lost connection to server during query".to_owned())),
+                Ok(n) => self.input.extend(&self.scratch[..n]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Err(LinkError::Gone("Lost connection to server during query".to_owned()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Asks for rows; none for a statement without.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, LinkError> {
+        self.command(|out| {
+            out.push(3);
+            out.extend_from_slice(sql.as_bytes());
+        })?;
+        let head = self.receive()?;
+        match Reply::decode(&head, false).map_err(|_| malformed())? {
+            Reply::Error(error) => return Err(LinkError::Refused(error)),
+            Reply::Other([0, ..]) => return Ok(Vec::new()),
+            _ => {}
+        }
+        self.skip_to_end()?;
+        let mut rows = Vec::new();
+        loop {
+            let payload = self.receive()?;
+            match Reply::decode(&payload, false).map_err(|_| malformed())? {
+                Reply::End => return Ok(rows),
+                Reply::Error(error) => return Err(LinkError::Refused(error)),
+                _ => rows.push(text_row(&payload).map_err(|_| malformed())?),
+            }
+        }
+    }
+
+    fn skip_to_end(&mut self) -> Result<(), LinkError> {
+        loop {
+            let payload = self.receive()?;
+            match Reply::decode(&payload, false).map_err(|_| malformed())? {
+                Reply::End => return Ok(()),
+                Reply::Error(error) => return Err(LinkError::Refused(error)),
+                _ => {}
+            }
+        }
+    }
+
+    /// COM_REGISTER_SLAVE.
+    pub fn register(&mut self, server_id: u32, host: &str, port: u16) -> Result<(), LinkError> {
+        self.command(|out| register_replica(server_id, host, port, out))?;
+        let payload = self.receive()?;
+        match Reply::decode(&payload, true).map_err(|_| malformed())? {
+            Reply::Ok => Ok(()),
+            Reply::Error(error) => Err(LinkError::Refused(error)),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// COM_BINLOG_DUMP: events follow, of at most so many bytes.
+    pub fn begin_dump(
+        &mut self,
+        server_id: u32,
+        place: (&str, u64),
+        annotate: bool,
+        event_bytes_max: usize,
+    ) -> Result<(), LinkError> {
+        self.packet_bytes_max = event_bytes_max;
+        // The request has room for so many bits; sources of old have no larger files.
+        let position = u32::try_from(place.1).unwrap_or(u32::MAX);
+        self.command(|out| request_dump(server_id, place.0, position, annotate, out))
+    }
+
+    /// The next packet of a dump: an event behind its zero byte, and behind a semi-synchronous source's two.
+    /// None: the source has no more, which none that was not asked to says.
+    pub fn next_event(&mut self) -> Result<Option<&[u8]>, LinkError> {
+        let packet = self.receive_in_place()?;
+        let payload = self.input.payload(&packet);
+        match payload.split_first() {
+            Some((0, event)) => Ok(Some(event)),
+            _ => match Reply::decode(payload, false).map_err(|_| malformed())? {
+                Reply::Error(error) => Err(LinkError::Refused(error)),
+                Reply::End => Ok(None),
+                _ => Err(malformed()),
+            },
+        }
+    }
+
+    /// Whether more has come than was looked at.
+    pub fn has_waiting(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// A semi-synchronous source is told that everything up to here is durable.
+    pub fn acknowledge(&mut self, file: &str, position: u64) -> Result<(), LinkError> {
+        self.command(|out| {
+            out.push(0xef);
+            out.extend_from_slice(&position.to_le_bytes());
+            out.extend_from_slice(file.as_bytes());
+        })
+    }
+}

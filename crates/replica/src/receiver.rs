@@ -1,0 +1,572 @@
+//! The receiver: one thread that takes a source's events and puts them into the relay log.
+//!
+//! # States
+//! ```text
+//! Preparing -> Connecting --logged in, dump begun--> Yes --connection lost--> Connecting -> ...
+//!      \-> No: STOP SLAVE, KILL, or an error that trying again does not cure
+//! ```
+//!
+//! # Where it goes on
+//! Behind the last group that was received whole. What came of a group without its end is fetched again, and
+//! the applier undoes it when it meets the source's format description in the middle of a group.
+//!
+//! # On failure
+//! The network: it connects again, after `MASTER_CONNECT_RETRY` seconds if that fails, too. Anything else
+//! (errors of the source, damaged events, our own server id) stops it with MariaDB's error number.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cohort_base::{ConnectionId, Gtid};
+use cohort_binlog::event::{CHECKSUM_LEN, Event, EventHeader, crc_of_event, flags, split_event};
+use cohort_binlog::{BinlogError, Checksum, EventType, GtidState};
+use cohort_config::VarId;
+use cohort_exec::{Command, Database, ProcessIdentity};
+
+use crate::connection::{Connection, IoRunning, ThreadError};
+use crate::group::{Groups, Part};
+use crate::link::{Link, LinkError, Row};
+use crate::relay::{RelayWriter, SourcePlace};
+use crate::replicas::ReplicaLog;
+use crate::settings::{SourceSettings, UseGtid};
+
+/// master_retry_count.
+const RETRIES_MAX: u32 = 100_000;
+/// Between two tries to write to a full disk.
+const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// What the thread works with.
+pub struct Receiver {
+    pub connection: Arc<Connection>,
+    pub settings: SourceSettings,
+    pub db: Arc<Database>,
+    pub id: ConnectionId,
+    pub log: ReplicaLog,
+}
+
+/// How one connection ended.
+enum Ended {
+    /// Asked for.
+    Stopped,
+    /// Trying again may help.
+    Lost(ThreadError),
+    /// Trying again does not.
+    Failed(ThreadError),
+}
+
+impl From<BinlogError> for Ended {
+    fn from(error: BinlogError) -> Ended {
+        let text = format!("Relay log write failure: could not queue event from master; {error}");
+        Ended::Failed(ThreadError::new(1595, text))
+    }
+}
+
+fn fatal(what: impl std::fmt::Display) -> Ended {
+    Ended::Failed(ThreadError::new(1593, format!("Fatal error: {what}")))
+}
+
+fn damaged(what: impl std::fmt::Display) -> Ended {
+    let text = format!("Relay log write failure: could not queue event from master; {what}");
+    Ended::Failed(ThreadError::new(1595, text))
+}
+
+fn lost(error: LinkError) -> Ended {
+    match error {
+        LinkError::Gone(what) => Ended::Lost(ThreadError::new(2013, what)),
+        LinkError::Refused(error) => Ended::Failed(ThreadError::new(error.code.into(), error.message)),
+        LinkError::TooLarge => Ended::Failed(ThreadError::new(1153, LinkError::TooLarge.to_string())),
+    }
+}
+
+impl Receiver {
+    /// The thread's life.
+    pub fn run(self) {
+        let identity = ProcessIdentity { user: "system user".to_owned(), ..ProcessIdentity::default() };
+        let process = self.db.processes.register(self.id, identity, self.db.clock.wall_us());
+        process.set_command(Command::SlaveIo, self.db.clock.wall_us());
+        let stopper = Arc::downgrade(&self.connection);
+        process.set_closer(Some(Box::new(move |_| {
+            if let Some(connection) = stopper.upgrade() {
+                connection.ask_to_stop(true, false);
+            }
+        })));
+        self.connection.io.lock().process = Some(Arc::clone(&process));
+        let ended = self.follow();
+        {
+            let mut io = self.connection.io.lock();
+            if let Ended::Failed(error) | Ended::Lost(error) = ended {
+                self.log.error(&self.connection.name, format_args!("Slave I/O: {}", error.text));
+                io.error = error;
+            }
+            io.running = IoRunning::No;
+            io.state = "";
+            io.socket = None;
+            io.process = None;
+        }
+        process.set_closer(None);
+        self.db.processes.remove(self.id);
+        self.connection.is_semi_sync.store(false, Ordering::Release);
+        self.connection.tell();
+    }
+
+    /// Connects again and again.
+    fn follow(&self) -> Ended {
+        let connection = &self.connection;
+        let place = connection.io.lock().whole.clone();
+        let mut writer = match self.begin_relay(&place) {
+            Ok(writer) => writer,
+            Err(error) => return error,
+        };
+        let mut tries = 0;
+        loop {
+            let mut was_connected = false;
+            let ended = self.serve(&mut writer, &mut was_connected);
+            if connection.io_stops() {
+                return Ended::Stopped;
+            }
+            let Ended::Lost(error) = ended else { return ended };
+            // What was received is the applier's, also while the source is away.
+            if let Err(error) = writer.flush() {
+                return error.into();
+            }
+            let reconnects = was_connected;
+            tries = if was_connected { 0 } else { tries + 1 };
+            {
+                let mut io = connection.io.lock();
+                io.socket = None;
+                io.running = IoRunning::Connecting;
+                if !reconnects {
+                    io.error = error.clone();
+                }
+            }
+            if tries > RETRIES_MAX {
+                return Ended::Lost(error);
+            }
+            if reconnects {
+                self.log
+                    .note(&connection.name, format_args!("Slave I/O thread: {}; reconnecting", error.text));
+                connection.io_state("Reconnecting after a failed master event read");
+            } else {
+                self.log.warning(&connection.name, format_args!("Slave I/O: {}", error.text));
+                connection.io_state("Waiting to reconnect after a failed master event read");
+                let pause = Duration::from_secs(self.settings.connect_retry_s.into());
+                connection.pause(pause, Connection::io_stops);
+            }
+            if connection.io_stops() {
+                return Ended::Stopped;
+            }
+        }
+    }
+
+    fn begin_relay(&self, place: &SourcePlace) -> Result<RelayWriter, Ended> {
+        let own = cohort_base::ServerId(self.own_id());
+        Ok(RelayWriter::begin(&self.connection.relay, own, self.now_s(), place)?)
+    }
+
+    fn own_id(&self) -> u32 {
+        self.db.globals.uint(VarId::ServerId) as u32
+    }
+
+    fn now_s(&self) -> u32 {
+        (self.db.clock.wall_us() / 1_000_000) as u32
+    }
+
+    /// One connection, from its beginning to its end.
+    fn serve(&self, writer: &mut RelayWriter, was_connected: &mut bool) -> Ended {
+        match self.try_serve(writer, was_connected) {
+            Ok(()) => Ended::Stopped,
+            Err(ended) => ended,
+        }
+    }
+
+    fn try_serve(&self, writer: &mut RelayWriter, was_connected: &mut bool) -> Result<(), Ended> {
+        let connection = &self.connection;
+        let timeout_s = self.db.globals.uint(VarId::SlaveNetTimeout);
+        let timeout = Duration::from_secs(timeout_s.max(1));
+        connection.io.lock().running = IoRunning::Connecting;
+        connection.io_state("Connecting to master");
+        if self.settings.tls.is_wanted {
+            let text = "SSL connection error: this server does not encrypt its connections yet; \
+                 CHANGE MASTER TO MASTER_SSL=0";
+            return Err(Ended::Failed(ThreadError::new(2026, text)));
+        }
+        let connected = |socket| {
+            connection.io.lock().socket = Some(socket);
+            if connection.io_stops() {
+                connection.ask_to_stop(true, false);
+            }
+        };
+        let opened = Link::open(&self.settings, timeout, connected);
+        let mut link = opened.map_err(|error| self.connect_error(&error))?;
+        connection.io_state("Checking master version");
+        let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
+        connection.io_state("Registering slave on master");
+        let host = self.db.globals.text(VarId::ReportHost);
+        let port = match self.db.globals.uint(VarId::ReportPort) {
+            0 => self.db.globals.uint(VarId::Port),
+            port => port,
+        };
+        let host = host.as_deref().unwrap_or("");
+        link.register(self.own_id(), host, port as u16).map_err(lost)?;
+        connection.io_state("Requesting binlog dump");
+        let place = connection.io.lock().whole.clone();
+        let bytes_max = self.db.globals.uint(VarId::SlaveMaxAllowedPacket) as usize;
+        let annotate = self.db.globals.flag(VarId::ReplicateAnnotateRowEvents);
+        link.begin_dump(self.own_id(), (&place.file, place.position), annotate, bytes_max).map_err(lost)?;
+        {
+            let mut io = connection.io.lock();
+            io.running = IoRunning::Yes;
+            io.error = ThreadError::default();
+            io.read = place.clone();
+        }
+        connection.is_semi_sync.store(is_semi_sync, Ordering::Release);
+        connection.io_state("Waiting for master to send event");
+        *was_connected = true;
+        self.log.note(
+            &connection.name,
+            format_args!(
+                "Slave I/O thread: connected to master '{}@{}:{}', replication starts at {}",
+                self.settings.user,
+                self.settings.host,
+                self.settings.port,
+                match self.settings.use_gtid {
+                    UseGtid::No => format!("file '{}', position {}", place.file, place.position),
+                    _ => format!("GTID position '{}'", self.start_position()),
+                }
+            ),
+        );
+        let mut stream = Stream {
+            receiver: self,
+            writer,
+            checksum,
+            groups: Groups::default(),
+            gtid: None,
+            place,
+            is_semi_sync,
+        };
+        stream.take_all(&mut link)
+    }
+
+    fn connect_error(&self, error: &LinkError) -> Ended {
+        let number = match error {
+            LinkError::Refused(error) => error.code.into(),
+            _ => 2003,
+        };
+        let what = match error {
+            LinkError::Gone(what) => format!("Can't connect to server on '{}' ({what})", self.settings.host),
+            other => other.to_string(),
+        };
+        let text = format!(
+            "error connecting to master '{}@{}:{}' - retry-time: {}  maximum-retries: {RETRIES_MAX}  message: {what}",
+            self.settings.user, self.settings.host, self.settings.port, self.settings.connect_retry_s
+        );
+        Ended::Lost(ThreadError::new(number, text))
+    }
+
+    /// Where the source is to begin, as a list of GTIDs.
+    fn start_position(&self) -> String {
+        self.connection.io.lock().gtids.position_text()
+    }
+
+    /// What a replica says and asks before its dump. Answers how events are framed before the first format
+    /// description, and whether the source is semi-synchronous.
+    fn introduce(&self, link: &mut Link, net_timeout_s: u64) -> Result<(Checksum, bool), Ended> {
+        let own_id = self.own_id();
+        let rows = link.query("SHOW VARIABLES LIKE 'SERVER_ID'").map_err(lost)?;
+        let id: u32 = value(&rows, 1).and_then(|id| id.parse().ok()).unwrap_or(0);
+        if id == own_id {
+            return Err(fatal(
+                "The slave I/O thread stops because master and slave have equal MySQL server ids; these ids must be \
+                 different for replication to work (or the --replicate-same-server-id option must be used on slave but \
+                 this does not always make sense; please check the manual before using it).",
+            ));
+        }
+        self.connection.io.lock().master_server_id = id;
+        let heartbeat_ns = self.settings.heartbeat(net_timeout_s).as_nanos();
+        link.query(&format!("SET @master_heartbeat_period={heartbeat_ns}")).map_err(lost)?;
+        // A source that knows no checksums knows no such variable either.
+        let checksum = match link.query("SET @master_binlog_checksum=@@global.binlog_checksum") {
+            Ok(_) => {
+                let rows = link.query("SELECT @master_binlog_checksum").map_err(lost)?;
+                if value(&rows, 0).as_deref() == Some("CRC32") { Checksum::Crc32 } else { Checksum::None }
+            }
+            Err(LinkError::Refused(error)) if error.code == 1193 => Checksum::None,
+            Err(error) => return Err(lost(error)),
+        };
+        link.query("SET @mariadb_slave_capability=4").map_err(lost)?;
+        if self.settings.use_gtid != UseGtid::No {
+            let strict = u8::from(self.db.globals.flag(VarId::GtidStrictMode));
+            let ignores = u8::from(self.db.globals.flag(VarId::GtidIgnoreDuplicates));
+            link.query("SELECT @@GLOBAL.gtid_domain_id").map_err(|error| match error {
+                LinkError::Refused(error) => fatal(format_args!(
+                    "The slave I/O thread stops because master does not support MariaDB global transaction id. A fatal \
+                     error is encountered when it tries to SELECT @@GLOBAL.gtid_domain_id. Error: {}",
+                    error.message
+                )),
+                other => lost(other),
+            })?;
+            for sql in [
+                format!("SET @slave_connect_state='{}'", self.start_position()),
+                format!("SET @slave_gtid_strict_mode={strict}"),
+                format!("SET @slave_gtid_ignore_duplicates={ignores}"),
+            ] {
+                link.query(&sql).map_err(lost)?;
+            }
+        }
+        let mut is_semi_sync = false;
+        if self.db.globals.flag(VarId::RplSemiSyncSlaveEnabled) {
+            let rows = link.query("SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'").map_err(lost)?;
+            if !rows.is_empty() {
+                link.query("SET @rpl_semi_sync_slave=1").map_err(lost)?;
+                is_semi_sync = true;
+            }
+        }
+        Ok((checksum, is_semi_sync))
+    }
+}
+
+fn value(rows: &[Row], column: usize) -> Option<String> {
+    let value = rows.first()?.get(column)?.as_ref()?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// Events of one connection on their way into the relay log.
+struct Stream<'r> {
+    receiver: &'r Receiver,
+    writer: &'r mut RelayWriter,
+    checksum: Checksum,
+    groups: Groups,
+    /// Of the group whose end has not come.
+    gtid: Option<Gtid>,
+    place: SourcePlace,
+    is_semi_sync: bool,
+}
+
+impl Stream<'_> {
+    fn take_all(&mut self, link: &mut Link) -> Result<(), Ended> {
+        loop {
+            if self.receiver.connection.io_stops() {
+                return Ok(());
+            }
+            if !link.has_waiting() {
+                self.flush()?;
+            }
+            let packet = link.next_event().map_err(|error| match error {
+                LinkError::Refused(error) if error.code == 1236 => {
+                    let text = format!(
+                        "Got fatal error 1236 from master when reading data from binary log: '{}'",
+                        error.message
+                    );
+                    Ended::Failed(ThreadError::new(1236, text))
+                }
+                other => lost(other),
+            })?;
+            let Some(packet) = packet else {
+                return Err(Ended::Lost(ThreadError::new(2013, "the source ended the dump")));
+            };
+            let (wants_reply, event) = match (self.is_semi_sync, packet) {
+                (true, [0xef, wanted, event @ ..]) => (*wanted == 1, event),
+                (true, _) => return Err(damaged("a semi-synchronous source's event lacks its header")),
+                (false, event) => (false, event),
+            };
+            self.take(event)?;
+            if wants_reply {
+                // Durable first: that is what the source is told.
+                self.writer.sync()?;
+                link.acknowledge(&self.place.file, self.place.position).map_err(lost)?;
+            }
+        }
+    }
+
+    /// Writes what is gathered. A full disk is waited for: the source keeps its events.
+    fn flush(&mut self) -> Result<(), Ended> {
+        let connection = &self.receiver.connection;
+        let mut is_told = false;
+        loop {
+            match self.writer.flush() {
+                Ok(()) => break,
+                Err(BinlogError::Io { source, path, .. })
+                    if source.kind() == std::io::ErrorKind::StorageFull =>
+                {
+                    if !is_told {
+                        self.receiver.log.warning(
+                            &connection.name,
+                            format_args!(
+                                "Disk is full writing '{}'. Waiting for someone to free space",
+                                path.display()
+                            ),
+                        );
+                        connection.io_state("Waiting for someone to free space");
+                        is_told = true;
+                    }
+                    connection.pause(FULL_DISK_PAUSE, Connection::io_stops);
+                    if connection.io_stops() {
+                        return Ok(());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if is_told {
+            connection.io_state("Waiting for master to send event");
+        }
+        self.await_room();
+        Ok(())
+    }
+
+    /// `relay_log_space_limit`.
+    fn await_room(&mut self) {
+        let receiver = self.receiver;
+        let connection = &receiver.connection;
+        let limit = receiver.db.globals.uint(VarId::RelayLogSpaceLimit);
+        if limit == 0 || connection.relay.bytes() <= limit {
+            return;
+        }
+        connection.io_state("Waiting for the slave SQL thread to free enough relay log space");
+        // A group that is larger than all the room there is has to come all the same.
+        while connection.relay.bytes() > limit && !connection.io_stops() && !self.applier_waits() {
+            connection.relay.await_purge(Duration::from_millis(50));
+        }
+        connection.io_state("Waiting for master to send event");
+    }
+
+    /// Whether the applier has read all there is.
+    fn applier_waits(&self) -> bool {
+        let sql = self.receiver.connection.sql.lock();
+        sql.is_running && sql.timestamp.is_none()
+    }
+
+    /// One event.
+    fn take(&mut self, event: &[u8]) -> Result<(), Ended> {
+        let receiver = self.receiver;
+        let connection = &receiver.connection;
+        let header = EventHeader::decode(event).map_err(damaged)?;
+        if header.event_len as usize != event.len() {
+            return Err(damaged("the length of an event is not that of its packet"));
+        }
+        let checksum = match header.kind {
+            EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
+            _ => self.checksum,
+        };
+        let (_, body) = split_event(event, checksum).map_err(|what| {
+            let text =
+                format!("Replication event checksum verification failed while reading from network: {what}");
+            Ended::Failed(ThreadError::new(1743, text))
+        })?;
+        connection.counts.received_bytes.fetch_add(event.len() as u64, Ordering::Relaxed);
+        if header.kind == EventType::HEARTBEAT {
+            let mut io = connection.io.lock();
+            io.heartbeats += 1;
+            return Ok(());
+        }
+        self.forget_unfinished(&header, body)?;
+        let part = self.groups.see(&header, body).map_err(damaged)?;
+        // A rotation's own end is in the file that it leaves.
+        if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 && header.kind != EventType::ROTATE {
+            self.move_to(header.log_pos);
+        }
+        match part {
+            Part::Gtid(_, gtid) => self.gtid = Some(gtid),
+            Part::End(_) => {
+                let gtid = self.gtid.take();
+                let mut io = connection.io.lock();
+                io.whole = self.place.clone();
+                if let Some(gtid) = gtid {
+                    io.gtids.update(gtid);
+                }
+            }
+            Part::Begin | Part::Inside | Part::Outside => {}
+        }
+        connection.io.lock().read = self.place.clone();
+        self.write(event, &header, body)
+    }
+
+    /// What the start of a file says.
+    fn forget_unfinished(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
+        match header.kind {
+            EventType::FORMAT_DESCRIPTION => {
+                let Event::FormatDescription(format) = Event::decode(header.kind, body).map_err(damaged)?
+                else {
+                    return Err(damaged("a format description that is none"));
+                };
+                self.checksum = format.checksum;
+                self.groups.abandon();
+                self.gtid = None;
+            }
+            EventType::ROTATE => {
+                let Event::Rotate(rotate) = Event::decode(header.kind, body).map_err(damaged)? else {
+                    return Err(damaged("a rotate event that is none"));
+                };
+                let file = String::from_utf8_lossy(&rotate.name).into_owned();
+                self.place = SourcePlace { file, position: rotate.position };
+                self.receiver.connection.io.lock().whole = self.place.clone();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An event ends here; the header has only the lower half of the position.
+    fn move_to(&mut self, log_pos: u32) {
+        let high = self.place.position & !u64::from(u32::MAX);
+        let mut position = high | u64::from(log_pos);
+        if position < self.place.position && self.place.position - position > u64::from(u32::MAX / 2) {
+            position += 1 << 32;
+        }
+        self.place.position = position;
+    }
+
+    fn write(&mut self, event: &[u8], header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
+        let appended = match (header.kind, self.checksum) {
+            // Events here have checksums whatever the source does.
+            (EventType::FORMAT_DESCRIPTION, Checksum::None) => {
+                let mut event = event.to_vec();
+                let end = event.len() - CHECKSUM_LEN;
+                event[end - 1] = Checksum::Crc32 as u8;
+                let crc = crc_of_event(&event[..end]);
+                event[end..].copy_from_slice(&crc.to_le_bytes());
+                self.writer.append(&event)
+            }
+            (EventType::FORMAT_DESCRIPTION, _) | (_, Checksum::Crc32) => self.writer.append(event),
+            (_, Checksum::None) => self.writer.append_plain(header, body),
+        };
+        match appended {
+            // It is kept; the next flush waits for space.
+            Err(BinlogError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => {
+                self.flush()?;
+            }
+            other => other?,
+        }
+        let globals = &self.receiver.db.globals;
+        let most = match globals.uint(VarId::MaxRelayLogSize) {
+            0 => globals.uint(VarId::MaxBinlogSize),
+            most => most,
+        };
+        let is_asked = || self.receiver.connection.rotates_relay.swap(false, Ordering::AcqRel);
+        if !self.groups.is_open() && (self.writer.file_bytes() > most || is_asked()) {
+            self.writer.rotate(self.receiver.now_s(), &self.place)?;
+        }
+        Ok(())
+    }
+}
+
+/// The state that a receiver begins with.
+pub fn start_gtids(use_gtid: UseGtid, applied: &[Gtid], logged: &GtidState, own_id: u32) -> GtidState {
+    match use_gtid {
+        UseGtid::CurrentPos => current_position(applied, logged, own_id),
+        UseGtid::SlavePos | UseGtid::No => GtidState::from_list(applied),
+    }
+}
+
+/// `gtid_current_pos`: what was applied, and what this server itself wrote behind it.
+pub fn current_position(applied: &[Gtid], logged: &GtidState, own_id: u32) -> GtidState {
+    let mut state = GtidState::from_list(applied);
+    for gtid in logged.position().into_iter().filter(|gtid| gtid.server.0 == own_id) {
+        if state.last_in(gtid.domain).is_none_or(|last| last.seq_no < gtid.seq_no) {
+            state.remove(gtid.domain);
+            state.update(gtid);
+        }
+    }
+    state
+}

@@ -1,0 +1,593 @@
+//! All connections to sources, and the statements about them.
+//!
+//! # START SLAVE
+//! With neither thread running the relay log is thrown away, and the source asked for what lies behind the
+//! applied position: what was received and not applied comes once more. With one running the other joins it.
+//!
+//! # Lock order
+//! `connections` is held for look-ups only; a connection's `control` is held for a whole statement.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use cohort_base::{ConnectionId, Gtid};
+use cohort_binlog::{BinlogError, BinlogName};
+use cohort_config::VarId;
+use cohort_exec::{Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+use cohort_vfs::SharedFs;
+use parking_lot::Mutex;
+
+use crate::applier::{SqlThread, number_of};
+use crate::connection::{Connection, IoRunning, ThreadError};
+use crate::flusher::Flusher;
+use crate::receiver::{Receiver, start_gtids};
+use crate::relay::{RelayLog, RelayPlace, SourcePlace};
+use crate::settings::{SourceSettings, UseGtid};
+use crate::state::{Change, REPLICATION, StateStore};
+
+/// Where threads tell what happens: the server's error log.
+#[derive(Clone)]
+pub struct ReplicaLog(pub Arc<dyn Fn(Level, &fmt::Arguments<'_>) + Send + Sync>);
+
+impl ReplicaLog {
+    fn tell(&self, level: Level, name: &str, text: fmt::Arguments<'_>) {
+        match name {
+            "" => (self.0)(level, &text),
+            name => (self.0)(level, &format_args!("Master '{name}': {text}")),
+        }
+    }
+
+    /// Something ended in a way that a person must look at.
+    pub fn error(&self, name: &str, text: fmt::Arguments<'_>) {
+        self.tell(Level::Error, name, text);
+    }
+
+    /// Something is wrong that may cure itself.
+    pub fn warning(&self, name: &str, text: fmt::Arguments<'_>) {
+        self.tell(Level::Warning, name, text);
+    }
+
+    /// Something happened.
+    pub fn note(&self, name: &str, text: fmt::Arguments<'_>) {
+        self.tell(Level::Note, name, text);
+    }
+}
+
+/// Stack of appliers, which run statements.
+const APPLIER_STACK_BYTES: usize = 8 << 20;
+/// Stack of receivers.
+const RECEIVER_STACK_BYTES: usize = 1 << 20;
+/// How long a stop of the server waits for threads.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// Between two questions whether a wait is to end.
+const STEP: Duration = Duration::from_millis(20);
+
+/// What the server gives.
+pub struct ReplicaParts {
+    pub db: Arc<Database>,
+    pub state: Arc<StateStore>,
+    pub fs: SharedFs,
+    pub datadir: PathBuf,
+    pub log: ReplicaLog,
+    /// Numbers of threads in the process list.
+    pub next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
+}
+
+/// The replica side of a server.
+pub struct Replicas {
+    parts: ReplicaParts,
+    pub(crate) state: Arc<StateStore>,
+    connections: Mutex<BTreeMap<String, Arc<Connection>>>,
+    flusher: Arc<Flusher>,
+    is_closing: AtomicBool,
+}
+
+/// Error 1198.
+fn must_stop(name: &str) -> SqlError {
+    let text = format!(
+        "This operation cannot be performed as you have a running slave '{name}'; run STOP SLAVE '{name}' first"
+    );
+    SqlError::new(ErrorCode::SlaveMustStop, text)
+}
+
+fn note(code: ErrorCode, text: impl Into<String>) -> Warning {
+    Warning { level: Level::Note, error: SqlError::new(code, text) }
+}
+
+fn relay_error(error: BinlogError) -> SqlError {
+    SqlError::new(ErrorCode::UnknownError, format!("Relay log: {error}"))
+}
+
+impl Replicas {
+    /// The sources that the state knows; nothing runs yet.
+    pub fn open(parts: ReplicaParts) -> Result<Arc<Replicas>, String> {
+        let flusher = Flusher::start(Arc::clone(&parts.db.commit));
+        let flusher = flusher.map_err(|e| format!("cannot start a thread: {e}"))?;
+        let names: Vec<String> = parts.state.ordered(|state| state.sources.keys().cloned().collect());
+        let replicas = Replicas {
+            state: Arc::clone(&parts.state),
+            parts,
+            connections: Mutex::default(),
+            flusher,
+            is_closing: AtomicBool::new(false),
+        };
+        for name in names {
+            replicas.connect(&name).map_err(|e| e.message)?;
+        }
+        Ok(Arc::new(replicas))
+    }
+
+    /// Starts what is configured: the server has started.
+    pub fn start_all(&self) {
+        for connection in self.all() {
+            let threads = ReplicaThreads { io: true, sql: true };
+            if let Err(error) = self.start_one(&connection, threads, &ReplicaUntil::Never) {
+                self.parts.log.error(&connection.name, format_args!("{}", error.message));
+            }
+        }
+    }
+
+    /// Ends all threads: the server stops. What is ordered is flushed with the server's own last flush.
+    pub fn close(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        let all = self.all();
+        all.iter().for_each(|connection| connection.ask_to_stop(true, true));
+        let end = Instant::now() + STOP_PATIENCE;
+        for connection in all {
+            if !connection.await_end(true, true, end.saturating_duration_since(Instant::now())) {
+                let text = format_args!("Replication threads did not end in time");
+                self.parts.log.error(&connection.name, text);
+            }
+        }
+        self.flusher.stop();
+    }
+
+    /// All connections by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
+        self.connections.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn db(&self) -> &Arc<Database> {
+        &self.parts.db
+    }
+
+    /// What is configured for a connection.
+    pub(crate) fn settings(&self, name: &str) -> SourceSettings {
+        self.state.ordered(|state| state.sources.get(name).cloned()).unwrap_or_default()
+    }
+
+    fn find(&self, name: &str) -> SqlResult<Arc<Connection>> {
+        self.connections.lock().get(name).cloned().ok_or_else(|| match name {
+            "" => SqlError::new(
+                ErrorCode::BadSlave,
+                "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO",
+            ),
+            name => {
+                SqlError::new(ErrorCode::WarnNoMasterInfo, format!("There is no master connection '{name}'"))
+            }
+        })
+    }
+
+    /// The connection of this name, made if there is none.
+    fn connect(&self, name: &str) -> SqlResult<Arc<Connection>> {
+        if let Some(known) = self.connections.lock().get(name) {
+            return Ok(Arc::clone(known));
+        }
+        let relay = RelayLog::open(self.parts.fs.clone(), self.relay_name(name)).map_err(relay_error)?;
+        let mut connections = self.connections.lock();
+        let made = || Connection::new(name.to_owned(), relay);
+        Ok(Arc::clone(connections.entry(name.to_owned()).or_insert_with(made)))
+    }
+
+    fn relay_name(&self, name: &str) -> BinlogName {
+        let globals = &self.parts.db.globals;
+        let given = globals.text(VarId::RelayLog);
+        let base = match given.as_deref() {
+            None | Some("") => {
+                let host = globals.text(VarId::Hostname);
+                let host = host.as_deref().unwrap_or("localhost");
+                format!("{}-relay-bin", host.split('.').next().unwrap_or(host))
+            }
+            Some(given) => given.split_once('.').map_or(given, |(stem, _)| stem).to_owned(),
+        };
+        // As a file name: what is no letter or digit goes as its code.
+        let suffix: String =
+            name.chars()
+                .map(|c| {
+                    if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("@{:04x}", c as u32) }
+                })
+                .collect();
+        let base = if suffix.is_empty() { base } else { format!("{base}-{suffix}") };
+        BinlogName::new(Path::new(&self.parts.datadir), &base)
+    }
+
+    fn runs(connection: &Connection) -> (bool, bool) {
+        let io = connection.io.lock().running != IoRunning::No;
+        (io, connection.sql.lock().is_running)
+    }
+
+    fn check_stopped(connection: &Connection) -> SqlResult<()> {
+        match Replicas::runs(connection) {
+            (false, false) => Ok(()),
+            _ => Err(must_stop(&connection.name)),
+        }
+    }
+
+    /// Starts threads; false if all of them ran.
+    fn start_one(
+        &self,
+        connection: &Arc<Connection>,
+        threads: ReplicaThreads,
+        until: &ReplicaUntil,
+    ) -> SqlResult<bool> {
+        let _control = connection.control.lock();
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Err(SqlError::server_shutdown());
+        }
+        let settings = self.settings(&connection.name);
+        if settings.host.is_empty() {
+            let text =
+                "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO";
+            return Err(SqlError::new(ErrorCode::BadSlave, text));
+        }
+        if matches!(until, ReplicaUntil::Gtid(_)) && settings.use_gtid == UseGtid::No {
+            let text = "START SLAVE UNTIL master_gtid_pos requires that slave is using GTID";
+            return Err(SqlError::new(ErrorCode::UntilRequiresUsingGtid, text));
+        }
+        let (io_runs, sql_runs) = Replicas::runs(connection);
+        if !io_runs && !sql_runs {
+            self.begin_anew(connection, &settings)?;
+        }
+        let (starts_io, starts_sql) = (threads.io && !io_runs, threads.sql && !sql_runs);
+        connection.arm(starts_io, starts_sql);
+        if starts_sql {
+            let mut sql = connection.sql.lock();
+            sql.is_running = true;
+            sql.error = ThreadError::default();
+            sql.until = until.clone();
+            drop(sql);
+            self.spawn_sql(connection, &settings)?;
+        }
+        if starts_io {
+            let mut io = connection.io.lock();
+            io.running = IoRunning::Preparing;
+            io.error = ThreadError::default();
+            drop(io);
+            self.spawn_io(connection, &settings)?;
+        }
+        Ok(starts_io || starts_sql)
+    }
+
+    /// Neither thread runs: what is not applied is received once more.
+    fn begin_anew(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
+        connection.relay.clear().map_err(relay_error)?;
+        let logged = self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default();
+        let own_id = self.parts.db.globals.uint(VarId::ServerId) as u32;
+        let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
+        let gtids = start_gtids(settings.use_gtid, &applied, &logged, own_id);
+        let place = SourcePlace { file: settings.file.clone(), position: settings.position };
+        {
+            let mut io = connection.io.lock();
+            io.gtids = gtids;
+            (io.read, io.whole) = (place.clone(), place.clone());
+        }
+        let mut sql = connection.sql.lock();
+        sql.relay = RelayPlace::default();
+        sql.known_until = RelayPlace::default();
+        sql.executed = place;
+        Ok(())
+    }
+
+    fn spawn_sql(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
+        let thread = SqlThread {
+            connection: Arc::clone(connection),
+            settings: settings.clone(),
+            db: Arc::clone(&self.parts.db),
+            state: Arc::clone(&self.state),
+            flusher: Arc::clone(&self.flusher),
+            id: (self.parts.next_id)(),
+            log: self.parts.log.clone(),
+        };
+        let own = Arc::clone(connection);
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(|| thread.run())).is_err() {
+                let mut sql = own.sql.lock();
+                sql.error = hit_a_bug();
+                sql.is_running = false;
+                sql.processes.clear();
+                drop(sql);
+                own.tell();
+            }
+        };
+        let spawned = Builder::new().name("slave-sql".to_owned()).stack_size(APPLIER_STACK_BYTES).spawn(run);
+        spawned.map(drop).map_err(|error| {
+            connection.sql.lock().is_running = false;
+            no_thread(&error)
+        })
+    }
+
+    fn spawn_io(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
+        let thread = Receiver {
+            connection: Arc::clone(connection),
+            settings: settings.clone(),
+            db: Arc::clone(&self.parts.db),
+            id: (self.parts.next_id)(),
+            log: self.parts.log.clone(),
+        };
+        let own = Arc::clone(connection);
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(|| thread.run())).is_err() {
+                let mut io = own.io.lock();
+                io.error = hit_a_bug();
+                io.running = IoRunning::No;
+                io.socket = None;
+                drop(io);
+                own.tell();
+            }
+        };
+        let spawned = Builder::new().name("slave-io".to_owned()).stack_size(RECEIVER_STACK_BYTES).spawn(run);
+        spawned.map(drop).map_err(|error| {
+            connection.io.lock().running = IoRunning::No;
+            no_thread(&error)
+        })
+    }
+
+    /// Stops threads; false if none of them ran. At return what they ordered is flushed.
+    fn stop_one(&self, connection: &Arc<Connection>, threads: ReplicaThreads) -> bool {
+        let _control = connection.control.lock();
+        let (io_runs, sql_runs) = Replicas::runs(connection);
+        let (stops_io, stops_sql) = (threads.io && io_runs, threads.sql && sql_runs);
+        if !stops_io && !stops_sql {
+            return false;
+        }
+        connection.ask_to_stop(stops_io, stops_sql);
+        // A thread that began just now may not have been there to be killed.
+        while !connection.await_end(stops_io, stops_sql, Duration::from_millis(100)) {
+            connection.ask_to_stop(stops_io, stops_sql);
+        }
+        self.flusher.flush();
+        true
+    }
+
+    fn chosen(&self, name: &SourceName) -> SqlResult<Vec<Arc<Connection>>> {
+        match name {
+            SourceName::One(name) => Ok(vec![self.find(name)?]),
+            SourceName::All => Ok(self.all()),
+        }
+    }
+
+    fn commit(&self, changes: &[Change]) -> SqlResult<()> {
+        self.parts.db.commit_redo(REPLICATION, Change::redo(changes))
+    }
+
+    /// SET GLOBAL sql_slave_skip_counter: of the default connection.
+    pub fn set_skip_counter(&self, events: u64) -> SqlResult<()> {
+        let connection = self.find("")?;
+        let mut sql = connection.sql.lock();
+        if sql.is_running {
+            return Err(must_stop(&connection.name));
+        }
+        sql.skip_counter = events;
+        Ok(())
+    }
+}
+
+fn hit_a_bug() -> ThreadError {
+    ThreadError::new(
+        1105,
+        "The thread hit a bug in the server; see the message of the panic in the error log",
+    )
+}
+
+fn no_thread(error: &std::io::Error) -> SqlError {
+    SqlError::new(ErrorCode::CantCreateThread, format!("Can't create a new thread ({error})"))
+}
+
+impl ReplicaControl for Replicas {
+    fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
+        let is_new = !self.connections.lock().contains_key(name);
+        let mut settings = self.settings(name);
+        let notes = settings.change(options)?;
+        let connection = self.connect(name)?;
+        let _control = connection.control.lock();
+        Replicas::check_stopped(&connection)?;
+        let source = Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) };
+        if let Err(error) = self.commit(&[source]) {
+            if is_new {
+                self.connections.lock().remove(name);
+            }
+            return Err(error);
+        }
+        self.begin_anew(&connection, &settings)?;
+        connection.sql.lock().error = ThreadError::default();
+        connection.io.lock().error = ThreadError::default();
+        Ok(notes)
+    }
+
+    fn start(
+        &self,
+        name: &SourceName,
+        threads: ReplicaThreads,
+        until: &ReplicaUntil,
+    ) -> SqlResult<Vec<Warning>> {
+        let mut notes = Vec::new();
+        for connection in self.chosen(name)? {
+            let started = self.start_one(&connection, threads, until)?;
+            match (name, started) {
+                (SourceName::One(_), false) => {
+                    notes.push(note(ErrorCode::SlaveWasRunning, "Slave is already running"));
+                }
+                (SourceName::All, true) => {
+                    notes.push(note(ErrorCode::SlaveStarted, format!("SLAVE '{}' started", connection.name)));
+                }
+                _ => {}
+            }
+        }
+        Ok(notes)
+    }
+
+    fn stop(&self, name: &SourceName, threads: ReplicaThreads) -> SqlResult<Vec<Warning>> {
+        let mut notes = Vec::new();
+        // Without a default connection there is nothing to stop.
+        let chosen = match name {
+            SourceName::One(name) if name.is_empty() => self.find(name).into_iter().collect(),
+            name => self.chosen(name)?,
+        };
+        if chosen.is_empty() && *name != SourceName::All {
+            notes.push(note(ErrorCode::SlaveWasNotRunning, "Slave already has been stopped"));
+        }
+        for connection in chosen {
+            let stopped = self.stop_one(&connection, threads);
+            match (name, stopped) {
+                (SourceName::One(_), false) => {
+                    notes.push(note(ErrorCode::SlaveWasNotRunning, "Slave already has been stopped"));
+                }
+                (SourceName::All, true) => {
+                    notes.push(note(ErrorCode::SlaveStopped, format!("SLAVE '{}' stopped", connection.name)));
+                }
+                _ => {}
+            }
+        }
+        Ok(notes)
+    }
+
+    fn reset(&self, name: &str, all: bool) -> SqlResult<()> {
+        if name.is_empty() && !self.connections.lock().contains_key(name) {
+            return Ok(());
+        }
+        let connection = self.find(name)?;
+        let _control = connection.control.lock();
+        Replicas::check_stopped(&connection)?;
+        if all {
+            self.commit(&[Change::Forget { name: name.to_owned() }])?;
+            self.connections.lock().remove(name);
+            return connection.relay.remove().map_err(relay_error);
+        }
+        let mut settings = self.settings(name);
+        (settings.file, settings.position) = (String::new(), 4);
+        self.commit(&[Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }])?;
+        *connection.io.lock() = Default::default();
+        *connection.sql.lock() = Default::default();
+        self.begin_anew(&connection, &settings)
+    }
+
+    fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>> {
+        let connections = match name {
+            SourceName::One(name) if name.is_empty() => self.find(name).into_iter().collect(),
+            name => self.chosen(name)?,
+        };
+        Ok(connections.iter().map(|connection| self.status_of(connection)).collect())
+    }
+
+    fn relay_events(
+        &self,
+        name: &str,
+        log: Option<&str>,
+        from: u64,
+        most: usize,
+    ) -> SqlResult<Vec<Vec<Value>>> {
+        let no_log = |what: &str| {
+            let text = format!("Error when executing command SHOW RELAYLOG EVENTS: {what}");
+            SqlError::new(ErrorCode::NoBinlogCoordinate, text)
+        };
+        let Ok(connection) = self.find(name) else { return Ok(Vec::new()) };
+        let relay = &connection.relay;
+        let number = match log {
+            Some(log) => relay.find(log).ok_or_else(|| no_log("Could not find target log"))?,
+            None => match relay.first() {
+                Some(number) => number,
+                None => return Ok(Vec::new()),
+            },
+        };
+        let mut reader = relay.read_file(number).map_err(|e| no_log(&e.to_string()))?;
+        let mut rows = Vec::new();
+        while rows.len() < most {
+            let Some(raw) = reader.next_event().map_err(|e| no_log(&e.to_string()))? else { break };
+            if raw.offset < from {
+                continue;
+            }
+            let info = reader.decode(&raw).and_then(|event| event.info(&raw.header));
+            let info = info.map_err(|e| no_log(&e.to_string()))?;
+            rows.push(vec![
+                Value::text(relay.file_name(number)),
+                Value::UInt(raw.offset),
+                Value::text(raw.header.kind.name()),
+                Value::Int(raw.header.server_id.0.into()),
+                Value::UInt(raw.header.log_pos.into()),
+                Value::text(String::from_utf8_lossy(&info)),
+            ]);
+        }
+        Ok(rows)
+    }
+
+    fn rotate_relay_logs(&self) -> SqlResult<()> {
+        for connection in self.all() {
+            connection.rotates_relay.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn applied(&self) -> Vec<Gtid> {
+        let published = self.parts.db.commit.read_view().seq();
+        self.state.published(published, |state| state.gtids.values().copied().collect())
+    }
+
+    fn set_applied(&self, position: &str) -> SqlResult<()> {
+        let gtids = Gtid::parse_list(position)
+            .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))?;
+        for (n, gtid) in gtids.iter().enumerate() {
+            if let Some(other) = gtids[..n].iter().find(|other| other.domain == gtid.domain) {
+                let text = format!("GTID {gtid} and {other} conflict (duplicate domain id {})", gtid.domain);
+                return Err(SqlError::new(ErrorCode::DuplicateGtidDomain, text));
+            }
+        }
+        let all = self.all();
+        let _controls: Vec<_> = all.iter().map(|connection| connection.control.lock()).collect();
+        all.iter().try_for_each(|connection| Replicas::check_stopped(connection))?;
+        let mut changes = vec![Change::NoGtids];
+        changes.extend(gtids.into_iter().map(Change::Applied));
+        self.commit(&changes)
+    }
+
+    fn await_change(&self, most: Duration) {
+        std::thread::sleep(most.min(STEP));
+    }
+
+    fn wait_for_file_position(
+        &self,
+        name: &str,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        ask: &mut dyn FnMut(Duration) -> SqlResult<()>,
+    ) -> SqlResult<Option<i64>> {
+        let Ok(connection) = self.find(name) else { return Ok(None) };
+        let end = timeout.map(|timeout| Instant::now() + timeout);
+        let wanted = (number_of(file), position);
+        let mut waited = 0;
+        loop {
+            {
+                let sql = connection.sql.lock();
+                if !sql.is_running {
+                    return Ok(None);
+                }
+                let here = (number_of(&sql.executed.file), sql.executed.position);
+                if !sql.executed.file.is_empty() && here >= wanted {
+                    return Ok(Some(waited));
+                }
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return Ok(Some(-1));
+            }
+            ask(STEP)?;
+            waited += 1;
+        }
+    }
+}

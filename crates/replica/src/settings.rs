@@ -1,0 +1,369 @@
+//! What CHANGE MASTER says about one source.
+
+use std::time::Duration;
+
+use cohort_base::{Reader, Truncated, Write};
+use cohort_exec::SourceOption;
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+
+/// Where a replica starts to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UseGtid {
+    /// File and position.
+    No,
+    CurrentPos,
+    #[default]
+    SlavePos,
+}
+
+impl UseGtid {
+    /// As SHOW SLAVE STATUS prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            UseGtid::No => "No",
+            UseGtid::CurrentPos => "Current_Pos",
+            UseGtid::SlavePos => "Slave_Pos",
+        }
+    }
+}
+
+/// A secret that no formatting shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Options about encrypted connections, in the order of SHOW SLAVE STATUS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    pub is_wanted: bool,
+    pub verifies_name: bool,
+    pub ca: String,
+    pub capath: String,
+    pub cert: String,
+    pub cipher: String,
+    pub key: String,
+    pub crl: String,
+    pub crlpath: String,
+}
+
+/// How to reach a source and what to take from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceSettings {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: Secret,
+    pub tls: Tls,
+    pub connect_retry_s: u32,
+    /// None: half of slave_net_timeout.
+    pub heartbeat_ms: Option<u32>,
+    pub use_gtid: UseGtid,
+    pub delay_s: u32,
+    pub ignore_server_ids: Vec<u32>,
+    pub do_domain_ids: Vec<u32>,
+    pub ignore_domain_ids: Vec<u32>,
+    /// Where the source's events begin that are not applied yet.
+    pub file: String,
+    pub position: u64,
+}
+
+impl Default for SourceSettings {
+    fn default() -> SourceSettings {
+        SourceSettings {
+            host: String::new(),
+            port: 3306,
+            user: String::new(),
+            password: Secret::default(),
+            tls: Tls::default(),
+            connect_retry_s: 60,
+            heartbeat_ms: None,
+            use_gtid: UseGtid::default(),
+            delay_s: 0,
+            ignore_server_ids: Vec::new(),
+            do_domain_ids: Vec::new(),
+            ignore_domain_ids: Vec::new(),
+            file: String::new(),
+            position: 4,
+        }
+    }
+}
+
+/// Longest values, as MariaDB's.
+const HOST_CHARS_MAX: usize = 255;
+const USER_CHARS_MAX: usize = 128;
+const PASSWORD_CHARS_MAX: usize = 96;
+/// The largest heartbeat period.
+const HEARTBEAT_S_MAX: f64 = 4_294_967.0;
+
+const VERSION: u8 = 1;
+
+impl SourceSettings {
+    /// Takes the options of a CHANGE MASTER, all or none.
+    pub fn change(&mut self, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
+        let mut changed = self.clone();
+        let mut notes = Vec::new();
+        let has = |wanted: &str| options.iter().any(|(name, _)| name == wanted);
+        let names_gtid = has("MASTER_USE_GTID");
+        let names_place = has("MASTER_LOG_FILE") || has("MASTER_LOG_POS");
+        if (has("MASTER_HOST") || has("MASTER_PORT")) && !names_place {
+            (changed.file, changed.position) = (String::new(), 4);
+        }
+        for (name, value) in options {
+            changed.set(name, value)?;
+        }
+        if names_place && names_gtid && changed.use_gtid != UseGtid::No {
+            for option in ["MASTER_LOG_FILE", "MASTER_LOG_POS"].into_iter().filter(|name| has(name)) {
+                notes.push(note(ErrorCode::WarnOptionIgnored, format!("<{option}> option ignored")));
+            }
+            (changed.file, changed.position) = (self.file.clone(), self.position);
+        } else if names_place && changed.use_gtid != UseGtid::No {
+            let text = format!(
+                "CHANGE MASTER TO is implicitly changing the value of 'Using_Gtid' from '{}' to 'No'",
+                changed.use_gtid.name()
+            );
+            notes.push(note(ErrorCode::WarnChangeMasterImplicit, text));
+            changed.use_gtid = UseGtid::No;
+        }
+        changed.position = changed.position.max(4);
+        *self = changed;
+        Ok(notes)
+    }
+
+    fn set(&mut self, name: &str, value: &Value) -> SqlResult<()> {
+        let text = || value.to_text();
+        let wrong = || SqlError::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"));
+        let number = |most: u64| {
+            let number = value.to_int(&mut cohort_types::NoWarnings).ok_or_else(wrong)?.wide();
+            u64::try_from(number).ok().filter(|number| *number <= most).ok_or_else(wrong)
+        };
+        let small = || number(u32::MAX.into()).map(|number| number as u32);
+        let short = |chars_max: usize| {
+            let text = value.to_text();
+            match text.chars().count() <= chars_max {
+                true => Ok(text),
+                // Not the value itself: it may be the password.
+                false => Err(SqlError::new(
+                    ErrorCode::WrongStringLength,
+                    format!("String '...' is too long for {name} (should be no longer than {chars_max})"),
+                )),
+            }
+        };
+        let list = || -> SqlResult<Vec<u32>> {
+            let text = value.to_text();
+            let mut ids: Vec<u32> = text
+                .split(',')
+                .filter(|id| !id.is_empty())
+                .map(|id| id.parse().map_err(|_| wrong()))
+                .collect::<SqlResult<_>>()?;
+            ids.sort_unstable();
+            ids.dedup();
+            Ok(ids)
+        };
+        match name {
+            "MASTER_HOST" => {
+                self.host = short(HOST_CHARS_MAX)?;
+                if self.host.is_empty() {
+                    return Err(wrong());
+                }
+            }
+            "MASTER_USER" => self.user = short(USER_CHARS_MAX)?,
+            "MASTER_PASSWORD" => self.password = Secret(short(PASSWORD_CHARS_MAX)?),
+            "MASTER_PORT" => self.port = number(u16::MAX.into())? as u16,
+            "MASTER_CONNECT_RETRY" => self.connect_retry_s = small()?,
+            "MASTER_LOG_FILE" => {
+                self.file = text();
+                if self.file.is_empty() {
+                    return Err(wrong());
+                }
+            }
+            "MASTER_LOG_POS" => self.position = number(u64::MAX)?,
+            "MASTER_USE_GTID" => {
+                self.use_gtid = match text().to_ascii_lowercase().as_str() {
+                    "no" => UseGtid::No,
+                    "current_pos" => UseGtid::CurrentPos,
+                    "slave_pos" => UseGtid::SlavePos,
+                    _ => return Err(wrong()),
+                };
+            }
+            "MASTER_DELAY" => self.delay_s = number(i32::MAX as u64)? as u32,
+            "MASTER_HEARTBEAT_PERIOD" => {
+                let seconds = value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(-1.0);
+                if !(0.0..=HEARTBEAT_S_MAX).contains(&seconds) {
+                    let text = "The requested value for the heartbeat period is either negative or exceeds the \
+                         maximum allowed (4294967 seconds)";
+                    return Err(SqlError::new(ErrorCode::SlaveHeartbeatValueOutOfRange, text));
+                }
+                self.heartbeat_ms = Some((seconds * 1000.0) as u32);
+            }
+            "IGNORE_SERVER_IDS" => self.ignore_server_ids = list()?,
+            "DO_DOMAIN_IDS" | "IGNORE_DOMAIN_IDS" => {
+                match name {
+                    "DO_DOMAIN_IDS" => self.do_domain_ids = list()?,
+                    _ => self.ignore_domain_ids = list()?,
+                }
+                if !self.do_domain_ids.is_empty() && !self.ignore_domain_ids.is_empty() {
+                    let text = "Incorrect usage of DO_DOMAIN_IDS and IGNORE_DOMAIN_IDS";
+                    return Err(SqlError::new(ErrorCode::WrongUsage, text));
+                }
+            }
+            "MASTER_SSL" => self.tls.is_wanted = number(1)? == 1,
+            "MASTER_SSL_VERIFY_SERVER_CERT" => self.tls.verifies_name = number(1)? == 1,
+            "MASTER_SSL_CA" => self.tls.ca = text(),
+            "MASTER_SSL_CAPATH" => self.tls.capath = text(),
+            "MASTER_SSL_CERT" => self.tls.cert = text(),
+            "MASTER_SSL_CIPHER" => self.tls.cipher = text(),
+            "MASTER_SSL_KEY" => self.tls.key = text(),
+            "MASTER_SSL_CRL" => self.tls.crl = text(),
+            "MASTER_SSL_CRLPATH" => self.tls.crlpath = text(),
+            _ => {
+                let text = format!("This version of Cohort doesn't yet support 'CHANGE MASTER TO {name}'");
+                return Err(SqlError::new(ErrorCode::NotSupportedYet, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// How often a silent source is to say that it is there.
+    pub fn heartbeat(&self, net_timeout_s: u64) -> Duration {
+        let default_ms = net_timeout_s.saturating_mul(500);
+        Duration::from_millis(self.heartbeat_ms.map_or(default_ms, u64::from))
+    }
+
+    /// Whether transactions of a domain are passed over.
+    pub fn ignores_domain(&self, domain: u32) -> bool {
+        let is_wanted = self.do_domain_ids.is_empty() || self.do_domain_ids.contains(&domain);
+        !is_wanted || self.ignore_domain_ids.contains(&domain)
+    }
+
+    /// Appends the settings.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u8(VERSION);
+        let tls = &self.tls;
+        for text in [&self.host, &self.user, &self.password.0, &self.file] {
+            out.put_lenenc_bytes(text.as_bytes());
+        }
+        for text in [&tls.ca, &tls.capath, &tls.cert, &tls.cipher, &tls.key, &tls.crl, &tls.crlpath] {
+            out.put_lenenc_bytes(text.as_bytes());
+        }
+        out.put_u8(u8::from(tls.is_wanted) | u8::from(tls.verifies_name) << 1);
+        out.put_u16(self.port);
+        out.put_u32(self.connect_retry_s);
+        out.put_u64(self.heartbeat_ms.map_or(u64::MAX, u64::from));
+        out.put_u8(self.use_gtid as u8);
+        out.put_u32(self.delay_s);
+        out.put_u64(self.position);
+        for ids in [&self.ignore_server_ids, &self.do_domain_ids, &self.ignore_domain_ids] {
+            out.put_lenenc(ids.len() as u64);
+            ids.iter().for_each(|id| out.put_u32(*id));
+        }
+    }
+
+    /// Reads them back; None if they are of another version or damaged.
+    pub fn decode(bytes: &[u8]) -> Option<SourceSettings> {
+        let mut r = Reader::new(bytes);
+        (r.u8().ok()? == VERSION).then_some(())?;
+        let settings = SourceSettings::decode_fields(&mut r).ok()?;
+        r.is_empty().then_some(settings)
+    }
+
+    fn decode_fields(r: &mut Reader<'_>) -> Result<SourceSettings, Truncated> {
+        fn text(r: &mut Reader<'_>) -> Result<String, Truncated> {
+            Ok(String::from_utf8_lossy(r.lenenc_bytes()?).into_owned())
+        }
+        let (host, user, password, file) = (text(r)?, text(r)?, Secret(text(r)?), text(r)?);
+        let (ca, capath, cert, cipher) = (text(r)?, text(r)?, text(r)?, text(r)?);
+        let (key, crl, crlpath, flags) = (text(r)?, text(r)?, text(r)?, r.u8()?);
+        let (is_wanted, verifies_name) = (flags & 1 != 0, flags & 2 != 0);
+        let tls = Tls { is_wanted, verifies_name, ca, capath, cert, cipher, key, crl, crlpath };
+        let (port, connect_retry_s) = (r.u16()?, r.u32()?);
+        let heartbeat_ms = u32::try_from(r.u64()?).ok();
+        let use_gtid = match r.u8()? {
+            0 => UseGtid::No,
+            1 => UseGtid::CurrentPos,
+            _ => UseGtid::SlavePos,
+        };
+        let (delay_s, position) = (r.u32()?, r.u64()?);
+        let mut lists: [Vec<u32>; 3] = Default::default();
+        for list in &mut lists {
+            let count = r.lenenc()?;
+            for _ in 0..count {
+                list.push(r.u32()?);
+            }
+        }
+        let [ignore_server_ids, do_domain_ids, ignore_domain_ids] = lists;
+        Ok(SourceSettings {
+            host,
+            port,
+            user,
+            password,
+            tls,
+            connect_retry_s,
+            heartbeat_ms,
+            use_gtid,
+            delay_s,
+            ignore_server_ids,
+            do_domain_ids,
+            ignore_domain_ids,
+            file,
+            position,
+        })
+    }
+}
+
+fn note(code: ErrorCode, text: String) -> Warning {
+    Warning { level: Level::Note, error: SqlError::new(code, text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(name: &str, value: Value) -> SourceOption {
+        (name.to_owned(), value)
+    }
+
+    #[test]
+    fn settings_come_back_as_they_were_saved_and_never_show_the_password() {
+        let mut settings = SourceSettings::default();
+        settings
+            .change(&[
+                option("MASTER_HOST", Value::text("db1")),
+                option("MASTER_PASSWORD", Value::text("geheim")),
+                option("MASTER_HEARTBEAT_PERIOD", Value::Double(2.5)),
+                option("IGNORE_DOMAIN_IDS", Value::text("3,1,3")),
+                option("MASTER_SSL_CA", Value::text("/ca.pem")),
+            ])
+            .expect("known options");
+        let mut bytes = Vec::new();
+        settings.encode(&mut bytes);
+        assert_eq!(SourceSettings::decode(&bytes).as_ref(), Some(&settings));
+        assert_eq!(settings.ignore_domain_ids, [1, 3]);
+        assert!(!format!("{settings:?}").contains("geheim"));
+        assert!((0..bytes.len()).all(|end| SourceSettings::decode(&bytes[..end]).is_none()));
+        let long = option("MASTER_PASSWORD", Value::text("geheim".repeat(20)));
+        let refused = settings.change(&[long]).expect_err("too long");
+        assert_eq!(refused.code, ErrorCode::WrongStringLength);
+        assert!(!refused.message.contains("geheim"));
+    }
+
+    #[test]
+    fn a_place_in_a_file_means_no_gtids_and_another_host_forgets_the_place() {
+        let mut settings = SourceSettings::default();
+        let place = [option("MASTER_LOG_FILE", Value::text("b.1")), option("MASTER_LOG_POS", Value::Int(99))];
+        let notes = settings.change(&place).expect("known options");
+        assert_eq!(notes.len(), 1);
+        assert_eq!((settings.use_gtid, settings.position), (UseGtid::No, 99));
+        settings.change(&[option("MASTER_PORT", Value::Int(1))]).expect("known");
+        assert_eq!((settings.file.as_str(), settings.position), ("", 4));
+        let before = settings.clone();
+        settings
+            .change(&[option("MASTER_USER", Value::text("x")), place[0].clone(), option("NO", Value::Null)])
+            .expect_err("unknown option");
+        assert_eq!(settings, before);
+    }
+}

@@ -1,0 +1,405 @@
+//! What a replica remembers: its sources, and how far it has come. A participant of commits.
+//!
+//! # Why a participant
+//! The position of an applied transaction is redo in the transaction's own commit record. So either both are
+//! there after a crash or neither, at no cost of a second flush; checkpoints, replay and the cut of unreleased
+//! transactions treat it like every other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL gtid_slave_pos are
+//! commits with nothing but such redo.
+//!
+//! # States
+//! *Ordered* is what the appliers go on from. *Published* is what SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT
+//! see (I5): changes wait between both in the order of their commits.
+//!
+//! # The file `replication`, written as `replication.new` and renamed
+//! ```text
+//! 0   8  magic "COHREP01"
+//! 8   8  LSN of the checkpoint
+//! 16  n  changes that make the state from nothing
+//! ..  4  CRC-32C of all before
+//! ```
+//! A change is `kind u8` and
+//! ```text
+//! 1 applied    domain u32 | server u32 | seq_no u64
+//! 2 executed   lenenc name | lenenc file | position u64
+//! 3 no gtids
+//! 4 source     lenenc name | lenenc settings
+//! 5 forget     lenenc name
+//! ```
+//!
+//! # On failure
+//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the old
+//! file; the log keeps the changes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, DomainId, Gtid, Lsn, ParticipantId, Reader, ServerId, Truncated, Write};
+use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
+use cohort_vfs::{OpenMode, SharedFs};
+use parking_lot::Mutex;
+
+use crate::settings::SourceSettings;
+
+/// As commit records name it; final, it is on disk.
+pub const REPLICATION: ParticipantId = ParticipantId(3);
+
+const MAGIC: &[u8; 8] = b"COHREP01";
+const FILE: &str = "replication";
+const FILE_NEW: &str = "replication.new";
+
+/// A step from one state to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A transaction was applied, or passed over.
+    Applied(Gtid),
+    /// All events of a source before this place were applied.
+    Executed {
+        name: String,
+        file: String,
+        position: u64,
+    },
+    /// No domain has a position any more.
+    NoGtids,
+    /// A source is as CHANGE MASTER made it.
+    Source {
+        name: String,
+        settings: Box<SourceSettings>,
+    },
+    Forget {
+        name: String,
+    },
+}
+
+impl Change {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Change::Applied(gtid) => {
+                out.put_u8(1);
+                out.put_u32(gtid.domain.0);
+                out.put_u32(gtid.server.0);
+                out.put_u64(gtid.seq_no);
+            }
+            Change::Executed { name, file, position } => {
+                out.put_u8(2);
+                out.put_lenenc_bytes(name.as_bytes());
+                out.put_lenenc_bytes(file.as_bytes());
+                out.put_u64(*position);
+            }
+            Change::NoGtids => out.put_u8(3),
+            Change::Source { name, settings } => {
+                out.put_u8(4);
+                out.put_lenenc_bytes(name.as_bytes());
+                let mut bytes = Vec::new();
+                settings.encode(&mut bytes);
+                out.put_lenenc_bytes(&bytes);
+            }
+            Change::Forget { name } => {
+                out.put_u8(5);
+                out.put_lenenc_bytes(name.as_bytes());
+            }
+        }
+    }
+
+    /// The changes as redo.
+    pub fn redo(changes: &[Change]) -> Redo {
+        let mut bytes = Vec::with_capacity(64);
+        changes.iter().for_each(|change| change.encode(&mut bytes));
+        Redo::new(bytes)
+    }
+
+    fn decode_all(bytes: &[u8]) -> Option<Vec<Change>> {
+        fn text(r: &mut Reader<'_>) -> Result<String, Truncated> {
+            Ok(String::from_utf8_lossy(r.lenenc_bytes()?).into_owned())
+        }
+        fn next(r: &mut Reader<'_>) -> Result<Option<Change>, Truncated> {
+            Ok(Some(match r.u8()? {
+                1 => Change::Applied(Gtid {
+                    domain: DomainId(r.u32()?),
+                    server: ServerId(r.u32()?),
+                    seq_no: r.u64()?,
+                }),
+                2 => Change::Executed { name: text(r)?, file: text(r)?, position: r.u64()? },
+                3 => Change::NoGtids,
+                4 => {
+                    let name = text(r)?;
+                    match SourceSettings::decode(r.lenenc_bytes()?) {
+                        Some(settings) => Change::Source { name, settings: Box::new(settings) },
+                        None => return Ok(None),
+                    }
+                }
+                5 => Change::Forget { name: text(r)? },
+                _ => return Ok(None),
+            }))
+        }
+        let mut r = Reader::new(bytes);
+        let mut changes = Vec::new();
+        while !r.is_empty() {
+            changes.push(next(&mut r).ok()??);
+        }
+        Some(changes)
+    }
+}
+
+/// The sources and the position.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaState {
+    /// The newest applied transaction of each domain.
+    pub gtids: BTreeMap<DomainId, Gtid>,
+    /// By name. The place in each is where its first event that is not applied begins.
+    pub sources: BTreeMap<String, SourceSettings>,
+}
+
+impl ReplicaState {
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Applied(gtid) => drop(self.gtids.insert(gtid.domain, gtid)),
+            Change::NoGtids => self.gtids.clear(),
+            Change::Source { name, settings } => drop(self.sources.insert(name, *settings)),
+            Change::Forget { name } => drop(self.sources.remove(&name)),
+            Change::Executed { name, file, position } => {
+                if let Some(source) = self.sources.get_mut(&name) {
+                    (source.file, source.position) = (file, position);
+                }
+            }
+        }
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let source = |(name, settings): (&String, &SourceSettings)| Change::Source {
+            name: name.clone(),
+            settings: Box::new(settings.clone()),
+        };
+        let applied = self.gtids.values().map(|gtid| Change::Applied(*gtid));
+        self.sources.iter().map(source).chain(applied).collect()
+    }
+}
+
+/// The state of a server.
+pub struct StateStore {
+    fs: SharedFs,
+    dir: PathBuf,
+    states: Mutex<States>,
+    durable: Arc<Mutex<Durable>>,
+}
+
+#[derive(Default)]
+struct States {
+    ordered: ReplicaState,
+    /// Grows with every change.
+    version: u64,
+    published: ReplicaState,
+    /// On their way from ordered to published, oldest first.
+    waiting: VecDeque<(CommitSeq, Change)>,
+}
+
+#[derive(Clone, Copy)]
+struct Durable {
+    lsn: Lsn,
+    version: u64,
+}
+
+impl StateStore {
+    /// Reads the file; without one there is no source.
+    pub fn open(fs: SharedFs, dir: &Path) -> Result<StateStore, EngineError> {
+        let path = dir.join(FILE);
+        let (state, lsn) = match fs.exists(&path) {
+            true => read_file(&fs, &path)?,
+            false => (ReplicaState::default(), Lsn(0)),
+        };
+        let states =
+            States { ordered: state.clone(), version: 1, published: state, waiting: VecDeque::new() };
+        let durable = Durable { lsn, version: u64::from(lsn > Lsn(0)) };
+        Ok(StateStore {
+            fs,
+            dir: dir.to_path_buf(),
+            states: Mutex::new(states),
+            durable: Arc::new(Mutex::new(durable)),
+        })
+    }
+
+    /// What is ordered.
+    pub fn ordered<R>(&self, look: impl FnOnce(&ReplicaState) -> R) -> R {
+        look(&self.states.lock().ordered)
+    }
+
+    /// What no crash takes back. `published` is how far the server has published; asked before the call.
+    pub fn published<R>(&self, published: CommitSeq, look: impl FnOnce(&ReplicaState) -> R) -> R {
+        let mut states = self.states.lock();
+        while states.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
+            if let Some((_, change)) = states.waiting.pop_front() {
+                states.published.apply(change);
+            }
+        }
+        look(&states.published)
+    }
+}
+
+fn corrupt(what: &str) -> EngineError {
+    EngineError::Corrupt(what.to_owned())
+}
+
+fn read_file(fs: &SharedFs, path: &Path) -> Result<(ReplicaState, Lsn), EngineError> {
+    let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
+    let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
+    file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+    decode_file(&bytes).ok_or_else(|| {
+        corrupt(&format!(
+            "{}: the bytes from offset 0 to {} fail their checksum; restore the file from a backup",
+            path.display(),
+            bytes.len()
+        ))
+    })
+}
+
+fn decode_file(bytes: &[u8]) -> Option<(ReplicaState, Lsn)> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let mut r = Reader::new(body);
+    if r.bytes(MAGIC.len()).ok()? != MAGIC {
+        return None;
+    }
+    let lsn = Lsn(r.u64().ok()?);
+    let mut state = ReplicaState::default();
+    Change::decode_all(r.rest())?.into_iter().for_each(|change| state.apply(change));
+    Some((state, lsn))
+}
+
+impl Participant for StateStore {
+    fn id(&self) -> ParticipantId {
+        REPLICATION
+    }
+
+    fn place(&self) -> String {
+        format!("the replica's state file '{}'", self.dir.join(FILE).display())
+    }
+
+    fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
+        let mut states = self.states.lock();
+        states.version += 1;
+        for redo in redo {
+            for change in Change::decode_all(&redo.bytes).expect("encoded by this crate") {
+                states.ordered.apply(change.clone());
+                states.waiting.push_back((seq, change));
+            }
+        }
+    }
+
+    fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
+        let states = self.states.lock();
+        Ok(Box::new(WriteFile {
+            fs: self.fs.clone(),
+            dir: self.dir.clone(),
+            lsn,
+            version: states.version,
+            state: states.ordered.clone(),
+            durable: Arc::clone(&self.durable),
+        }))
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.durable.lock().lsn
+    }
+
+    /// A few bytes that are written over and over: they never make a checkpoint due.
+    fn unflushed_bytes(&self) -> u64 {
+        0
+    }
+
+    fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
+        let mut states = self.states.lock();
+        states.version += 1;
+        for redo in redo {
+            for change in Change::decode_all(&redo.bytes).ok_or_else(|| corrupt("the replica's redo"))? {
+                states.ordered.apply(change.clone());
+                states.published.apply(change);
+            }
+        }
+        Ok(())
+    }
+}
+
+struct WriteFile {
+    fs: SharedFs,
+    dir: PathBuf,
+    lsn: Lsn,
+    version: u64,
+    state: ReplicaState,
+    durable: Arc<Mutex<Durable>>,
+}
+
+impl CheckpointTask for WriteFile {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        // An unchanged state needs no file: replay from an older LSN finds nothing for it. Neither does a
+        // server that never was a replica.
+        let is_new = self.durable.lock().lsn == Lsn(0) && self.state == ReplicaState::default();
+        if is_new || self.durable.lock().version == self.version {
+            return Ok(());
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.put_u64(self.lsn.0);
+        bytes.extend_from_slice(&Change::redo(&self.state.changes()).bytes);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.put_u32(crc);
+        let new = self.dir.join(FILE_NEW);
+        let write = || {
+            let file = self.fs.open(&new, OpenMode::CreateOrOpen)?;
+            file.set_len(0)?;
+            file.write_at(&bytes, 0)?;
+            file.sync_data()?;
+            self.fs.rename(&new, &self.dir.join(FILE))?;
+            self.fs.sync_dir(&self.dir)
+        };
+        write().map_err(EngineError::Io)?;
+        *self.durable.lock() = Durable { lsn: self.lsn, version: self.version };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_vfs::MemFs;
+
+    use super::*;
+
+    fn gtid(text: &str) -> Gtid {
+        text.parse().expect("valid")
+    }
+
+    #[test]
+    fn what_is_ordered_is_shown_when_it_is_published_and_survives_a_checkpoint() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let store = StateStore::open(fs.clone(), Path::new("/")).expect("empty");
+        let source = Change::Source { name: "a".to_owned(), settings: Box::default() };
+        let at =
+            |file: &str, position| Change::Executed { name: "a".to_owned(), file: file.to_owned(), position };
+        let first = Change::redo(&[source, Change::Applied(gtid("0-1-5")), at("b.1", 77)]);
+        let second = Change::redo(&[Change::Applied(gtid("0-2-6")), Change::Applied(gtid("3-1-1"))]);
+        store.commit_ordered(CommitSeq(1), &[&first]);
+        store.commit_ordered(CommitSeq(2), &[&second]);
+        let newest = |state: &ReplicaState| state.gtids.get(&DomainId(0)).copied();
+        assert_eq!(store.published(CommitSeq(0), newest), None);
+        assert_eq!(store.published(CommitSeq(1), newest), Some(gtid("0-1-5")));
+        assert_eq!(store.ordered(newest), Some(gtid("0-2-6")));
+        store.begin_checkpoint(Lsn(9)).and_then(CheckpointTask::finish).expect("written");
+        let again = StateStore::open(fs, Path::new("/")).expect("whole");
+        assert_eq!(again.durable_lsn(), Lsn(9));
+        assert_eq!(again.published(CommitSeq(0), Clone::clone), store.ordered(Clone::clone));
+        assert_eq!(again.ordered(|state| state.sources["a"].position), 77);
+        again.replay(&[Change::redo(&[Change::NoGtids])]).expect("decodes");
+        assert_eq!(again.ordered(newest), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let store = StateStore::open(fs.clone(), Path::new("/")).expect("empty");
+        store.commit_ordered(CommitSeq(1), &[&Change::redo(&[Change::Applied(gtid("0-1-5"))])]);
+        store.begin_checkpoint(Lsn(9)).and_then(CheckpointTask::finish).expect("written");
+        let file = fs.open(Path::new("/replication"), OpenMode::Write).expect("there");
+        file.write_at(b"x", 20).expect("written");
+        assert!(StateStore::open(fs, Path::new("/")).is_err());
+    }
+}
