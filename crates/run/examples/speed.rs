@@ -4,7 +4,9 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::fs::File;
+use std::path::Path;
+
+use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -75,8 +77,8 @@ impl Storage for Made {
         Ok(Vec::new())
     }
 
-    fn spill_file(&mut self) -> SqlResult<File> {
-        Ok(tempfile::tempfile().expect("a file"))
+    fn spill_file(&mut self) -> SqlResult<SharedFile> {
+        Ok(MemFs::new().open(Path::new("spill"), OpenMode::CreateNew).expect("a file"))
     }
 
     fn operator_memory(&self) -> usize {

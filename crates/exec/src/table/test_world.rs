@@ -68,6 +68,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
         engines,
         locks,
         catalog: Arc::new(CatalogVersions::new(catalog())),
+        fs: cohort_vfs::RealFs::shared(),
         clock,
         rng,
         globals: Arc::default(),

@@ -95,6 +95,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         engines,
         locks,
         catalog: Arc::new(CatalogVersions::new(catalog)),
+        fs: cohort_vfs::RealFs::shared(),
         clock,
         rng,
         globals: Arc::default(),

@@ -4,7 +4,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::fs::File;
+use std::path::Path;
+
+use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,9 +145,9 @@ impl Storage for Memory {
         Ok(self.tables[scan.table.as_ref()].clone())
     }
 
-    fn spill_file(&mut self) -> SqlResult<File> {
+    fn spill_file(&mut self) -> SqlResult<SharedFile> {
         self.spilled += 1;
-        Ok(tempfile::tempfile().expect("a file"))
+        Ok(MemFs::new().open(Path::new("spill"), OpenMode::CreateNew).expect("a file"))
     }
 
     fn operator_memory(&self) -> usize {
