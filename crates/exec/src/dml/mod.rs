@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `outcome` | [`DmlOutcome`]: what the client is told |
 //! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
+//! | `rules` | generated columns and CHECK constraints of a row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
 //! | `insert` | runs it, row by row |
 //! | `target` | the rows that UPDATE and DELETE change, found under locks |
@@ -22,6 +23,7 @@ mod insert;
 mod insert_plan;
 mod outcome;
 mod returning;
+mod rules;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -32,4 +34,5 @@ pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;
 pub use outcome::DmlOutcome;
+pub(crate) use rules::RowRules;
 pub use update::UpdatePlan;

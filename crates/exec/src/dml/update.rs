@@ -10,6 +10,7 @@ use crate::bind::{Binder, Clause, PlanContext, not_supported};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
+use crate::dml::rules::{RowRules, refuse_generated};
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::statement::StatementContext;
@@ -22,6 +23,7 @@ pub struct UpdatePlan {
     /// DEFAULT of each assigned column, beside `assignments`.
     defaults: Vec<Default>,
     ignore: bool,
+    rules: RowRules,
 }
 
 /// Counts of the info text.
@@ -47,7 +49,8 @@ impl UpdatePlan {
             assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
-        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore })
+        let rules = RowRules::of(ctx, &target.table)?;
+        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, rules })
     }
 
     /// The table that is written; the statement locks its name.
@@ -76,6 +79,7 @@ impl UpdatePlan {
         let touched =
             |c: &usize| self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp;
         assigned.extend((0..self.target.table.columns.len()).filter(touched));
+        assigned.extend(self.rules.generated());
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();
         let mut after = Vec::new();
@@ -110,8 +114,15 @@ impl UpdatePlan {
         after.extend_from_slice(before);
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
         for ((column, cell), default) in self.assignments.iter().zip(&self.defaults) {
+            if self.rules.generates(*column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(after.as_slice(), &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, assigner, *column, &value)?;
+                }
+                continue;
+            }
             let value = match cell {
-                Cell::Default => assigner.default(&ctx.eval, *column, default, counts.matched)?,
+                Cell::Default => assigner.default(&ctx.eval, *column, default, after, counts.matched)?,
                 Cell::Expr(expr) => {
                     let row = if at_once { before } else { after.as_slice() };
                     let value = expr.eval(row, &ctx.eval)?.into_owned();
@@ -125,6 +136,10 @@ impl UpdatePlan {
         }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
         touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
+        self.rules.generate(&ctx.eval, assigner, after, counts.matched)?;
+        if !self.rules.admits(ctx, assigner, after)? {
+            return Ok(());
+        }
         match writer.update(ctx.trx, key, before, after)? {
             Ok(()) => counts.changed += 1,
             // MariaDB says nothing of rows that UPDATE IGNORE leaves.
