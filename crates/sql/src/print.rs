@@ -214,7 +214,7 @@ fn write_call(expr: &Expr, out: &mut String) {
             }
         }),
         Expr::Function { name, args } => {
-            out.push_str(if name == "now" { "current_timestamp" } else { name });
+            out.push_str(first_name(name));
             write_list(args, out);
         }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
@@ -245,6 +245,29 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
         Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),
+    }
+}
+
+/// The name that MariaDB calls a function by, of those it has.
+fn first_name(name: &str) -> &str {
+    match name {
+        "ceil" => "ceiling",
+        "character_length" => "char_length",
+        "current_date" => "curdate",
+        "day" => "dayofmonth",
+        "json_merge" => "json_merge_preserve",
+        "json_pretty" => "json_detailed",
+        "length" | "lengthb" => "octet_length",
+        "lower" => "lcase",
+        "mid" | "substring" => "substr",
+        "now" => "current_timestamp",
+        "nvl" => "ifnull",
+        "power" => "pow",
+        "schema" => "database",
+        "session_user" | "system_user" => "user",
+        "sha1" => "sha",
+        "upper" => "ucase",
+        other => other,
     }
 }
 

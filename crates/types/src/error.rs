@@ -212,6 +212,12 @@ errors! {
     TooBigForUncompress = 1256, "HY000";
     ZlibZData = 1259, "HY000";
     SformatError = 4183, "HY000";
+    GeneratedColumnFunctionIsNotAllowed = 1901, "HY000";
+    WarningNonDefaultValueForGeneratedColumn = 1906, "HY000";
+    ExpressionRefersToUninitField = 4029, "01000";
+    PrimaryKeyBasedOnGeneratedColumn = 1903, "HY000";
+    DupConstraintName = 1826, "HY000";
+    SubqueriesNotSupported = 1970, "42000";
     JsonPathNoWildcard = 4044, "HY000";
     JsonPathNotAllowed = 4051, "HY000";
     IllegalParameterDataTypeForOperation = 4079, "HY000";

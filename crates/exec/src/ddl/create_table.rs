@@ -72,9 +72,6 @@ fn refuse(create: &CreateTable) -> SqlResult<()> {
     if !create.foreign_keys.is_empty() {
         return Err(not_supported("FOREIGN KEY"));
     }
-    if !create.checks.is_empty() {
-        return Err(not_supported("CHECK constraints"));
-    }
     Ok(())
 }
 
@@ -106,6 +103,9 @@ fn describe(
     }
     for def in &create.keys {
         draft.keys.push(key::draft(def)?);
+    }
+    for check in &create.checks {
+        draft.add_check(ctx, check)?;
     }
     let id = ctx.db.ids.table(&ctx.db.catalog());
     Ok(draft.finish(ctx, id, None)?.table)

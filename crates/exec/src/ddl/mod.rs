@@ -16,7 +16,7 @@
 //! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Foreign keys, CHECK, generated columns, partitions, temporary tables, online ALTER (others neither read
+//! Foreign keys, partitions, temporary tables, online ALTER (others neither read
 //! nor write the table meanwhile).
 //!
 //! | module | concept |
@@ -28,6 +28,7 @@
 //! | `draft` | [`TableDraft`]: a table being described |
 //! | `column` | column definitions |
 //! | `key` | key definitions |
+//! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
 //! | `create_table` | CREATE TABLE |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
@@ -55,6 +56,7 @@ mod key;
 mod options;
 mod orphans;
 mod rebuild;
+mod rules;
 mod work;
 
 use cohort_sql::ast::Statement;

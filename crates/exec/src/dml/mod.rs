@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `outcome` | [`DmlOutcome`]: what the client is told |
 //! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
+//! | `rules` | generated columns and CHECK constraints of a row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
 //! | `insert` | runs it, row by row |
 //! | `target` | the rows that UPDATE and DELETE change, found under locks |
@@ -26,6 +27,7 @@ mod insert_plan;
 mod joined;
 mod outcome;
 mod returning;
+mod rules;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -39,4 +41,5 @@ pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;
 pub use joined::JoinedChange;
 pub use outcome::DmlOutcome;
+pub(crate) use rules::RowRules;
 pub use update::UpdatePlan;

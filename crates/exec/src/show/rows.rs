@@ -12,6 +12,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "STATISTICS" => rows_tables::statistics,
         "KEY_COLUMN_USAGE" => rows_tables::key_column_usage,
         "TABLE_CONSTRAINTS" => rows_tables::table_constraints,
+        "CHECK_CONSTRAINTS" => rows_tables::check_constraints,
         "PARTITIONS" => rows_tables::partitions,
         "ENGINES" => rows_server::engines,
         "PROCESSLIST" => rows_server::processlist,

@@ -276,6 +276,7 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> V
     let column = &table.columns[n];
     let mut row = out.row(type_cells(&column.ty));
     let default = match (&column.default, column.nullable) {
+        _ if column.generated.is_some() => Value::Null,
         (DefaultValue::None, true) => text("NULL"),
         _ => default_text(column).map_or(Value::Null, text),
     };
@@ -291,7 +292,8 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> V
         ("EXTRA", text(extra(column))),
         ("PRIVILEGES", text(held.to_string().to_lowercase().replace(", ", ","))),
         ("COLUMN_COMMENT", text(&column.comment)),
-        ("IS_GENERATED", text("NEVER")),
+        ("IS_GENERATED", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
+        ("GENERATION_EXPRESSION", column.generated.as_ref().map_or(Value::Null, |g| text(&g.text))),
     ]);
     merge(&mut row, cells);
     row
@@ -330,6 +332,9 @@ fn extra(column: &Column) -> String {
     }
     if column.on_update == OnUpdate::CurrentTimestamp {
         parts.push(format!("on update {}", super::create::now_text(column.ty.decimals)));
+    }
+    if let Some(generated) = &column.generated {
+        parts.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
     }
     if column.invisible {
         parts.push("INVISIBLE".to_owned());
@@ -417,6 +422,51 @@ pub(super) fn table_constraints(
                 ("TABLE_SCHEMA", text(&table.name.schema)),
                 ("TABLE_NAME", text(&table.name.table)),
                 ("CONSTRAINT_TYPE", text(kind)),
+            ]));
+        }
+        for (name, _, _) in checks(&table) {
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("CONSTRAINT_NAME", text(name)),
+                ("TABLE_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("CONSTRAINT_TYPE", text("CHECK")),
+            ]));
+        }
+    }
+    Ok(rows)
+}
+
+/// Name, level and clause of each CHECK of a table.
+fn checks(table: &Table) -> impl Iterator<Item = (&str, &'static str, String)> {
+    let of_column = |column: &Column| {
+        let json = (column.ty.kind == TypeKind::Json).then(|| format!("json_valid(`{}`)", column.name));
+        column.check.clone().or(json)
+    };
+    let columns = table
+        .columns
+        .iter()
+        .filter_map(move |column| Some((column.name.as_str(), "Column", of_column(column)?)));
+    columns.chain(table.checks.iter().map(|check| (check.name.as_str(), "Table", check.text.clone())))
+}
+
+pub(super) fn check_constraints(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx, wanted) {
+        ctx.check_interrupt()?;
+        for (name, level, clause) in checks(&table) {
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("CONSTRAINT_NAME", text(name)),
+                ("LEVEL", text(level)),
+                ("CHECK_CLAUSE", text(clause)),
             ]));
         }
     }
