@@ -30,6 +30,7 @@ mod link;
 mod receiver;
 mod relay;
 mod replicas;
+mod ring;
 mod settings;
 mod state;
 mod status;
