@@ -147,6 +147,8 @@ impl Applier {
     /// statement.
     pub fn begin(&mut self, head: GroupHead, in_transaction: bool) -> SqlResult<()> {
         self.rollback();
+        // A KILL QUERY from before was meant for another group.
+        self.session.state.kill.clear_query();
         self.head = head;
         self.obey();
         if in_transaction {

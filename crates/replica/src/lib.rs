@@ -23,10 +23,12 @@
 mod applier;
 mod apply;
 mod connection;
+mod crew;
 mod filter;
 mod flusher;
 mod group;
 mod link;
+mod planner;
 mod receiver;
 mod relay;
 mod replicas;

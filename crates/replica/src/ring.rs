@@ -108,6 +108,12 @@ impl<G, R> Ring<G, R> {
         Some(Taken { number: first + at as u64, group: Arc::clone(&slot.group), is_first: at == 0 })
     }
 
+    /// Whether a slot may start.
+    pub fn has_startable(&self) -> bool {
+        let mut slots = self.slots.iter().take(LOOK_AHEAD);
+        slots.any(|slot| matches!(slot.state, State::Waiting) && slot.follows < self.first)
+    }
+
     fn slot(&mut self, number: u64) -> &mut Slot<G, R> {
         let at = number.checked_sub(self.first).expect("not ordered yet") as usize;
         &mut self.slots[at]
