@@ -192,7 +192,8 @@ impl Database {
         self.catalog.read(|| self.commit.read_view().seq(), look)
     }
 
-    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the flush.
+    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the
+    /// flush.
     pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
         let locks = self.locks.owner(self.trx_ids.next());
         let request = CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, client: None };

@@ -419,6 +419,7 @@ mod tests {
     #[test]
     fn the_reader_follows_the_writer_over_files_and_applied_files_go() {
         let fs: SharedFs = Arc::new(MemFs::new());
+        fs.create_dir_all(Path::new("/d")).expect("made");
         let name = BinlogName::new(Path::new("/d"), "relay");
         let log = RelayLog::open(fs.clone(), name.clone()).expect("empty");
         assert!(RelayReader::at(&log, RelayPlace { file: 1, offset: 4 }).expect("no file").is_none());

@@ -12,12 +12,14 @@
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
 //! | `apply` | row events applied to tables |
+//! | `apply_keys` | [`RowKeys`]: which keys row events change |
 //! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
 //!
 //! Plans are immutable and shared by sessions; what one execution needs is made at its start.
 
 mod apply;
+mod apply_keys;
 mod apply_scan;
 mod assign;
 mod binlog_statement;
@@ -35,6 +37,7 @@ mod update;
 
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
+pub use apply_keys::{KeySet, RowKeys};
 pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;

@@ -14,7 +14,7 @@
 //! | `replica` | SHOW SLAVE STATUS |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
-//! | `log_tables`, `user_table` | tables of the schema mysql |
+//! | `log_tables`, `user_table`, `position_table` | tables of the schema mysql |
 
 mod binlog;
 mod commit_stages;
@@ -23,6 +23,7 @@ mod engine_status;
 mod listing;
 mod log_tables;
 mod maintenance;
+mod position_table;
 mod privileges;
 mod projection;
 mod replica;
