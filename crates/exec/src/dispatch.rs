@@ -297,6 +297,10 @@ impl Session {
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64, Executed)>> {
         let catalog = self.state.db.catalog();
         self.in_statement(job, sink, |ctx, sink| {
+            if matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)) {
+                // Subqueries run while it is planned.
+                ctx.trx.begin_writing();
+            }
             let Some(plan) = plan_statement(ctx, &catalog, statement, job)? else { return Ok(None) };
             let executed = execute(ctx, &plan, sink)?;
             let is_stale = matches!(executed, Executed::Stale);

@@ -58,13 +58,19 @@ impl DeletePlan {
         ctx.annotate();
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
-        self.target.for_each(ctx, WaitPolicy::Wait, Order::WhileScanning, &[], &mut |ctx, writer, key, row| {
-            deleted += 1;
-            if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
-                rows.push(returning.row(row, &ctx.eval)?);
-            }
-            writer.delete(ctx.trx, key, row)
-        })?;
+        self.target.for_each(
+            ctx,
+            WaitPolicy::Wait,
+            Order::WhileScanning,
+            &[],
+            &mut |ctx, writer, key, row| {
+                deleted += 1;
+                if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
+                    rows.push(returning.row(row, &ctx.eval)?);
+                }
+                writer.delete(ctx.trx, key, row)
+            },
+        )?;
         Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
     }
 }

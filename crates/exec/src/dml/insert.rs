@@ -13,7 +13,7 @@ use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::update::touch_on_update;
 use crate::statement::StatementContext;
-use crate::table::{Duplicate, Reserved, TableWriter, UsedUp, positive};
+use crate::table::{Duplicate, DuplicateLock, Reserved, TableWriter, UsedUp, positive};
 
 /// Values that a statement takes at once when it does not know how many rows come.
 const RESERVE_MAX: u64 = 1 << 16;
@@ -73,6 +73,10 @@ impl InsertPlan {
             returned: Vec::new(),
         };
         insert.writer.narrow_images(ctx.trx, self.written());
+        insert.writer.lock_duplicates(match self.on_duplicate {
+            OnDuplicate::Refuse => DuplicateLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
+        });
         let outcome = insert.run(ctx);
         ctx.eval.abort_on_warning.set(false);
         outcome?;

@@ -37,4 +37,4 @@ pub use cursor::{Columns, CursorOptions, ReadMode, TableCursor, every_row};
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
-pub(crate) use write::{Duplicate, TableWriter};
+pub(crate) use write::{Duplicate, DuplicateLock, TableWriter};
