@@ -601,6 +601,8 @@ fn execute(
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
         Planned::Joined(plan) => {
+            // What the source reads is locked.
+            ctx.trx.begin_writing();
             for written in plan.written() {
                 if lock_for_write(written, ctx)? == Freshness::Stale {
                     return Ok(Executed::Stale);

@@ -14,7 +14,7 @@ use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::refuse_generated;
 use crate::dml::update::touch_on_update;
 use crate::statement::StatementContext;
-use crate::table::{Duplicate, Reserved, TableWriter, UsedUp, positive};
+use crate::table::{Duplicate, DuplicateLock, Reserved, TableWriter, UsedUp, positive};
 
 /// Values that a statement takes at once when it does not know how many rows come.
 const RESERVE_MAX: u64 = 1 << 16;
@@ -74,6 +74,10 @@ impl InsertPlan {
             returned: Vec::new(),
         };
         insert.writer.narrow_images(ctx.trx, self.written());
+        insert.writer.lock_duplicates(match self.on_duplicate {
+            OnDuplicate::Refuse => DuplicateLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
+        });
         let outcome = insert.run(ctx);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
