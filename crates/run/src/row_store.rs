@@ -7,7 +7,7 @@ use crate::runtime::{Held, Run};
 use crate::spill::{Chain, ChainReader, SpillFile};
 
 /// Rows in the order they came.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RowStore {
     rows: Batch,
     held: Held,

@@ -10,12 +10,13 @@
 //! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped
 //! with the file.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_types::{Collation, Date, DateTime, Decimal, ErrorCode, SqlError, SqlResult, Str, Time, Value};
+
+use cohort_vfs::SharedFile;
 
 use crate::runtime::Run;
 
@@ -23,21 +24,21 @@ use crate::runtime::Run;
 const BLOCK_BYTES: usize = 32 << 10;
 
 /// A file that many chains share.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct SpillFile {
-    file: Arc<File>,
-    end: Arc<std::sync::atomic::AtomicU64>,
+    file: SharedFile,
+    end: Arc<AtomicU64>,
 }
 
 impl SpillFile {
     pub fn create(run: Run<'_, '_>) -> SqlResult<SpillFile> {
         let file = run.storage().spill_file()?;
-        Ok(SpillFile { file: Arc::new(file), end: Arc::default() })
+        Ok(SpillFile { file, end: Arc::default() })
     }
 
     fn append(&self, bytes: &[u8]) -> SqlResult<u64> {
-        let at = self.end.fetch_add(bytes.len() as u64, std::sync::atomic::Ordering::Relaxed);
-        self.file.write_all_at(bytes, at).map_err(|error| file_error(&error, "writing"))?;
+        let at = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.file.write_at(bytes, at).map_err(|error| file_error(&error, "writing"))?;
         Ok(at)
     }
 }
@@ -144,8 +145,11 @@ impl ChainReader {
         match chain.blocks.get(self.next_block) {
             Some(block) => {
                 self.buffer.resize(block.bytes, 0);
-                let read = file.file.read_exact_at(&mut self.buffer, block.offset);
-                read.map_err(|error| file_error(&error, "reading"))?;
+                let read = file.file.read_at(&mut self.buffer, block.offset);
+                let read = read.map_err(|error| file_error(&error, "reading"))?;
+                if read < block.bytes {
+                    return Err(damaged());
+                }
             }
             None if self.next_block == chain.blocks.len() => self.buffer.extend_from_slice(&chain.tail),
             None => {}

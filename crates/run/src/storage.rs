@@ -1,11 +1,10 @@
 //! Where rows come from: the transaction's tables and the server's own, behind one interface, so that the
 //! operators know neither sessions nor engines.
 
-use std::fs::File;
-
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_types::{SqlResult, Value};
+use cohort_vfs::SharedFile;
 
 /// An open cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ pub trait Storage {
     fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
     /// A new file in `tmpdir` that has no name, for rows that do not fit into memory.
-    fn spill_file(&mut self) -> SqlResult<File>;
+    fn spill_file(&mut self) -> SqlResult<SharedFile>;
 
     /// Bytes that one operator may hold before it spills.
     fn operator_memory(&self) -> usize;

@@ -2,7 +2,6 @@
 //! that the server computes.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_run::{CursorId, Storage};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::{OpenMode, RealFs, SharedFile};
 
 use crate::database::Database;
 use crate::process_list::Process;
@@ -161,7 +161,7 @@ impl Storage for TrxStorage<'_> {
         table.rows(&wanted, &mut ctx)
     }
 
-    fn spill_file(&mut self) -> SqlResult<File> {
+    fn spill_file(&mut self) -> SqlResult<SharedFile> {
         let directory = self.db.globals.value(VarId::Tmpdir).to_string();
         spill_file(Path::new(&directory))
     }
@@ -172,12 +172,13 @@ impl Storage for TrxStorage<'_> {
 }
 
 /// A new file without a name: it goes with its last handle.
-fn spill_file(directory: &Path) -> SqlResult<File> {
+fn spill_file(directory: &Path) -> SqlResult<SharedFile> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
-    let made = File::options().read(true).write(true).create_new(true).open(&path).and_then(|file| {
-        std::fs::remove_file(&path)?;
+    let files = RealFs::shared();
+    let made = files.open(&path, OpenMode::CreateNew).and_then(|file| {
+        files.remove(&path)?;
         Ok(file)
     });
     made.map_err(|error| {
