@@ -160,8 +160,8 @@ impl AggregateState {
         self.seen.is_some()
     }
 
-    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). Whoever is done with it gives
-    /// them back.
+    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). Whoever is done with it
+    /// gives them back.
     pub fn kept_bytes(&self) -> usize {
         let keys = self
             .seen
@@ -298,8 +298,8 @@ impl Aggregate {
         Ok(())
     }
 
-    /// Takes in what another state of the same aggregate gathered, as if its rows had come here. No DISTINCT, no
-    /// aggregate that makes a text: error 1235.
+    /// Takes in what another state of the same aggregate gathered, as if its rows had come here. No DISTINCT,
+    /// no aggregate that makes a text: error 1235.
     pub fn merge(
         &self,
         state: &mut AggregateState,

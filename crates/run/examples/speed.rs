@@ -4,10 +4,8 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::path::Path;
-
-use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cohort_expr::{AggregateKind, BinaryOp, CompareOp, EvalContext, Expr, SessionEnv};
@@ -17,6 +15,7 @@ use cohort_optimize::{
 };
 use cohort_run::{CursorId, Storage, run};
 use cohort_types::{SqlResult, Str, Value};
+use cohort_vfs::{Fs as _, OpenMode, RealFs, SharedFile};
 use support::*;
 
 const ROWS: u64 = 1_000_000;
@@ -78,7 +77,12 @@ impl Storage for Made {
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
-        Ok(MemFs::new().open(Path::new("spill"), OpenMode::CreateNew).expect("a file"))
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("cohort-speed-{}-{number}", std::process::id()));
+        let file = RealFs.open(&path, OpenMode::CreateNew).expect("a file");
+        RealFs.remove(&path).expect("a file");
+        Ok(file)
     }
 
     fn operator_memory(&self) -> usize {

@@ -13,7 +13,6 @@ use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_run::{CursorId, Storage};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
-
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::database::Database;

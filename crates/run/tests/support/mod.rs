@@ -4,9 +4,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
-
-use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +20,7 @@ use cohort_optimize::{
 };
 use cohort_run::{CursorId, Storage, run};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
 pub const CI: Collation = Collation::UTF8MB4_GENERAL_CI;
 
@@ -34,6 +32,7 @@ pub struct Memory {
     pub reads: u64,
     pub opened: u64,
     pub spilled: u64,
+    pub files: MemFs,
     cursors: HashMap<usize, std::vec::IntoIter<Vec<Value>>>,
     key: Vec<u8>,
 }
@@ -46,6 +45,7 @@ impl Memory {
             reads: 0,
             opened: 0,
             spilled: 0,
+            files: MemFs::new(),
             cursors: HashMap::new(),
             key: Vec::new(),
         }
@@ -147,7 +147,8 @@ impl Storage for Memory {
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         self.spilled += 1;
-        Ok(MemFs::new().open(Path::new("spill"), OpenMode::CreateNew).expect("a file"))
+        let path = std::path::PathBuf::from(format!("spill{}", self.spilled));
+        Ok(self.files.open(&path, OpenMode::CreateNew).expect("a file"))
     }
 
     fn operator_memory(&self) -> usize {
