@@ -427,7 +427,7 @@ mod tests {
         let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
         let mut reader =
             RelayReader::at(&log, RelayPlace { file: 1, offset: 0 }).expect("opens").expect("there");
-        let mut kinds = |reader: &mut RelayReader| {
+        let kinds = |reader: &mut RelayReader| {
             let mut kinds = Vec::new();
             while let Some(raw) = reader.next_event().expect("whole") {
                 reader.decode(&raw).expect("decodes");

@@ -8,6 +8,7 @@ use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
     LiteralKind, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound, WindowSpec,
 };
+use crate::print_query;
 
 /// `` `name` ``, backquotes doubled.
 pub fn quoted_name(name: &str) -> String {
@@ -42,7 +43,7 @@ pub fn quoted_text(text: &str) -> String {
 }
 
 /// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
-/// operator binds less than the one around it. Subqueries are printed as `(<subquery>)`, which does not parse.
+/// operator binds less than the one around it.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(expr, &mut out);
@@ -115,10 +116,10 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             out.push_str(not(*negated, " in "));
             write_list(list, out);
         }
-        Expr::InQuery { expr, negated, .. } => {
+        Expr::InQuery { expr, negated, query } => {
             write_operand(expr, IN, out);
             out.push_str(not(*negated, " in "));
-            out.push_str("(<subquery>)");
+            push(out, format_args!("({})", print_query::query(query)));
         }
         Expr::Like { expr, negated, pattern, escape } => {
             write_operand(expr, IN, out);
@@ -152,12 +153,13 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             }
             out.push_str(" end");
         }
-        Expr::Subquery(_) => out.push_str("(<subquery>)"),
-        Expr::Exists(_) => out.push_str("exists(<subquery>)"),
-        Expr::Quantified { expr, op, quantifier, .. } => {
+        Expr::Subquery(query) => push(out, format_args!("({})", print_query::query(query))),
+        Expr::Exists(query) => push(out, format_args!("exists({})", print_query::query(query))),
+        Expr::Quantified { expr, op, quantifier, query } => {
             write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
-            push(out, format_args!(" {} {quantifier} (<subquery>)", operator(*op)));
+            let query = print_query::query(query);
+            push(out, format_args!(" {} {quantifier} ({query})", operator(*op)));
         }
         other => write_call(other, out),
     }

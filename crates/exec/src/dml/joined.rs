@@ -76,7 +76,7 @@ impl JoinedChange {
         let rules = bound.targets.iter().map(|target| RowRules::of(ctx, &target.table));
         let rules = rules.collect::<SqlResult<_>>()?;
         let what = What::Update { assignments: bound.assignments, defaults, rules, ignore: update.ignore };
-        Ok(JoinedChange { source: source(ctx, session, &bound.query)?, targets: bound.targets, what })
+        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
     }
 
     /// Binds and plans a DELETE.
@@ -95,7 +95,7 @@ impl JoinedChange {
         let only = &bound.targets[0];
         let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
         let what = What::Delete { returning };
-        Ok(JoinedChange { source: source(ctx, session, &bound.query)?, targets: bound.targets, what })
+        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
     }
 
     /// The query that finds the rows; the statement locks the names of its tables.
@@ -255,8 +255,14 @@ fn new_key(
     Ok(seen.insert((target, key.bytes.clone())).then(|| key.bytes.clone()))
 }
 
-fn source(ctx: &PlanContext<'_>, session: &SessionState, query: &cohort_plan::Query) -> SqlResult<QueryPlan> {
-    let plan: Plan = cohort_optimize::optimize(query, &ctx.subqueries.take(), &ctx.common.take(), session)?;
+fn source(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    mut query: cohort_plan::Query,
+) -> SqlResult<QueryPlan> {
+    let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
+    cohort_optimize::merge(&mut query, &mut subqueries, &mut common);
+    let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, session)?;
     Ok(QueryPlan {
         body: PlanBody::Tree(Box::new(plan)),
         columns: Vec::new(),

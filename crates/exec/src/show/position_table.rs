@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
+use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 struct PositionTable {
     columns: [VirtualColumn; 4],
@@ -29,7 +29,7 @@ pub(super) fn position_table() -> Arc<dyn VirtualTable> {
     })
 }
 
-impl VirtualTable for PositionTable {
+impl VirtualDefinition for PositionTable {
     fn schema(&self) -> &'static str {
         "mysql"
     }
@@ -41,7 +41,9 @@ impl VirtualTable for PositionTable {
     fn columns(&self) -> &[VirtualColumn] {
         &self.columns
     }
+}
 
+impl VirtualTable for PositionTable {
     fn is_listed(&self) -> bool {
         false
     }

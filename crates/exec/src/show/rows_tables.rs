@@ -7,6 +7,7 @@ use cohort_types::{Collation, ColumnType, Privileges, SqlResult, TypeKind, Value
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
+use super::view;
 use crate::access::{Access, sees_schema, sees_table};
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
@@ -90,9 +91,19 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
     let access = ctx.session.access();
     let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
     rows.extend(seen.map(|log| log_row(table, log.name())));
+    let first = rows.len();
     for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
+    }
+    let own = view::table_rows(table, wanted, ctx);
+    if !own.is_empty() {
+        rows.extend(own);
+        let [schema, name] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|column| table.place(column));
+        rows[first..].sort_by(|a, b| {
+            let key = |row: &Vec<Value>| [schema, name].map(|at| row[at].as_bytes().map(<[u8]>::to_vec));
+            key(a).cmp(&key(b))
+        });
     }
     Ok(rows)
 }
@@ -177,7 +188,13 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
         }
     }
-    for table in visible_tables(ctx, wanted) {
+    let views = view::as_tables(ctx, wanted)?.into_iter().map(Arc::new);
+    let mut tables = visible_tables(ctx, wanted);
+    if views.len() > 0 {
+        tables.extend(views);
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    for table in tables {
         ctx.check_interrupt()?;
         let held = |n: &usize| columns_held(&access, &table, *n);
         let seen = (0..table.columns.len()).filter(|n| !held(n).is_empty());

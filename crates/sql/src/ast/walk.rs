@@ -21,7 +21,7 @@ impl Expr {
         });
     }
 
-    fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
+    pub(super) fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
         match self {
             Expr::Literal(_)
             | Expr::Param(_)
