@@ -17,6 +17,7 @@ use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, SqlResult, TypeKind};
 
 use crate::access::{Candidates, Choice, WantedOrder};
+use crate::disjunction::{factored, implied};
 use crate::estimate::{
     BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, selectivity,
 };
@@ -71,6 +72,24 @@ impl<'q> JoinGroup<'q> {
                 self.conditions.extend(join.on.iter().cloned());
             }
         }
+    }
+
+    /// Takes out of disjunctions what all alternatives have in common, and what they say of single tables.
+    fn open_disjunctions(&mut self) {
+        let conditions = std::mem::take(&mut self.conditions);
+        self.conditions = conditions.into_iter().flat_map(factored).collect();
+        if self.tables.len() < 2 {
+            return;
+        }
+        let mut found = Vec::new();
+        for condition in &self.conditions {
+            for table in &self.tables {
+                let is_of = |column: usize| (table.first..table.first + table.width).contains(&column);
+                let reads_others = condition.columns().iter().any(|column| !is_of(*column));
+                found.extend(reads_others.then(|| implied(condition, &is_of)).flatten());
+            }
+        }
+        self.conditions.extend(found);
     }
 
     /// Makes inner joins of outer ones whose padded rows do not pass.
@@ -136,6 +155,7 @@ impl Lowering<'_> {
         let mut group = JoinGroup { conditions, ..JoinGroup::default() };
         group.add(from);
         group.simplify();
+        group.open_disjunctions();
         let conjuncts = self.conjuncts(&group);
         let order = self.order(&group, &conjuncts, facts);
         let mut placed = 0;

@@ -9,11 +9,13 @@
 //! | `access` | which index of a table, which part of it |
 //! | `sargable` | conditions that an index can answer |
 //! | `answered` | conditions that an index has answered |
+//! | `disjunction` | what alternatives have in common |
 //! | `estimate` | what the choices cost; how many rows come |
 //! | `visit` | walks over blocks |
 
 mod access;
 mod answered;
+mod disjunction;
 mod estimate;
 mod join;
 mod lower;
