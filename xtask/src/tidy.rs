@@ -19,7 +19,7 @@ const LINES: &[&[&str]] = &[
     &["engine_rocks", "engine_btree", "commit"],
     &["sql", "catalog", "expr"],
     &["plan", "optimize", "run"],
-    &["replication", "replica", "exec"],
+    &["replication", "exec", "replica"],
     &["replica"],
     &["server", "sim", "bench"],
 ];

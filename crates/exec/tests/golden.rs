@@ -103,12 +103,16 @@ golden! {
     select_join
     select_sysbench
     select_subquery
+    select_nested
+    select_windows
+    select_tables
     names_and_errors
     variables
     own_settings
     dml_insert
     dml_update
     dml_returning
+    dml_joined
     dml_transaction
     dml_types
     literals_and_dates
