@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use cohort_base::{Budget, CommitSeq, ServerId};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
-use cohort_engine::EngineError;
+use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
     BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaRow, ServerFacts,
     StatementLog,
@@ -42,6 +42,7 @@ impl SqlBackend {
         log: &ErrorLog,
     ) -> SqlBackend {
         let commit = Arc::clone(&storage.commit);
+        let engines = storage.engines.clone();
         let spill = Some(Arc::clone(commit.spill_dir()));
         let db = Database::new(DatabaseParts {
             commit: storage.commit,
@@ -71,6 +72,7 @@ impl SqlBackend {
             source: source.clone(),
             log_files: Arc::clone(&log_files),
             commit,
+            engines,
             globals: Arc::clone(globals),
             memory: Arc::clone(db.processes.memory()),
             stop: OnceLock::new(),
@@ -369,11 +371,18 @@ fn sessions_memory_max(globals: &Globals) -> u64 {
 /// Variables that the commit path computes or obeys.
 struct Facts {
     commit: Arc<Coordinator>,
+    engines: Vec<Arc<dyn Engine>>,
     source: Option<Arc<Source>>,
     log_files: Arc<StatementLogFiles>,
     globals: Arc<Globals>,
     memory: Arc<Budget>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Facts {
+    fn configure(&self, setting: EngineSetting) {
+        self.engines.iter().for_each(|engine| engine.configure(setting));
+    }
 }
 
 impl ServerFacts for Facts {
@@ -417,7 +426,7 @@ impl ServerFacts for Facts {
     }
 
     fn global_changed(&self, id: VarId) -> SqlResult<()> {
-        match id {
+        match id.canonical() {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
@@ -434,6 +443,12 @@ impl ServerFacts for Facts {
                 }
             }
             VarId::SessionsMemoryMax => self.memory.set_limit(sessions_memory_max(&self.globals)),
+            VarId::InnodbBufferPoolSize => {
+                self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));
+            }
+            VarId::InnodbRollbackSegments => {
+                self.configure(EngineSetting::RollbackSegments(self.globals.uint(id) as usize));
+            }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogChecksum => {
