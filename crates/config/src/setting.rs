@@ -285,7 +285,7 @@ impl VarId {
     }
 
     /// The setting whose values this one shows: itself unless it is an alias.
-    pub(crate) fn canonical(self) -> VarId {
+    pub fn canonical(self) -> VarId {
         self.setting().alias_of.unwrap_or(self)
     }
 }

@@ -270,7 +270,9 @@ with_inert_settings! { settings! {
     InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
-    InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).read_only().doc("Size of the page cache of InnoDB tables.").unit("bytes");
+    InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).doc("Size of the page cache of InnoDB tables.").unit("bytes");
+    InnodbRollbackSegments = Setting::global("innodb_rollback_segments", num(8, 1, 128)).doc("Rollback segments that new transactions use.");
+    InnodbUndoLogs = Setting::global("innodb_undo_logs", num(8, 1, 128)).doc("Old name of innodb_rollback_segments.").alias(VarId::InnodbRollbackSegments);
     InnodbBufferPoolInstances = Setting::inert("innodb_buffer_pool_instances", num(1, 0, 64), INNODB).read_only().hidden().doc("Parts of InnoDB's page cache.");
     InnodbLogFileSize = Setting::inert("innodb_log_file_size", blocks(96 << 20, 1 << 20, u64::MAX, 4096), INNODB).doc("Size of InnoDB's redo log.").unit("bytes");
     InnodbLogFilesInGroup = Setting::inert("innodb_log_files_in_group", num(1, 1, 100), INNODB).read_only().hidden().doc("Files of InnoDB's redo log.");

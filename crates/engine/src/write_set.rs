@@ -101,6 +101,16 @@ impl WriteSet {
         self.slots.iter().map(|(key, slot)| (&**key, slot.as_deref()))
     }
 
+    /// Number of writes.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// All writes in full-key order, each freed when the next one is taken.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Box<[u8]>, Option<Box<[u8]>>)> + use<> {
+        std::mem::take(self).slots.into_iter()
+    }
+
     /// The present place.
     pub fn savepoint(&mut self) -> Savepoint {
         if self.slots.is_empty() {

@@ -83,35 +83,42 @@ impl Write<'_> {
     }
 }
 
-impl Inner {
-    /// Installs writes in full-key order. An error leaves some of them in place: the record is to be aborted.
-    pub fn install<'w>(
-        &self,
-        record: &TrxRecord,
-        writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
-    ) -> Result<(), EngineError> {
-        let mut place = Place::default();
-        for (full_key, value) in writes {
-            let (index, key) = split_key(full_key)?;
-            let long = value.filter(|value| value.len() > INLINE_BYTES_MAX);
-            let kept = match long {
-                Some(value) => {
-                    // Nobody is held up by the write.
-                    place.leaf = None;
-                    let (name, extent) = value::write(&self.store, value)?;
-                    self.tree_or_new(index).values.lock().insert(extent);
-                    record.leftovers().lock().new_values.push((index, extent));
-                    Some(name)
-                }
-                None => None,
-            };
-            let value = kept.as_ref().map(|name| name.as_slice()).or(value);
-            let write = Write { index, key, value, is_overflow: kept.is_some() };
-            while let Some(needed) = self.install_one(&mut place, record, write)? {
-                place.split(self, key, needed)?;
+/// A transaction's installation, write by write.
+pub struct Install<'i> {
+    inner: &'i Inner,
+    record: &'i TrxRecord,
+    place: Place,
+}
+
+impl Install<'_> {
+    /// Installs a write; full keys ascend. After an error the record is to be aborted.
+    pub fn write(&mut self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
+        let (inner, record) = (self.inner, self.record);
+        let (index, key) = split_key(full_key)?;
+        let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
+            Some(value) => {
+                // Nobody is held up by the write.
+                self.place.leaf = None;
+                let (name, extent) = value::write(&inner.store, value)?;
+                inner.tree_or_new(index).values.lock().insert(extent);
+                record.leftovers().lock().new_values.push((index, extent));
+                Some(name)
             }
+            None => None,
+        };
+        let value = kept.as_ref().map(|name| name.as_slice()).or(value);
+        let write = Write { index, key, value, is_overflow: kept.is_some() };
+        while let Some(needed) = inner.install_one(&mut self.place, record, write)? {
+            self.place.split(inner, key, needed)?;
         }
         Ok(())
+    }
+}
+
+impl Inner {
+    /// Begins to install the writes of a record.
+    pub fn install<'i>(&'i self, record: &'i TrxRecord) -> Install<'i> {
+        Install { inner: self, record, place: Place::default() }
     }
 
     /// Some bytes: the leaf has no room for them.

@@ -10,18 +10,19 @@ use cohort_engine::EngineError;
 /// Beside key and value.
 const OVERHEAD: usize = 9;
 
-/// Writes in the form of a commit record.
-pub fn encode<'w>(writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>, size_bytes: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(size_bytes + 16 * OVERHEAD);
-    for (key, value) in writes {
-        out.put_u32(key.len() as u32);
-        out.extend_from_slice(key);
-        out.put_u8(u8::from(value.is_some()));
-        let value = value.unwrap_or(&[]);
-        out.put_u32(value.len() as u32);
-        out.extend_from_slice(value);
-    }
-    out
+/// Room for the redo of so many writes, whose keys and values have so many bytes.
+pub fn with_room(writes: usize, bytes: usize) -> Vec<u8> {
+    Vec::with_capacity(bytes + writes * OVERHEAD)
+}
+
+/// Appends a write in the form of a commit record.
+pub fn push(full_key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
+    out.put_u32(full_key.len() as u32);
+    out.extend_from_slice(full_key);
+    out.put_u8(u8::from(value.is_some()));
+    let value = value.unwrap_or(&[]);
+    out.put_u32(value.len() as u32);
+    out.extend_from_slice(value);
 }
 
 /// One write: a full key, and its value unless it is deleted.

@@ -1,44 +1,64 @@
-//! Crash at every write and sync, and an error at every one, against a model. `CRASH_SEEDS=100` explores
-//! longer.
+//! Crash at every write and sync, and an error at every one, against a model: transactions, aborts after
+//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads one
+//! after the other, dropped key spaces. `CRASH_SEEDS=100` explores longer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, Redo};
+use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng, SharedFs};
 
 const TINY: BtreeOptions = BtreeOptions { pool_bytes: 4 * 16384, rollback_segments: 2, has_threads: false };
 /// Of a workload: transactions, purges, checkpoints, a bulk load.
-const STEPS: u64 = 45;
+const STEPS: u64 = 60;
 /// Written by transactions from the start.
 const TABLE: IndexId = IndexId(16);
 /// Bulk loaded, then written by transactions.
 const LOADED: IndexId = IndexId(17);
+/// Filled and dropped; its number grows.
+const FIRST_DROPPED: u32 = 100;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Writes = Vec<(IndexId, Vec<u8>, Option<Vec<u8>>)>;
+
+#[derive(Clone)]
+struct Loaded {
+    rows: Rows,
+    /// Transactions before it.
+    at: usize,
+}
 
 /// What the workload knows when the machine stops. The log is the caller's and never lost here: an entry's
 /// place is its LSN.
 #[derive(Default)]
 struct Model {
     log: Vec<(Redo, Writes)>,
-    loaded: Option<Rows>,
+    /// What bulk loads left when the last one was done, which is durable since.
+    loaded: Option<Loaded>,
     /// LSNs of the last checkpoint that finished, and of the last one that began.
     checkpoint_done: u64,
     checkpoint_tried: u64,
-    /// Whether a bulk load was being finished.
-    is_loading: bool,
+    /// The same of one that failed, if the disk may have it nevertheless.
+    loading: Option<Loaded>,
+    /// Key spaces that were dropped.
+    dropped: u32,
+    /// Views and what they show.
+    views: Vec<(ReadView, Rows)>,
 }
 
 impl Model {
-    /// The rows of an index after the first `upto` transactions.
+    /// The rows of an index after the first `upto` transactions, or after the last load if that came later.
     fn rows(&self, index: IndexId, upto: usize) -> Rows {
-        let mut rows = if index == LOADED { self.loaded.clone().unwrap_or_default() } else { Rows::new() };
-        for (of, key, value) in self.log[..upto].iter().flat_map(|(_, writes)| writes) {
+        let base = self.loaded.as_ref().filter(|_| index == LOADED);
+        self.rows_from(base, index, upto)
+    }
+
+    fn rows_from(&self, base: Option<&Loaded>, index: IndexId, upto: usize) -> Rows {
+        let (mut rows, from) = base.map_or_else(Default::default, |base| (base.rows.clone(), base.at));
+        for (of, key, value) in self.log[from..upto.max(from)].iter().flat_map(|(_, writes)| writes) {
             match value {
                 _ if *of != index => {}
                 Some(value) => drop(rows.insert(key.clone(), value.clone())),
@@ -47,6 +67,12 @@ impl Model {
         }
         rows
     }
+
+    /// Whether the engine holds this of the loaded key space.
+    fn is_loaded(&self, found: &Rows, upto: usize) -> bool {
+        let bases = [self.loaded.as_ref(), self.loading.as_ref()];
+        bases.into_iter().any(|base| *found == self.rows_from(base, LOADED, upto))
+    }
 }
 
 fn open(fs: &SharedFs) -> Result<BtreeEngine, EngineError> {
@@ -54,11 +80,28 @@ fn open(fs: &SharedFs) -> Result<BtreeEngine, EngineError> {
 }
 
 fn rows(engine: &BtreeEngine, index: IndexId) -> Rows {
+    rows_at(engine, ReadAt::Latest, index, Direction::Forward).expect("reads")
+}
+
+fn rows_at(
+    engine: &BtreeEngine,
+    at: ReadAt<'_>,
+    index: IndexId,
+    direction: Direction,
+) -> Result<Rows, EngineError> {
     let mut batch = Batch::default();
-    let trx = engine.begin();
-    let more = trx.scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Forward, 1 << 20, &mut batch);
-    assert!(!more.expect("scans"));
-    batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    assert!(!engine.begin().scan(at, index, &KeyRange::default(), direction, 1 << 20, &mut batch)?);
+    let rows: Rows = batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+    assert_eq!(rows.len(), batch.len(), "a key comes once");
+    Ok(rows)
+}
+
+/// CHECK TABLE has nothing to say.
+fn verify(engine: &BtreeEngine, what: &str) {
+    for index in engine.indexes().expect("lists") {
+        let problems = engine.verify(index, &mut || true).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(problems.is_empty(), "{what}: {problems:?}");
+    }
 }
 
 fn write_some(
@@ -68,10 +111,24 @@ fn write_some(
 ) -> Result<(Redo, Writes), EngineError> {
     let mut trx = engine.begin();
     let mut writes: BTreeMap<(IndexId, Vec<u8>), Option<Vec<u8>>> = BTreeMap::new();
+    if rng.below(4) == 0 {
+        // Leaves become empty.
+        let (from, most) = (rng.below(400), 20 + rng.below(150));
+        for n in from..(from + most).min(400) {
+            let key = format!("row {n:04}").into_bytes();
+            trx.delete(TABLE, &key)?;
+            writes.insert((TABLE, key), None);
+        }
+    }
     for _ in 0..1 + rng.below(40) {
         let index = if has_loaded && rng.below(3) == 0 { LOADED } else { TABLE };
         let key = format!("row {:04}", rng.below(400)).into_bytes();
-        if rng.below(4) == 0 {
+        if rng.below(12) == 0 {
+            let savepoint = trx.savepoint();
+            trx.put(index, &key, b"undone")?;
+            trx.delete(TABLE, b"row 0000")?;
+            trx.rollback_to(savepoint);
+        } else if rng.below(4) == 0 {
             trx.delete(index, &key)?;
             writes.insert((index, key), None);
         } else {
@@ -91,42 +148,82 @@ fn commit(engine: &BtreeEngine, model: &mut Model, (redo, writes): (Redo, Writes
     model.log.push((Redo::new(redo.bytes.clone()), writes));
 }
 
-/// One random step; an error means that the machine stopped, or that a file refused.
-fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
-    match rng.below(12) {
-        0..=6 => {
+/// A later load comes between the keys of the first one.
+fn load(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    let (round, first) = (rng.below(1000), rng.below(300));
+    let mut rows = model.rows(LOADED, model.log.len());
+    let fresh: Rows = (first..first + 50 + rng.below(300))
+        .map(|n| {
+            let len = if rng.below(40) == 0 { 7000 } else { 30 + rng.below(120) };
+            (format!("row {n:04}/{round:04}").into_bytes(), vec![n as u8; len as usize])
+        })
+        .filter(|(key, _)| !rows.contains_key(key))
+        .collect();
+    rows.extend(fresh.clone());
+    let after = Loaded { rows, at: model.log.len() };
+    model.loading.get_or_insert_with(|| after.clone());
+    let mut load = engine.bulk_load(LOADED)?;
+    fresh.iter().try_for_each(|(key, value)| load.add(key, value))?;
+    load.finish()?;
+    (model.loaded, model.loading) = (Some(after), None);
+    Ok(())
+}
+
+/// What may happen while a checkpoint runs, or not.
+fn small_step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    match rng.below(16) {
+        0..=8 => {
             let written = write_some(engine, rng, model.loaded.is_some())?;
             if rng.below(6) > 0 {
                 commit(engine, model, written);
             }
         }
-        7 | 8 => drop(engine.purge()?),
-        9 if model.loaded.is_none() && !model.is_loading && model.log.len() > 4 => {
-            let loaded: Rows = (0..200 + rng.below(300))
-                .map(|n| (format!("row {n:04}").into_bytes(), vec![n as u8; 30 + rng.below(120) as usize]))
-                .collect();
-            model.is_loading = true;
-            let mut load = engine.bulk_load(LOADED)?;
-            loaded.iter().try_for_each(|(key, value)| load.add(key, value))?;
-            load.finish()?;
-            (model.loaded, model.is_loading) = (Some(loaded), false);
-        }
-        9 => {}
-        _ => {
-            let lsn = model.log.len() as u64;
-            let task = engine.begin_checkpoint(Lsn(lsn))?;
-            model.checkpoint_tried = lsn;
-            // Others go on while it runs: what they write is behind its LSN.
-            for _ in 0..rng.below(3) {
-                let written = write_some(engine, rng, model.loaded.is_some())?;
-                commit(engine, model, written);
-                engine.purge()?;
+        9 | 10 => drop(engine.purge()?),
+        11 => load(engine, rng, model)?,
+        12 => {
+            let index = IndexId(FIRST_DROPPED + model.dropped);
+            let mut trx = engine.begin();
+            for n in 0..rng.below(300) {
+                trx.put(index, &n.to_be_bytes(), &vec![1; if n % 70 == 3 { 5000 } else { 90 }])?;
             }
-            task.finish()?;
-            model.checkpoint_done = lsn;
+            if !trx.is_read_only() {
+                let redo = trx.prepare()?;
+                commit(engine, model, (redo, Vec::new()));
+            }
+        }
+        13 => {
+            engine.drop_indexes(&[IndexId(FIRST_DROPPED + model.dropped)])?;
+            model.dropped += 1;
+        }
+        14 if model.views.len() < 3 => {
+            let seq = model.log.len();
+            let view = ReadView::new(CommitSeq(seq as u64), vec![(engine.id(), engine.snapshot())]);
+            model.views.push((view, model.rows(TABLE, seq)));
+        }
+        _ => {
+            if !model.views.is_empty() {
+                let (view, expected) = model.views.remove(rng.below(model.views.len() as u64) as usize);
+                let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
+                assert_eq!(rows_at(engine, ReadAt::View(&view), TABLE, direction)?, expected, "a view");
+            }
         }
     }
     Ok(())
+}
+
+/// One random step; an error means that the machine stopped, or that a file refused.
+fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    if rng.below(6) > 0 {
+        return small_step(engine, rng, model);
+    }
+    let lsn = model.log.len() as u64;
+    let task = engine.begin_checkpoint(Lsn(lsn))?;
+    model.checkpoint_tried = lsn;
+    // Others go on while it runs: what they write is behind its LSN.
+    let beside = (0..rng.below(5)).try_for_each(|_| small_step(engine, rng, model));
+    task.finish()?;
+    model.checkpoint_done = lsn;
+    beside
 }
 
 /// What is on disk after the workload stopped holds the state at a checkpoint; with the log it is all.
@@ -141,18 +238,13 @@ fn check(fs: &SharedFs, model: &Model, what: &str) {
         model.checkpoint_tried
     );
     assert_eq!(rows(&engine, TABLE), model.rows(TABLE, durable as usize), "{what}: the checkpoint's rows");
-    if model.loaded.is_some() {
-        assert_eq!(rows(&engine, LOADED), model.rows(LOADED, durable as usize), "{what}: the loaded rows");
-    }
+    assert!(model.is_loaded(&rows(&engine, LOADED), durable as usize), "{what}: the loaded rows");
+    verify(&engine, what);
     let redo: Vec<Redo> = model.log[durable as usize..].iter().map(|(redo, _)| redo.clone()).collect();
     engine.replay(&redo).expect("replays");
-    for index in [TABLE, LOADED] {
-        let is_known = index == TABLE || model.loaded.is_some();
-        assert!(
-            !is_known || rows(&engine, index) == model.rows(index, model.log.len()),
-            "{what}: replayed rows"
-        );
-    }
+    let all = model.log.len();
+    assert!(rows(&engine, TABLE) == model.rows(TABLE, all), "{what}: replayed rows");
+    assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows behind a load");
     // It goes on from there.
     let lsn = Lsn(model.log.len() as u64);
     engine.begin_checkpoint(lsn).expect("begins").finish().expect("finishes");
@@ -166,7 +258,7 @@ fn check(fs: &SharedFs, model: &Model, what: &str) {
 }
 
 fn seeds() -> u64 {
-    std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
+    std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 #[test]
@@ -213,6 +305,9 @@ fn an_error_at_any_write_or_sync_loses_nothing() {
             }
             let what = format!("seed {seed} error at {at}");
             assert_eq!(rows(&engine, TABLE), model.rows(TABLE, model.log.len()), "{what}");
+            assert_eq!(rows(&engine, LOADED), model.rows(LOADED, model.log.len()), "{what}");
+            verify(&engine, &what);
+            model.views.clear();
             retried += u64::from(failures == 1);
             let is_over = faulty.ops() <= first + at;
             drop(engine);

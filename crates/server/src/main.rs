@@ -223,7 +223,15 @@ fn serve(
 
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
-    write_pid_file(globals).map_err(|e| refuse(&format!("Can't write the pid file: {e}")))?;
+    let has_pid_file = match write_pid_file(globals) {
+        Ok(()) => true,
+        // A server on a full disk is there for reading, and for the purge that makes room.
+        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            log.warning(format_args!("There is no pid file: {error}"));
+            false
+        }
+        Err(error) => return Err(refuse(&format!("Can't write the pid file: {error}"))),
+    };
     let next_id = Box::new(server.connection_ids());
     let replicas = backend.open_replicas(world, datadir.path(), log, next_id);
     let replicas = replicas.map_err(|e| refuse(&format!("Can't open the replica side: {e}")))?;
@@ -266,8 +274,10 @@ fn serve(
     drop(metrics);
     drop(backend);
     let closed = commit.close();
-    // The file may have been removed by hand.
-    let _ = std::fs::remove_file(text(globals, VarId::PidFile));
+    if has_pid_file {
+        // It may have been removed by hand.
+        let _ = std::fs::remove_file(text(globals, VarId::PidFile));
+    }
     match closed {
         Ok(()) => {
             log.note(format_args!("Shutdown complete"));

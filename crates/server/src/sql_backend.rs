@@ -7,7 +7,7 @@ use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
 use cohort_binlog::GtidState;
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
-use cohort_engine::EngineError;
+use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
     BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaControl, ReplicaRow,
     ServerFacts, StatementLog,
@@ -48,6 +48,7 @@ impl SqlBackend {
     ) -> SqlBackend {
         let commit = Arc::clone(&storage.commit);
         let state = Arc::clone(&storage.replica);
+        let engines = storage.engines.clone();
         let spill = Some(Arc::clone(commit.spill_dir()));
         let db = Database::new(DatabaseParts {
             commit: storage.commit,
@@ -78,6 +79,7 @@ impl SqlBackend {
             source: source.clone(),
             log_files: Arc::clone(&log_files),
             commit,
+            engines,
             globals: Arc::clone(globals),
             memory: Arc::clone(db.processes.memory()),
             stop: OnceLock::new(),
@@ -405,6 +407,7 @@ fn sessions_memory_max(globals: &Globals) -> u64 {
 /// Variables that the commit path computes or obeys.
 struct Facts {
     commit: Arc<Coordinator>,
+    engines: Vec<Arc<dyn Engine>>,
     source: Option<Arc<Source>>,
     log_files: Arc<StatementLogFiles>,
     globals: Arc<Globals>,
@@ -412,6 +415,12 @@ struct Facts {
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Set when the server follows others.
     replicas: OnceLock<Arc<Replicas>>,
+}
+
+impl Facts {
+    fn configure(&self, setting: EngineSetting) {
+        self.engines.iter().for_each(|engine| engine.configure(setting));
+    }
 }
 
 impl ServerFacts for Facts {
@@ -466,7 +475,7 @@ impl ServerFacts for Facts {
     }
 
     fn global_changed(&self, id: VarId) -> SqlResult<()> {
-        match id {
+        match id.canonical() {
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
@@ -494,6 +503,12 @@ impl ServerFacts for Facts {
                 }
             }
             VarId::SessionsMemoryMax => self.memory.set_limit(sessions_memory_max(&self.globals)),
+            VarId::InnodbBufferPoolSize => {
+                self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));
+            }
+            VarId::InnodbRollbackSegments => {
+                self.configure(EngineSetting::RollbackSegments(self.globals.uint(id) as usize));
+            }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogChecksum => {

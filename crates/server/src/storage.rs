@@ -151,6 +151,7 @@ pub fn open(
 fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<dyn Engine>, EngineError> {
     let options = BtreeOptions {
         pool_bytes: globals.uint(VarId::InnodbBufferPoolSize) as usize,
+        rollback_segments: globals.uint(VarId::InnodbRollbackSegments) as usize,
         ..BtreeOptions::default()
     };
     Ok(Arc::new(BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?))

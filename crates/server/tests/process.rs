@@ -99,6 +99,16 @@ fn data_survive_a_clean_stop_and_a_kill() {
     assert!(!running.socket.exists());
 }
 
+/// A device that is always full stands for the disk.
+#[test]
+fn a_server_comes_up_without_room_for_its_pid_file() {
+    let scratch = tempfile::tempdir().expect("made");
+    let mut server = Cohort::start(scratch.path(), "data", &["--pid-file=/dev/full"]);
+    assert_eq!(server.client().query_first::<u32, _>("SELECT 1").expect("answers"), Some(1));
+    server.stop();
+    assert!(Path::new("/dev/full").exists(), "what the server did not write it does not remove");
+}
+
 #[test]
 fn kill_ends_statements_that_wait_and_connections_that_sleep() {
     let scratch = tempfile::tempdir().expect("made");

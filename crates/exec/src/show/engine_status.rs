@@ -28,6 +28,8 @@ pub(super) fn text(ctx: &StatementContext<'_>) -> String {
     transactions_text(ctx.db, &mut out);
     heading("ENGINES", &mut out);
     for engine in &ctx.db.engines {
+        writeln!(out, "{}", engine.name()).expect("a string");
+        out.push_str(&engine.report());
         for (name, value) in engine.status() {
             writeln!(out, "{name} {value}").expect("a string");
         }

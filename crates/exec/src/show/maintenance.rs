@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::Table;
 use cohort_commit::GroupKind;
+use cohort_engine::IndexId;
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
 use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, write_value};
@@ -16,7 +17,9 @@ use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, 
 use super::listing::Listing;
 use super::schema_of;
 use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, every_row};
+use crate::table::{
+    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, check_entries, every_row,
+};
 
 pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
     if maintenance.kind == MaintenanceKind::Checksum {
@@ -94,18 +97,20 @@ fn locked(
     Ok(found(ctx))
 }
 
-/// Reads every index and compares their numbers of entries.
+/// Has the engine look at every index, then compares the entries of secondary indexes with the rows.
 fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messages> {
-    let rows = count(ctx, table, 0)?;
-    let mut messages = Vec::new();
-    for (n, index) in table.indexes.iter().enumerate().skip(1) {
-        debug_assert_ne!(index.kind, IndexKind::HiddenRowId);
-        let entries = count(ctx, table, n)?;
-        if entries != rows {
-            messages
-                .push(("error", format!("Key {} has {entries} entries, the table {rows} rows", index.name)));
-        }
+    let mut problems = Vec::new();
+    for index in &table.indexes {
+        let found = verify(ctx, table, index.id)?;
+        problems.extend(found.into_iter().map(|problem| format!("Key {}: {problem}", index.name)));
     }
+    match check_entries(ctx.trx, table) {
+        Ok(differences) => problems.extend(differences),
+        // The rows cannot be read, for the reason that the engine has told.
+        Err(_) if !problems.is_empty() => {}
+        Err(error) => return Err(error),
+    }
+    let mut messages: Messages = problems.into_iter().map(|problem| ("error", problem)).collect();
     messages.push(match messages.is_empty() {
         true => ("status", "OK".to_owned()),
         false => ("error", "Corrupt".to_owned()),
@@ -113,20 +118,24 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
     Ok(messages)
 }
 
+/// What the engine says of one index.
+fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) -> SqlResult<Vec<String>> {
+    let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
+    let mut interrupted = Ok(());
+    let mut goes_on = || {
+        interrupted = ctx.check_interrupt();
+        interrupted.is_ok()
+    };
+    let found = engine.verify(index, &mut goes_on);
+    interrupted?;
+    Ok(found.unwrap_or_else(|error| vec![error.to_string()]))
+}
+
 fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> SqlResult<TableCursor> {
     let spans = KeySpans { index, reverse: false, spans: vec![KeySpan::Range(Default::default())] };
     let options = CursorOptions { mode: ReadMode::Snapshot, columns: Columns::All, rows_expected: None };
     TableCursor::open(ctx.trx, table, spans, options)
-}
-
-fn count(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> SqlResult<u64> {
-    let mut cursor = cursor(ctx, table, index)?;
-    let (mut row, mut count) = (Vec::new(), 0);
-    while cursor.next(ctx.trx, &mut every_row, &mut row)? {
-        ctx.check_interrupt()?;
-        count += 1;
-    }
-    Ok(count)
 }
 
 fn checksum(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {

@@ -12,10 +12,12 @@
 //! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
 //! | `auto_increment` | generated values and how they survive a restart |
 //! | `build` | filling a new index or a copied table |
+//! | `check` | whether secondary indexes hold what the rows say |
 
 mod access;
 mod auto_increment;
 mod build;
+mod check;
 mod covering;
 mod cursor;
 mod image;
@@ -33,6 +35,7 @@ mod write;
 pub use access::{KeySpan, KeySpans};
 pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
+pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
 pub use cursor::{CursorOptions, TableCursor, every_row};
 pub(crate) use open_table::is_current;

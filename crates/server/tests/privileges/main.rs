@@ -46,7 +46,6 @@ const DIFFERENCES: &[(&str, &str)] = &[
 const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
     ("GLOBAL event_scheduler", "there is no scheduler to switch on"),
     ("GLOBAL gtid_binlog_state", "taken without effect; MariaDB refuses it once something is logged"),
-    ("GLOBAL innodb_buffer_pool_size", "fixed at the start"),
     ("GLOBAL innodb_log_file_size", "MariaDB does not set it to what it is"),
     ("GLOBAL innodb_monitor", "there are no counters of that name, and none is refused"),
     ("GLOBAL innodb_tmpdir", "kept for option files alone; MariaDB asks for FILE"),
@@ -55,7 +54,6 @@ const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
     ("GLOBAL tcp_nodelay", "MariaDB's is a session's"),
     ("GLOBAL thread_pool_size", "fixed at the start"),
     ("GLOBAL wsrep_", "there are no Galera clusters; MariaDB refuses what needs its library"),
-    ("SESSION innodb_buffer_pool_size", "fixed at the start"),
     ("SESSION innodb_tmpdir", "kept for option files alone; MariaDB asks for FILE"),
     ("SESSION myisam_sort_buffer_size", "kept for option files alone"),
     ("SESSION system_versioning_asof", "there are no versioned tables: any text is taken"),
