@@ -105,6 +105,10 @@ pub struct Counts {
     pub retried: AtomicU64,
     pub events: AtomicU64,
     pub received_bytes: AtomicU64,
+    /// Answers to a semi-synchronous source.
+    pub replies: AtomicU64,
+    /// Groups that the crew has and has not ordered.
+    pub queued: AtomicU64,
 }
 
 /// A source and the threads that follow it.

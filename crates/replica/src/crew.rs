@@ -182,6 +182,7 @@ impl Crew {
             let _ = thread.join();
         }
         let parked = self.ring.lock().clear();
+        self.connection.counts.queued.store(0, Ordering::Relaxed);
         drop(parked);
     }
 
@@ -202,6 +203,7 @@ impl Crew {
             }
             if slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.bytes_max {
                 ring.push(job, follows, bytes);
+                self.connection.counts.queued.store(slots as u64 + 1, Ordering::Relaxed);
                 drop(ring);
                 self.work.notify_one();
                 return true;
@@ -348,6 +350,7 @@ impl Crew {
                     let has_work = {
                         let mut ring = self.ring.lock();
                         ring.ordered();
+                        self.connection.counts.queued.store(ring.load().0 as u64, Ordering::Relaxed);
                         ring.has_startable()
                     };
                     if has_work {

@@ -41,6 +41,8 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
     // Applications have an account of their own, which read_only stops.
     let account = "CREATE USER app@'%' IDENTIFIED BY 'x'; GRANT SELECT, INSERT ON shop.* TO app@'%'";
     old.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, b TEXT); INSERT INTO shop.t VALUES (0, '')");
+    // A new data directory lets anybody in from this machine, before named accounts of anywhere.
+    old.sql("SET sql_log_bin = 0; DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES");
     old.sql(account);
     new.sql(account);
     let app = |port: u16| {
