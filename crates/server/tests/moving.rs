@@ -82,7 +82,7 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
                 } else if let Some(question) = command.strip_prefix("POSITION = ") {
                     position = ask(question);
                 } else if command.starts_with("SELECT MASTER_GTID_WAIT") {
-                    assert_eq!(ask(command), "0", "{command}");
+                    assert_eq!(ask(command), "0", "{command}: {}\n{}", old.status(), new.replica_status());
                 } else {
                     ask(command);
                 }
