@@ -62,6 +62,13 @@ impl GtidState {
         Gtid { domain, server, seq_no }
     }
 
+    /// Makes numbers up to this one used in a domain, although no transaction here has them: a replica that
+    /// does not log what it applies still counts on behind it.
+    pub fn raise(&mut self, domain: DomainId, seq_no: u64) {
+        let known = self.domains.entry(domain).or_default();
+        known.seq_no_max = known.seq_no_max.max(seq_no);
+    }
+
     /// Whether a transaction may have this number, or the next one of its domain if none is given.
     pub fn has_number(&self, domain: DomainId, seq_no: Option<u64>) -> bool {
         match seq_no {
@@ -168,5 +175,9 @@ mod tests {
         assert_eq!(state.next(DomainId(0), ServerId(1)), gtid("0-1-5"));
         assert_eq!(state.next(DomainId(9), ServerId(1)), gtid("9-1-1"));
         assert_eq!(state.seq_no(DomainId(0), ServerId(1)), Some(3));
+        state.raise(DomainId(0), 20);
+        state.raise(DomainId(0), 7);
+        assert_eq!(state.next(DomainId(0), ServerId(1)), gtid("0-1-21"));
+        assert_eq!(state.position_text(), "0-2-4,3-1-1");
     }
 }

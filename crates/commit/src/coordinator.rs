@@ -19,7 +19,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn};
+use cohort_base::{BinlogPos, CommitSeq, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
@@ -177,6 +177,12 @@ impl Coordinator {
     /// is ordered, so it is asked again then.
     pub fn check_gtid_order(&self, gtid: Gtid) -> Result<(), CommitError> {
         check_order(self.env(), gtid)
+    }
+
+    /// The next own sequence number of the domain is behind this one, which a replica has applied without
+    /// logging it.
+    pub fn raise_gtid(&self, domain: DomainId, seq_no: u64) {
+        self.env().gtids.lock().raise(domain, seq_no);
     }
 
     /// At return the transaction is applied in the engines: for a session that goes on before it is told.

@@ -133,7 +133,7 @@ const NO_TLS: &str = "connections are not encrypted yet";
 const BUFFERS: &str = "memory is taken as a statement needs it";
 const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
 const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
-const REPLICA: &str = "this server is not a replica yet";
+const REPLICA: &str = "replicas here do not have it";
 const LOG_FILES: &str = "statements are logged whole, by their time and by what they read";
 const NO_COMPRESSION: &str = "there are no compressed columns";
 const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
@@ -235,7 +235,7 @@ with_inert_settings! { settings! {
     RplSemiSyncMasterTimeout = Setting::global("rpl_semi_sync_master_timeout", num(10_000, 0, u64::MAX)).admin(Privilege::ReplicationMasterAdmin).doc("The longest such wait.").unit("milliseconds");
     RplSemiSyncMasterWaitPoint = Setting::global("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"])).admin(Privilege::ReplicationMasterAdmin).doc("Where a commit waits.");
     RplSemiSyncMasterWaitNoSlave = Setting::global("rpl_semi_sync_master_wait_no_slave", flag(true)).admin(Privilege::ReplicationMasterAdmin).doc("Wait even when no replica is connected.");
-    RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Acknowledge to the source.");
+    RplSemiSyncSlaveEnabled = Setting::global("rpl_semi_sync_slave_enabled", flag(false)).admin(Privilege::ReplicationSlaveAdmin).doc("Acknowledge to the source.");
     SlaveParallelThreads = Setting::global("slave_parallel_threads", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).doc("Threads that apply transactions in parallel.");
     SlaveParallelMode = Setting::global("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"])).admin(Privilege::ReplicationSlaveAdmin).doc("What may be applied in parallel.");
     SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).admin(Privilege::ReplicationSlaveAdmin).doc("Silence of the source after which a replica reconnects.").unit("seconds");

@@ -29,6 +29,7 @@ use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::database::Database;
@@ -37,7 +38,7 @@ use crate::dml::apply_rows;
 pub use crate::dml::{ApplyRules, Conversions};
 use crate::process_list::{Command, Process, ProcessIdentity};
 use crate::session::{ConnectionInfo, Session};
-use crate::trx::{BeginOptions, DetachedTrx, Isolation};
+use crate::trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 use cohort_plan::ParamSource;
 
 /// What a group is, as its GTID event says.
@@ -54,7 +55,10 @@ pub struct GroupHead {
 }
 
 /// A group that is applied and has no place in the order yet. Dropping it undoes it.
-pub struct FinishedGroup(DetachedTrx);
+pub struct FinishedGroup {
+    trx: DetachedTrx,
+    gtid: Option<Gtid>,
+}
 
 /// A session that applies events. Dropping it rolls back.
 pub struct Applier {
@@ -193,15 +197,69 @@ impl Applier {
     }
 
     /// A statement of a transaction. The error is its own.
-    pub fn statement(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
+    /// `replaces`: CREATE TABLE takes the place of a table that is there (`slave_ddl_exec_mode`).
+    pub fn statement(
+        &mut self,
+        event: &QueryEvent,
+        db: &[u8],
+        timestamp: u32,
+        replaces: bool,
+    ) -> SqlResult<()> {
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;
-        let mut outcome = Outcome::default();
-        self.session.run_text(&sql, false, &mut outcome);
+        let outcome = match self.session.trx.in_transaction() && may_define(&sql) {
+            true => self.definition_inside(&sql, replaces),
+            false => self.run(&sql, replaces),
+        };
         self.session.state.next_random.set(None);
         self.session.trx.settings.insert_id = 0;
-        outcome.error.map_or(Ok(()), Err)
+        outcome
+    }
+
+    fn run(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
+        let mut outcome = Outcome::default();
+        self.session.run_text(sql, false, &mut outcome);
+        match outcome.error {
+            None => Ok(()),
+            Some(error) if replaces && error.code == ErrorCode::TableExists => self.replace(sql, error),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// CREATE TABLE once more, as CREATE OR REPLACE TABLE. `before` is the error if it is anything else.
+    fn replace(&mut self, sql: &[u8], before: SqlError) -> SqlResult<()> {
+        let mut parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
+        let Statement::CreateTable(create) = &mut parsed.statement else { return Err(before) };
+        create.mode = CreateMode::OrReplace;
+        self.session.begin_command();
+        let job = Job { text: sql, ..NO_JOB };
+        self.session.run_statement(&parsed.statement, &job, None, &mut Outcome::default())
+    }
+
+    /// A definition inside of a transaction: CREATE TABLE .. SELECT of a source that logs rows. It commits by
+    /// itself here, so a crash may leave it behind: the group then begins once more, and replaces it. It is
+    /// logged with the rows that follow.
+    fn definition_inside(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
+        let parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
+        if !cohort_sql::commits_implicitly(&parsed.statement) {
+            return self.run(sql, replaces);
+        }
+        let binlog = &mut self.session.trx.settings.binlog;
+        let (logs, number) = (std::mem::replace(&mut binlog.on, false), binlog.seq_no.take());
+        let outcome = self.run(sql, replaces);
+        let binlog = &mut self.session.trx.settings.binlog;
+        (binlog.on, binlog.seq_no) = (logs, number);
+        // Whoever applies it next does so alone.
+        binlog.allow_parallel = false;
+        outcome?;
+        // The rows that follow find the definition.
+        let seq = self.session.trx.last_ordered();
+        self.session.state.db.commit.wait_acknowledged(seq).map_err(commit_error)?;
+        self.session.trx.begin(BeginOptions::default())?;
+        let text = String::from_utf8_lossy(sql);
+        let event = crate::ddl::query_event(&self.session.state, &text);
+        self.session.trx.log_text(event)
     }
 
     /// A statement that is a group of its own and commits by itself. At return it is ordered, with the
@@ -211,10 +269,11 @@ impl Applier {
         event: &QueryEvent,
         db: &[u8],
         timestamp: u32,
+        replaces: bool,
         attached: (ParticipantId, Redo),
     ) -> SqlResult<CommitSeq> {
         self.session.trx.attach(attached.0, attached.1);
-        if let Err(error) = self.statement(event, db, timestamp) {
+        if let Err(error) = self.statement(event, db, timestamp, replaces) {
             self.rollback();
             return Err(error);
         }
@@ -222,6 +281,7 @@ impl Applier {
         if self.session.trx.has_attached() {
             self.session.trx.commit_attached()?;
         }
+        self.count_on();
         Ok(self.session.trx.last_ordered())
     }
 
@@ -232,12 +292,22 @@ impl Applier {
         if committed.is_err() {
             self.rollback();
         }
-        committed.map(|_| self.session.trx.last_ordered())
+        committed?;
+        self.count_on();
+        Ok(self.session.trx.last_ordered())
+    }
+
+    /// Own numbers come behind those that were applied, logged or not.
+    fn count_on(&self) {
+        if let Some(gtid) = self.head.gtid {
+            self.session.state.db.commit.raise_gtid(gtid.domain, gtid.seq_no);
+        }
     }
 
     /// The group is done but for its place in the order. Dropped, it is undone.
     pub fn finish(&mut self) -> SqlResult<FinishedGroup> {
-        self.session.trx.detach_transaction().map(FinishedGroup)
+        let gtid = self.head.gtid;
+        self.session.trx.detach_transaction().map(|trx| FinishedGroup { trx, gtid })
     }
 
     /// Gives a group that some applier finished its place in the order, with the caller's redo.
@@ -249,11 +319,15 @@ impl Applier {
         // First what a begun group here would bring.
         self.rollback();
         self.session.trx.attach(attached.0, attached.1);
-        let committed = self.session.trx.commit_detached(group.0);
+        let committed = self.session.trx.commit_detached(group.trx);
         if committed.is_err() {
             self.rollback();
         }
-        committed.map(|_| self.session.trx.last_ordered())
+        committed?;
+        if let Some(gtid) = group.gtid {
+            self.session.state.db.commit.raise_gtid(gtid.domain, gtid.seq_no);
+        }
+        Ok(self.session.trx.last_ordered())
     }
 
     /// At return the engines have applied what was ordered last.
@@ -387,6 +461,13 @@ impl Drop for Applier {
         self.rollback();
         self.session.state.db.processes.remove(self.process.id());
     }
+}
+
+/// Whether a text may be a statement that commits by itself: it is no change of rows.
+fn may_define(sql: &[u8]) -> bool {
+    let begins =
+        |word: &str| sql.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
+    !["INSERT", "UPDATE", "DELETE", "REPLACE", "SAVEPOINT", "ROLLBACK", "RELEASE"].into_iter().any(begins)
 }
 
 fn unknown_collation(id: u16) -> SqlError {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{ConnectionId, DomainId, Gtid};
+use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
 use cohort_binlog::event::{Event, GtidEvent, flags};
 use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
@@ -161,6 +161,7 @@ impl SqlThread {
             planner,
             watch: Watch::begin(),
             newest: BTreeMap::new(),
+            newest_seq: None,
         };
         let outcome = follower.run();
         follower.applier.rollback();
@@ -194,6 +195,8 @@ struct Follower<'t> {
     watch: Watch,
     /// The newest number of each domain that was given to the crew.
     newest: BTreeMap<DomainId, u64>,
+    /// What the thread itself ordered last.
+    newest_seq: Option<CommitSeq>,
 }
 
 impl Follower<'_> {
@@ -271,6 +274,7 @@ impl Follower<'_> {
             return false;
         }
         self.thread.flusher.flush();
+        self.purge();
         self.thread.show(&self.applier, ALL_READ);
         self.thread.connection.sql.lock().timestamp = None;
         self.thread.connection.tell();
@@ -396,6 +400,7 @@ impl Follower<'_> {
             (false, false) => &counts.non_transactional,
         };
         count.fetch_add(1, Ordering::Relaxed);
+        self.newest_seq = Some(done.seq);
         if done.is_ddl {
             // The next group finds the definitions that are published.
             let _ = thread.db.commit.wait_acknowledged(done.seq);
@@ -425,24 +430,23 @@ impl Follower<'_> {
     /// All before this place is applied, unless the crew has some of it.
     fn move_on(&mut self, end: RelayPlace) {
         if self.crew.as_ref().is_some_and(|crew| !crew.is_idle()) {
-            return;
+            return self.purge();
         }
         let connection = &self.thread.connection;
-        let is_next_file = {
-            let mut sql = connection.sql.lock();
-            let is_next_file = sql.relay.file != end.file;
-            match self.held_back {
-                None => {
-                    sql.relay = end;
-                    sql.executed = self.place.clone();
-                }
-                Some(place) => (sql.relay, sql.known_until) = (place, end),
+        match self.held_back {
+            None => connection.came_to(end, &self.place, self.newest_seq),
+            Some(place) => {
+                let mut sql = connection.sql.lock();
+                (sql.relay, sql.known_until) = (place, end);
             }
-            is_next_file
-        };
-        if is_next_file && self.held_back.is_none() && self.thread.db.globals.flag(VarId::RelayLogPurge) {
-            // What cannot be removed now goes when the next file is applied.
-            let _ = connection.relay.purge_before(end.file);
+        }
+        self.purge();
+    }
+
+    /// Removes what is applied and durable.
+    fn purge(&self) {
+        if self.thread.db.globals.flag(VarId::RelayLogPurge) {
+            self.thread.connection.purge_applied(self.thread.db.commit.acknowledged());
         }
     }
 
@@ -598,6 +602,7 @@ impl Follower<'_> {
             relay_end,
             retries: AtomicU64::new(0),
         };
+        self.purge();
         Ok(if crew.push(job, follows, bytes) { Handed::ToCrew } else { Handed::Nobody })
     }
 

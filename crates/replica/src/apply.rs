@@ -379,7 +379,8 @@ impl GroupApplier {
             return Ok(());
         }
         self.session.process().show_text(&sql);
-        match self.session.statement(query, schema.as_bytes(), header.timestamp) {
+        match self.session.statement(query, schema.as_bytes(), header.timestamp, self.rules.is_ddl_idempotent)
+        {
             outcome if !is_expected(query, &outcome) => self.judge_statement(query, &schema, &sql, outcome),
             _ => Ok(()),
         }
@@ -392,7 +393,10 @@ impl GroupApplier {
         let passes = self.rules.filter.passes_statement(&schema, &sql);
         if passes {
             self.session.process().show_text(&sql);
-            let done = self.session.ddl(query, schema.as_bytes(), header.timestamp, mark.attachment());
+            let done = {
+                let replaces = self.rules.is_ddl_idempotent;
+                self.session.ddl(query, schema.as_bytes(), header.timestamp, replaces, mark.attachment())
+            };
             if let (Ok(seq), 0) = (&done, query.error) {
                 self.session.process().show_text(&[]);
                 return Ok(Done { seq: *seq, is_ddl: true });

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cohort_base::CommitSeq;
 use cohort_binlog::GtidState;
 use cohort_exec::{Process, ReplicaUntil};
 use cohort_locks::KillLevel;
@@ -88,6 +89,10 @@ pub struct Sql {
     /// Groups before this place in the relay log may be applied already: the position tells.
     pub known_until: RelayPlace,
     pub skip_counter: u64,
+    /// The newest group that was ordered.
+    pub newest: CommitSeq,
+    /// Files before this one go when that commit can no more be lost.
+    purge: Option<(u32, CommitSeq)>,
     pub processes: Vec<Arc<Process>>,
 }
 
@@ -100,6 +105,10 @@ pub struct Counts {
     pub retried: AtomicU64,
     pub events: AtomicU64,
     pub received_bytes: AtomicU64,
+    /// Answers to a semi-synchronous source.
+    pub replies: AtomicU64,
+    /// Groups that the crew has and has not ordered.
+    pub queued: AtomicU64,
 }
 
 /// A source and the threads that follow it.
@@ -217,6 +226,34 @@ impl Connection {
             }
             self.await_change(Duration::from_millis(5));
         }
+    }
+
+    /// All before `end` in the relay log is applied; `seq` is what it was ordered as, if it was.
+    pub fn came_to(&self, end: RelayPlace, executed: &SourcePlace, seq: Option<CommitSeq>) {
+        let mut sql = self.sql.lock();
+        sql.newest = sql.newest.max(seq.unwrap_or_default());
+        if sql.relay.file != end.file {
+            sql.purge = Some((end.file, sql.newest));
+        }
+        sql.relay = end;
+        sql.executed.clone_from(executed);
+    }
+
+    /// Removes files that are applied, as far as no crash takes it back: until then a semi-synchronous source
+    /// may rely on them. `acknowledged` is what is durable and told.
+    pub fn purge_applied(&self, acknowledged: CommitSeq) {
+        let file = {
+            let mut sql = self.sql.lock();
+            match sql.purge {
+                Some((file, seq)) if seq <= acknowledged => {
+                    sql.purge = None;
+                    file
+                }
+                _ => return,
+            }
+        };
+        // What cannot be removed now goes when the next file is applied.
+        let _ = self.relay.purge_before(file);
     }
 
     /// What the receiver does at the moment.

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use cohort_base::{ConnectionId, Gtid};
+use cohort_base::{CommitSeq, ConnectionId, Gtid};
 use cohort_binlog::EventHeader;
 use cohort_binlog::event::{Event, GtidEvent};
 use cohort_config::VarId;
@@ -182,6 +182,7 @@ impl Crew {
             let _ = thread.join();
         }
         let parked = self.ring.lock().clear();
+        self.connection.counts.queued.store(0, Ordering::Relaxed);
         drop(parked);
     }
 
@@ -202,6 +203,7 @@ impl Crew {
             }
             if slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.bytes_max {
                 ring.push(job, follows, bytes);
+                self.connection.counts.queued.store(slots as u64 + 1, Ordering::Relaxed);
                 drop(ring);
                 self.work.notify_one();
                 return true;
@@ -343,11 +345,12 @@ impl Crew {
                 Ok(done) => {
                     // Who follows finds it applied.
                     applier.session.await_ordered();
-                    self.told(&job, applied.kind);
+                    self.told(&job, applied.kind, done.seq);
                     newest = Some(done.seq);
                     let has_work = {
                         let mut ring = self.ring.lock();
                         ring.ordered();
+                        self.connection.counts.queued.store(ring.load().0 as u64, Ordering::Relaxed);
                         ring.has_startable()
                     };
                     if has_work {
@@ -368,7 +371,7 @@ impl Crew {
     }
 
     /// A group is ordered.
-    fn told(&self, job: &Job, (is_ddl, is_transactional): (bool, bool)) {
+    fn told(&self, job: &Job, (is_ddl, is_transactional): (bool, bool), seq: CommitSeq) {
         let counts = &self.connection.counts;
         let count = match (is_ddl, is_transactional) {
             (true, _) => &counts.ddl,
@@ -376,18 +379,7 @@ impl Crew {
             (false, false) => &counts.non_transactional,
         };
         count.fetch_add(1, Ordering::Relaxed);
-        let is_next_file = {
-            let mut sql = self.connection.sql.lock();
-            let is_next_file = sql.relay.file != job.relay_end.file;
-            sql.relay = job.relay_end;
-            sql.executed = job.mark.place.clone();
-            sql.timestamp = Some(job.header.timestamp);
-            is_next_file
-        };
-        if is_next_file && self.db.globals.flag(VarId::RelayLogPurge) {
-            // What cannot be removed now goes when the next file is applied.
-            let _ = self.connection.relay.purge_before(job.relay_end.file);
-        }
+        self.connection.came_to(job.relay_end, &job.mark.place, Some(seq));
     }
 }
 

@@ -41,3 +41,4 @@ pub use receiver::current_position;
 pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
 pub use settings::{Secret, SourceSettings, UseGtid};
 pub use state::{Change, REPLICATION, ReplicaState, StateStore};
+pub use status::ReplicaStatus;

@@ -375,6 +375,7 @@ impl Stream<'_> {
                 // Durable first: that is what the source is told.
                 self.writer.sync()?;
                 link.acknowledge(&self.place.file, self.place.position).map_err(lost)?;
+                self.receiver.connection.counts.replies.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

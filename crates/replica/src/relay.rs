@@ -178,6 +178,44 @@ impl RelayLog {
         write().map_err(|e| BinlogError::Io { action: "write", path: path.clone(), source: e })
     }
 
+    /// Looks through what an earlier server left, and cuts it where it is torn: what follows was not synced.
+    /// `see` gets every event.
+    pub fn recover(&self, see: &mut dyn FnMut(&RawEvent)) -> Result<(), BinlogError> {
+        let numbers = self.files.lock().numbers.clone();
+        let mut kept = Vec::new();
+        let mut sizes = Vec::new();
+        for (at, &number) in numbers.iter().enumerate() {
+            let path = self.name.path(number);
+            let io = |e| BinlogError::Io { action: "recover", path: path.clone(), source: e };
+            let file = self.fs.open(&path, OpenMode::Write).map_err(io)?;
+            let length = file.len().map_err(io)?;
+            let mut whole = 0;
+            if let Ok(mut reader) = EventReader::open(&self.fs, &path) {
+                while let Ok(Some(raw)) = reader.next_event() {
+                    whole = raw.end();
+                    see(&raw);
+                }
+            }
+            if whole > 0 {
+                kept.push(number);
+                sizes.push(whole);
+            }
+            if whole < length {
+                file.set_len(whole).map_err(io)?;
+                file.sync_data().map_err(io)?;
+                self.remove_files(&numbers[at + usize::from(whole > 0)..]);
+                break;
+            }
+        }
+        {
+            let mut files = self.files.lock();
+            files.last_bytes = sizes.pop().unwrap_or(0);
+            files.closed_bytes = sizes.iter().sum();
+            files.numbers = kept;
+        }
+        self.write_index()
+    }
+
     /// Waits until more is there than `seen`, or somebody calls [`RelayLog::wake`], for this long at most.
     pub fn await_growth(&self, seen: RelayPlace, most: Duration) {
         let mut files = self.files.lock();
@@ -452,7 +490,17 @@ mod tests {
         log.purge_before(2).expect("purged");
         assert_eq!((log.first(), log.bytes() < bytes), (Some(2), true));
         assert!(!fs.exists(Path::new("/d/relay.000001")));
-        let again = RelayLog::open(fs, name).expect("the index is there");
+        let again = RelayLog::open(fs.clone(), name).expect("the index is there");
         assert_eq!(again.first(), Some(2));
+        // A crash tore the last event.
+        let file = fs.open(Path::new("/d/relay.000002"), OpenMode::Write).expect("there");
+        file.set_len(log.end().offset - 3).expect("cut");
+        let mut seen = Vec::new();
+        again.recover(&mut |raw| seen.push(raw.header.kind)).expect("recovers");
+        assert_eq!(seen, [EventType::FORMAT_DESCRIPTION, EventType::ROTATE]);
+        assert_eq!(file.len().expect("there"), again.end().offset);
+        let mut reader =
+            RelayReader::at(&again, RelayPlace { file: 2, offset: 0 }).expect("opens").expect("there");
+        assert_eq!(kinds(&mut reader), seen);
     }
 }

@@ -17,7 +17,8 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use cohort_base::{ConnectionId, Gtid};
-use cohort_binlog::{BinlogError, BinlogName};
+use cohort_binlog::event::{CHECKSUM_LEN, HEADER_LEN};
+use cohort_binlog::{BinlogError, BinlogName, EventType, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
@@ -27,6 +28,7 @@ use parking_lot::Mutex;
 use crate::applier::{SqlThread, number_of};
 use crate::connection::{Connection, IoRunning, ThreadError};
 use crate::flusher::Flusher;
+use crate::group::{Groups, Part};
 use crate::receiver::{Receiver, start_gtids};
 use crate::relay::{RelayLog, RelayPlace, SourcePlace};
 use crate::settings::{SourceSettings, UseGtid};
@@ -118,6 +120,11 @@ impl Replicas {
             flusher,
             is_closing: AtomicBool::new(false),
         };
+        replicas.state.ordered(|state| {
+            for gtid in state.gtids.values() {
+                replicas.parts.db.commit.raise_gtid(gtid.domain, gtid.seq_no);
+            }
+        });
         for name in names {
             replicas.connect(&name).map_err(|e| e.message)?;
         }
@@ -137,6 +144,8 @@ impl Replicas {
     /// Ends all threads: the server stops. What is ordered is flushed with the server's own last flush.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
+        // An applier may wait for a replica of its own.
+        self.parts.db.commit.leave_gates();
         let all = self.all();
         all.iter().for_each(|connection| connection.ask_to_stop(true, true));
         let end = Instant::now() + STOP_PATIENCE;
@@ -243,7 +252,7 @@ impl Replicas {
         }
         let (io_runs, sql_runs) = Replicas::runs(connection);
         if !io_runs && !sql_runs {
-            self.begin_anew(connection, &settings)?;
+            self.begin_anew(connection, &settings, Relay::MayStay)?;
         }
         let (starts_io, starts_sql) = (threads.io && !io_runs, threads.sql && !sql_runs);
         connection.arm(starts_io, starts_sql);
@@ -265,13 +274,46 @@ impl Replicas {
         Ok(starts_io || starts_sql)
     }
 
-    /// Neither thread runs: what is not applied is received once more.
-    fn begin_anew(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
-        connection.relay.clear().map_err(relay_error)?;
+    /// Neither thread runs: what is not applied is received once more. But what a semi-synchronous source was
+    /// told to be durable is kept, and applied before anything else: the source may not have it any more.
+    fn begin_anew(
+        &self,
+        connection: &Arc<Connection>,
+        settings: &SourceSettings,
+        relay: Relay,
+    ) -> SqlResult<()> {
+        let is_kept = relay == Relay::MayStay
+            && settings.use_gtid != UseGtid::No
+            && self.parts.db.globals.flag(VarId::RplSemiSyncSlaveEnabled);
+        let mut received = Vec::new();
+        let mut groups = Groups::default();
+        let mut gtid = None;
+        match is_kept {
+            false => connection.relay.clear().map_err(relay_error)?,
+            true => {
+                let mut see = |raw: &RawEvent| {
+                    let body = raw.bytes.get(HEADER_LEN..raw.bytes.len() - CHECKSUM_LEN).unwrap_or_default();
+                    if raw.header.kind == EventType::FORMAT_DESCRIPTION {
+                        groups.abandon();
+                    }
+                    match groups.see(&raw.header, body) {
+                        Ok(Part::Gtid(_, found)) => gtid = Some(found),
+                        Ok(Part::End(_)) => received.extend(gtid.take()),
+                        _ => {}
+                    }
+                };
+                connection.relay.recover(&mut see).map_err(relay_error)?;
+            }
+        }
         let logged = self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default();
         let own_id = self.parts.db.globals.uint(VarId::ServerId) as u32;
         let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
-        let gtids = start_gtids(settings.use_gtid, &applied, &logged, own_id);
+        let mut gtids = start_gtids(settings.use_gtid, &applied, &logged, own_id);
+        for gtid in received {
+            if gtids.last_in(gtid.domain).is_none_or(|last| last.seq_no < gtid.seq_no) {
+                gtids.update(gtid);
+            }
+        }
         let place = SourcePlace { file: settings.file.clone(), position: settings.position };
         {
             let mut io = connection.io.lock();
@@ -280,7 +322,7 @@ impl Replicas {
         }
         let mut sql = connection.sql.lock();
         sql.relay = RelayPlace::default();
-        sql.known_until = RelayPlace::default();
+        sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
         sql.executed = place;
         Ok(())
     }
@@ -386,6 +428,13 @@ impl Replicas {
     }
 }
 
+/// What becomes of the relay log when threads begin anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relay {
+    MayStay,
+    Goes,
+}
+
 fn hit_a_bug() -> ThreadError {
     ThreadError::new(
         1105,
@@ -412,7 +461,7 @@ impl ReplicaControl for Replicas {
             }
             return Err(error);
         }
-        self.begin_anew(&connection, &settings)?;
+        self.begin_anew(&connection, &settings, Relay::Goes)?;
         connection.sql.lock().error = ThreadError::default();
         connection.io.lock().error = ThreadError::default();
         Ok(notes)
@@ -482,7 +531,7 @@ impl ReplicaControl for Replicas {
         self.commit(&[Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }])?;
         *connection.io.lock() = Default::default();
         *connection.sql.lock() = Default::default();
-        self.begin_anew(&connection, &settings)
+        self.begin_anew(&connection, &settings, Relay::Goes)
     }
 
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>> {
@@ -559,8 +608,10 @@ impl ReplicaControl for Replicas {
         let _controls: Vec<_> = all.iter().map(|connection| connection.control.lock()).collect();
         all.iter().try_for_each(|connection| Replicas::check_stopped(connection))?;
         let mut changes = vec![Change::NoGtids];
-        changes.extend(gtids.into_iter().map(Change::Applied));
-        self.commit(&changes)
+        changes.extend(gtids.iter().copied().map(Change::Applied));
+        self.commit(&changes)?;
+        gtids.iter().for_each(|gtid| self.parts.db.commit.raise_gtid(gtid.domain, gtid.seq_no));
+        Ok(())
     }
 
     fn await_change(&self, most: Duration) {

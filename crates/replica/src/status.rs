@@ -1,12 +1,13 @@
-//! SHOW SLAVE STATUS.
+//! SHOW SLAVE STATUS, and counters of SHOW STATUS.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_config::VarId;
+use cohort_config::{StatusSource, VarId};
+use cohort_exec::ReplicaControl;
 use cohort_types::Value;
 
-use crate::connection::{Connection, IoRunning};
+use crate::connection::{Connection, Counts, IoRunning};
 use crate::replicas::Replicas;
 
 fn yes(is_yes: bool) -> Value {
@@ -55,8 +56,7 @@ impl Replicas {
         let counts = &connection.counts;
         let count = |counter: &std::sync::atomic::AtomicU64| Value::UInt(counter.load(Ordering::Relaxed));
         let heartbeat = settings.heartbeat(globals.uint(VarId::SlaveNetTimeout));
-        let applied: Vec<String> =
-            cohort_exec::ReplicaControl::applied(self).iter().map(ToString::to_string).collect();
+        let applied: Vec<String> = self.applied().iter().map(ToString::to_string).collect();
         let mode = ["none", "minimal", "conservative", "optimistic", "aggressive"];
         let mode = mode[(globals.uint(VarId::SlaveParallelMode) as usize).min(4)];
         let tls = &settings.tls;
@@ -124,5 +124,66 @@ impl Replicas {
             Value::text(format!("{:.3}", heartbeat.as_secs_f64())),
             Value::text(applied.join(",")),
         ]
+    }
+}
+
+/// Counters of all connections together, and of the default one where MariaDB has only that.
+pub struct ReplicaStatus(pub Arc<Replicas>);
+
+impl StatusSource for ReplicaStatus {
+    fn status(&self, out: &mut Vec<(String, String)>) {
+        let replicas = &self.0;
+        let all = replicas.all();
+        let sum = |counter: fn(&Counts) -> &AtomicU64| -> u64 {
+            all.iter().map(|connection| counter(&connection.counts).load(Ordering::Relaxed)).sum()
+        };
+        let now_s = replicas.db().clock.wall_us() / 1_000_000;
+        let applied = replicas.applied();
+        let (mut running, mut is_default_running, mut heartbeats) = (0, false, 0);
+        let (mut behind_s, mut behind, mut relay_bytes, mut is_semi_sync) = (0, 0, 0, false);
+        for connection in &all {
+            let io = connection.io.lock();
+            let is_receiving = io.running == IoRunning::Yes;
+            heartbeats += io.heartbeats;
+            for received in io.gtids.position() {
+                let here = applied.iter().find(|gtid| gtid.domain == received.domain);
+                behind += received.seq_no.saturating_sub(here.map_or(0, |gtid| gtid.seq_no));
+            }
+            drop(io);
+            let sql = connection.sql.lock();
+            let is_running = is_receiving && sql.is_running;
+            behind_s =
+                behind_s.max(sql.timestamp.map_or(0, |timestamp| now_s.saturating_sub(timestamp.into())));
+            drop(sql);
+            running += u64::from(is_running);
+            is_default_running |= is_running && connection.name.is_empty();
+            relay_bytes += connection.relay.bytes();
+            is_semi_sync |= connection.is_semi_sync.load(Ordering::Relaxed);
+        }
+        let word = |is_on: bool| if is_on { "ON" } else { "OFF" }.to_owned();
+        let mut put = |name: &str, value: String| out.push((name.to_owned(), value));
+        put("Slave_running", word(is_default_running));
+        put("Rpl_semi_sync_slave_status", word(is_semi_sync));
+        let globals = &replicas.db().globals;
+        let heartbeat = replicas.settings("").heartbeat(globals.uint(VarId::SlaveNetTimeout));
+        put("Slave_heartbeat_period", format!("{:.3}", heartbeat.as_secs_f64()));
+        for (name, value) in [
+            ("Slaves_running", running),
+            ("Slave_received_heartbeats", heartbeats),
+            ("Slave_retried_transactions", sum(|counts| &counts.retried)),
+            ("Rpl_semi_sync_slave_send_ack", sum(|counts| &counts.replies)),
+            ("Cohort_replica_applied_ddl", sum(|counts| &counts.ddl)),
+            (
+                "Cohort_replica_applied_transactions",
+                sum(|counts| &counts.transactional) + sum(|counts| &counts.non_transactional),
+            ),
+            ("Cohort_replica_queued_transactions", sum(|counts| &counts.queued)),
+            ("Cohort_replica_received_bytes", sum(|counts| &counts.received_bytes)),
+            ("Cohort_replica_relay_log_bytes", relay_bytes),
+            ("Cohort_replica_behind_seconds", behind_s),
+            ("Cohort_replica_behind_transactions", behind),
+        ] {
+            put(name, value.to_string());
+        }
     }
 }

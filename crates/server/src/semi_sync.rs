@@ -77,7 +77,5 @@ impl StatusSource for SemiSyncStatus {
         let word = |is_on| if is_on { "ON" } else { "OFF" }.to_owned();
         out.push(("Rpl_semi_sync_master_status".to_owned(), word(counters.is_on)));
         out.push(("Slaves_connected".to_owned(), self.0.hosts().len().to_string()));
-        out.push(("Rpl_semi_sync_slave_send_ack".to_owned(), "0".to_owned()));
-        out.push(("Rpl_semi_sync_slave_status".to_owned(), word(false)));
     }
 }

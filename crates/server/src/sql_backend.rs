@@ -14,7 +14,7 @@ use cohort_exec::{
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
-use cohort_replica::{ReplicaLog, ReplicaParts, Replicas, StateStore, current_position};
+use cohort_replica::{ReplicaLog, ReplicaParts, ReplicaStatus, Replicas, StateStore, current_position};
 use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
 use cohort_vfs::World;
@@ -118,6 +118,7 @@ impl SqlBackend {
             log: ReplicaLog(Arc::new(tell)),
             next_id,
         })?;
+        self.db.status.register(Box::new(ReplicaStatus(Arc::clone(&replicas))));
         *self.db.replica.write() = Some(Arc::clone(&replicas) as _);
         // A second server over one backend would find the first one's.
         let _ = self.facts.replicas.set(Arc::clone(&replicas));

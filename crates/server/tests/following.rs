@@ -101,19 +101,23 @@ fn change_definitions(source: &dyn Ask, n: usize) {
 }
 
 #[test]
-fn a_replica_of_mariadb_follows_through_load_ddl_and_kills() {
-    for format in ["ROW", "MIXED"] {
+fn a_replica_of_mariadb_follows_through_load_ddl_and_kills_in_every_mode() {
+    let runs = [("ROW", "none"), ("ROW", "conservative"), ("MIXED", "optimistic"), ("ROW", "aggressive")];
+    for (n, (format, mode)) in runs.into_iter().enumerate() {
         let format = format!("--binlog-format={format}");
         let source = Maria::source(&[&format, "--max-binlog-size=1M"]);
-        let mut replica = Cohort::new(&[LOGS, "--server-id=7", "--max-relay-log-size=65536"]);
+        let mode = format!("--slave-parallel-mode={mode}");
+        let options =
+            [LOGS, "--server-id=7", "--max-relay-log-size=65536", "--slave-parallel-threads=4", &mode];
+        let mut replica = Cohort::new(&options);
         replica.follow(source.port);
         prepare(&source, source.port);
-        let mut dice = Dice::new(long_or(u64::from(std::process::id()), 11));
-        for round in 0..long_or(20, 2) {
-            let mut writes = load(source.port, ["oltp_write_only", "oltp_read_write"][round % 2], 2);
-            for n in 0..6 {
+        let mut dice = Dice::new(long_or(u64::from(std::process::id()), 11) + n as u64);
+        for round in 0..long_or(20, 1) {
+            let mut writes = load(source.port, ["oltp_write_only", "oltp_read_write"][(n + round) % 2], 2);
+            for step in 0..6 {
                 std::thread::sleep(Duration::from_millis(200));
-                change_definitions(&source, round * 6 + n);
+                change_definitions(&source, round * 6 + step);
                 if dice.below(3) == 0 {
                     replica.kill_and_restart();
                 }
@@ -121,10 +125,9 @@ fn a_replica_of_mariadb_follows_through_load_ddl_and_kills() {
             assert!(writes.wait().expect("asked").success());
             replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
             assert_same_rows(&source, &replica);
+            assert_eq!(replica.sql("SELECT @@gtid_binlog_pos"), source.sql("SELECT @@gtid_binlog_pos"));
         }
-        let status = replica.replica_status();
         wait_until("it is not idle", || replica.replica_status().contains("Seconds_Behind_Master: 0"));
-        assert!(status.contains("Using_Gtid: Slave_Pos"), "{status}");
         let list = replica.sql("SHOW PROCESSLIST");
         assert!(list.contains("Waiting for master to send event"), "{list}");
         assert!(list.contains("Slave has read all relay log; waiting for more updates"), "{list}");
@@ -162,6 +165,16 @@ fn chains_of_mariadb_and_cohort_have_the_same_rows_and_gtids_when_the_middle_is_
             format!("{end}\t{end}\t{end}")
         );
     }
+    // A definition and rows in one group.
+    source.sql("CREATE TABLE sb.copied (PRIMARY KEY (id)) SELECT * FROM sb.sbtest1");
+    let end = source.sql("SELECT @@gtid_binlog_pos");
+    for server in [&middle, &last_cohort] {
+        server.wait_for(&end);
+        assert_same_rows(&source, server);
+        assert_eq!(server.sql("SELECT @@gtid_binlog_pos"), end);
+    }
+    last_maria.wait_for(&end);
+    assert_same_rows(&source, &last_maria);
     // Own writes of the last ones come behind what they have applied.
     last_cohort.sql("CREATE TABLE sb.own (a INT)");
     let next = last_cohort.sql("SELECT @@gtid_binlog_pos");
@@ -254,4 +267,293 @@ fn statements_run_in_the_context_that_they_had() {
     );
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
     assert_same_rows(&source, &replica);
+}
+
+/// The value of a line of SHOW SLAVE STATUS.
+fn field(replica: &Cohort, name: &str) -> String {
+    let status = replica.replica_status();
+    let line =
+        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+}
+
+fn wait_for_error(replica: &Cohort, number: &str) -> String {
+    wait_until("it goes on", || field(replica, "Last_SQL_Errno") == number);
+    assert_eq!(field(replica, "Slave_SQL_Running"), "No");
+    field(replica, "Last_SQL_Error")
+}
+
+#[test]
+fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=4"] {
+        let source = Maria::source(&["--binlog-format=ROW"]);
+        let replica = Cohort::new(&[LOGS, "--server-id=7", threads]);
+        replica.follow(source.port);
+        source.sql("CREATE TABLE test.t (id INT PRIMARY KEY, a INT UNIQUE); INSERT INTO test.t VALUES (1, 1), (2, 2), (3, 3)");
+        let end = || source.sql("SELECT @@gtid_binlog_pos");
+        replica.wait_for(&end());
+        replica.sql("SET sql_log_bin = 0; DELETE FROM test.t WHERE id = 2");
+        let before = end();
+        source.sql("UPDATE test.t SET a = 20 WHERE id = 2; INSERT INTO test.t VALUES (4, 4)");
+        let text = wait_for_error(&replica, "1032");
+        assert!(text.starts_with("Could not execute Update_rows_v1 event on table test.t; Can't find record in 't', Error_code: 1032; handler error HA_ERR_KEY_NOT_FOUND; the event's master log binlog.000001, end_log_pos "), "{text}");
+        assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), before, "nothing behind it is applied");
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE id = 4"), "0");
+        replica.sql("SET sql_log_bin = 0; INSERT INTO test.t VALUES (2, 2); START SLAVE");
+        replica.wait_for(&end());
+        // A row that is there already, passed over.
+        replica.sql("SET sql_log_bin = 0; INSERT INTO test.t VALUES (5, 50)");
+        source.sql("INSERT INTO test.t VALUES (5, 5); INSERT INTO test.t VALUES (6, 6)");
+        let text = wait_for_error(&replica, "1062");
+        assert!(
+            text.contains(
+                "Duplicate entry '5' for key 'PRIMARY', Error_code: 1062; handler error HA_ERR_FOUND_DUPP_KEY"
+            ),
+            "{text}"
+        );
+        replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
+        replica.wait_for(&end());
+        assert_eq!(replica.sql("SELECT a FROM test.t WHERE id IN (5, 6) ORDER BY id"), "50\n6");
+        // The same overwritten, and a missing one passed over.
+        replica.sql(
+            "STOP SLAVE; SET GLOBAL slave_exec_mode = 'IDEMPOTENT'; SET sql_log_bin = 0; \
+             INSERT INTO test.t VALUES (7, 70), (8, 71); DELETE FROM test.t WHERE id = 1; START SLAVE",
+        );
+        source.sql("INSERT INTO test.t VALUES (7, 71); UPDATE test.t SET a = 10 WHERE id = 1; DELETE FROM test.t WHERE id = 1; UPDATE test.t SET a = 5 WHERE id = 5");
+        replica.wait_for(&end());
+        replica.sql("SET sql_log_bin = 0; UPDATE test.t SET a = 5 WHERE id = 5");
+        assert_same_rows(&source, &replica);
+        // A statement that cannot run here.
+        replica.sql(
+            "STOP SLAVE; SET GLOBAL slave_ddl_exec_mode = 'STRICT'; SET sql_log_bin = 0; \
+             CREATE TABLE test.there (a INT); START SLAVE",
+        );
+        source.sql("CREATE TABLE test.there (b INT)");
+        let text = wait_for_error(&replica, "1050");
+        assert_eq!(
+            text,
+            "Error 'Table 'there' already exists' on query. Default database: ''. Query: 'CREATE TABLE test.there (b INT)'"
+        );
+        replica.sql("SET GLOBAL slave_ddl_exec_mode = 'IDEMPOTENT'; START SLAVE");
+        replica.wait_for(&end());
+        assert_same_rows(&source, &replica);
+    }
+}
+
+#[test]
+fn appliers_stop_at_once_whatever_they_wait_for_and_local_sessions_do_not_hang_them() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[
+        LOGS,
+        "--server-id=7",
+        "--slave-parallel-threads=4",
+        "--slave-parallel-mode=aggressive",
+    ]);
+    replica.follow(source.port);
+    prepare(&source, source.port);
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    let mut holder = replica.client();
+    use mysql::prelude::Queryable;
+    for round in 0..long_or(20, 3) {
+        // The head waits for this session, which waits for a row of a group behind it.
+        holder.query_drop("BEGIN").expect("begun");
+        holder.query_drop("UPDATE sb.sbtest1 SET k = k WHERE id = 1").expect("locked");
+        source.sql("UPDATE sb.sbtest1 SET k = k + 1 WHERE id = 1");
+        source.sql("UPDATE sb.sbtest1 SET k = k + 1 WHERE id = 2");
+        std::thread::sleep(Duration::from_millis(100));
+        holder.query_drop("UPDATE sb.sbtest1 SET k = k WHERE id = 2").expect("the group behind gives way");
+        if round % 2 == 0 {
+            let began = std::time::Instant::now();
+            replica.sql("STOP SLAVE");
+            assert!(began.elapsed() < Duration::from_secs(10), "STOP SLAVE waits for a local session");
+        }
+        holder.query_drop("ROLLBACK").expect("ended");
+        if round % 2 == 0 {
+            replica.sql("START SLAVE");
+        }
+        replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        assert_same_rows(&source, &replica);
+    }
+    let mut writes = load(source.port, "oltp_write_only", 3);
+    for _ in 0..10 {
+        replica.sql(
+            "STOP SLAVE; START SLAVE; STOP SLAVE SQL_THREAD; START SLAVE; STOP SLAVE IO_THREAD; START SLAVE",
+        );
+        holder.query_drop("FLUSH TABLES WITH READ LOCK").expect("locked");
+        std::thread::sleep(Duration::from_millis(100));
+        holder.query_drop("UNLOCK TABLES").expect("unlocked");
+    }
+    assert!(writes.wait().expect("asked").success());
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_same_rows(&source, &replica);
+}
+
+#[test]
+fn what_a_semi_synchronous_source_was_told_is_applied_when_both_die() {
+    let options = [
+        "--rpl-semi-sync-master-enabled=1",
+        "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+        "--rpl-semi-sync-master-timeout=60000",
+    ];
+    let mut source = Cohort::new(&options);
+    let mut replica =
+        Cohort::new(&[LOGS, "--server-id=7", "--rpl-semi-sync-slave-enabled=1", "--max-relay-log-size=8192"]);
+    replica.follow(source.port);
+    source.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    replica.sql("STOP SLAVE SQL_THREAD");
+    for n in 0..300 {
+        source.sql(&format!("INSERT INTO shop.t VALUES ({n})"));
+    }
+    assert_eq!(source.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_no_tx'"), "Rpl_semi_sync_master_no_tx\t0");
+    replica.kill();
+    source.kill();
+    replica.restart();
+    wait_until("it is not applied", || replica.sql("SELECT COUNT(*), MAX(id) FROM shop.t") == "300\t299");
+    // Once more: nothing is applied twice.
+    replica.kill_and_restart();
+    wait_until("it is not idle", || {
+        field(&replica, "Slave_SQL_State").starts_with("Slave has read all relay log")
+    });
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM shop.t"), "300");
+    assert_eq!(field(&replica, "Last_SQL_Errno"), "0");
+}
+
+/// A way to a source that is cut after so many bytes, a little later each time.
+struct Cutter {
+    port: u16,
+}
+
+impl Cutter {
+    fn new(source: u16) -> Cutter {
+        use std::io::{Read, Write};
+        use std::net::{TcpListener, TcpStream};
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        std::thread::spawn(move || {
+            for (n, client) in listener.incoming().enumerate() {
+                let (Ok(mut client), Ok(mut server)) = (client, TcpStream::connect(("127.0.0.1", source)))
+                else {
+                    return;
+                };
+                let (mut up_from, mut up_to) =
+                    (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
+                std::thread::spawn(move || std::io::copy(&mut up_from, &mut up_to));
+                // From the login on, byte by byte through the first events, then in larger steps.
+                let mut left = if n < 200 { 900 + n * 13 } else { usize::MAX };
+                let mut bytes = [0; 1000];
+                while let Ok(got @ 1..) = server.read(&mut bytes) {
+                    let part = got.min(left);
+                    if client.write_all(&bytes[..part]).is_err() {
+                        break;
+                    }
+                    left -= part;
+                    if left == 0 {
+                        break;
+                    }
+                }
+                let _ = client.shutdown(std::net::Shutdown::Both);
+                let _ = server.shutdown(std::net::Shutdown::Both);
+            }
+        });
+        Cutter { port }
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_at_any_byte_loses_and_doubles_nothing() {
+    for by in ["slave_pos", "no"] {
+        let source = Maria::source(&["--binlog-format=ROW"]);
+        let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+        source.sql("CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, n INT, b LONGTEXT)");
+        for n in 0..20 {
+            source.sql(&format!(
+                "INSERT INTO test.t (n, b) VALUES ({n}, REPEAT('x', {})), ({n}, NULL); UPDATE test.t SET n = n + 1 WHERE id % 3 = 0",
+                n * 20
+            ));
+        }
+        let cutter = Cutter::new(source.port);
+        replica.sql(&format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=0, \
+             master_use_gtid={by}; START SLAVE",
+            cutter.port
+        ));
+        replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        assert_same_rows(&source, &replica);
+        let end = source.sql("SHOW MASTER STATUS");
+        let mut end = end.split_whitespace();
+        let (file, position) = (end.next().expect("a file"), end.next().expect("a position"));
+        assert_ne!(replica.sql(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 10)")), "-1");
+        // The place is the source's, and survives a restart.
+        assert_eq!(field(&replica, "Relay_Master_Log_File"), file);
+        assert_eq!(field(&replica, "Exec_Master_Log_Pos"), position);
+    }
+}
+
+#[test]
+fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql("SET sql_log_bin = 0; CREATE USER repl@'127.0.0.1' IDENTIFIED BY 'g3heim'; GRANT REPLICATION SLAVE ON *.* TO repl@'127.0.0.1'");
+    let mut replica = Cohort::new(&[LOGS, "--server-id=7", "--general-log=1", "--skip-slave-start"]);
+    let refused = |sql: &str| replica.tool("mariadb", &["-e", sql]).1;
+    assert!(
+        refused("START SLAVE")
+            .contains("ERROR 1200 (HY000) at line 1: Misconfigured slave: MASTER_HOST was not set")
+    );
+    assert!(
+        refused("START SLAVE 'x'")
+            .contains("ERROR 1617 (HY000) at line 1: There is no master connection 'x'")
+    );
+    replica.sql(&format!(
+        "CHANGE MASTER 'Two' TO master_host='127.0.0.1', master_port={}, master_user='repl', master_password='g3heim', \
+         do_domain_ids=(0,3), master_delay=0, master_connect_retry=1",
+        source.port
+    ));
+    assert!(refused("CHANGE MASTER 'two' TO master_nonsense=1").contains("ERROR"));
+    replica.sql("START REPLICA 'two'");
+    source.sql("CREATE TABLE test.a (id INT); SET gtid_domain_id = 5; CREATE TABLE test.b (id INT); SET gtid_domain_id = 3; CREATE TABLE test.c (id INT)");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql("SHOW TABLES IN test"), "a\nc");
+    assert!(refused("CHANGE MASTER 'two' TO master_port=1").contains("ERROR 1198 (HY000)"));
+    assert!(refused("RESET SLAVE 'two' ALL").contains("ERROR 1198 (HY000)"));
+    assert!(refused("SET GLOBAL gtid_slave_pos = ''").contains("ERROR 1198 (HY000)"));
+    replica.kill_and_restart();
+    assert_eq!(field(&replica, "Connection_name"), "two");
+    assert_eq!(
+        (field(&replica, "Slave_IO_Running"), field(&replica, "Master_User")),
+        ("No".to_owned(), "repl".to_owned())
+    );
+    replica.sql("START ALL SLAVES");
+    source.sql("INSERT INTO test.a VALUES (1)");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    replica.sql("STOP ALL REPLICAS");
+    let here = replica.sql("SELECT @@gtid_slave_pos");
+    replica.sql("START SLAVE 'two' UNTIL master_gtid_pos = '0-2-5,3-2-2,5-2-1'");
+    for n in 0..6 {
+        source.sql(&format!(
+            "INSERT INTO test.a VALUES ({n}); SET gtid_domain_id = 3; INSERT INTO test.c VALUES ({n})"
+        ));
+    }
+    wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+    assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), "0-2-5,3-2-2,5-2-1", "{here}");
+    replica.sql("START SLAVE 'two' SQL_THREAD");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM test.a"), "7");
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM test.c"), "6");
+    replica.sql("STOP SLAVE 'two'; RESET SLAVE 'two' ALL");
+    assert_eq!(replica.sql("SHOW ALL SLAVES STATUS"), "");
+    replica.stop();
+    // The password is in one file, which is the server's alone.
+    let said = replica.log();
+    let mut found = Vec::new();
+    for entry in
+        std::fs::read_dir(&replica.datadir).expect("a directory").flatten().filter(|e| e.path().is_file())
+    {
+        let bytes = std::fs::read(entry.path()).expect("readable");
+        if bytes.windows(6).any(|part| part == b"g3heim") {
+            found.push(entry.file_name().into_string().expect("ASCII"));
+        }
+    }
+    found.retain(|name| !name.starts_with("log") && !name.starts_with("redo"));
+    assert!(!said.contains("g3heim") && found.is_empty(), "{found:?}");
 }

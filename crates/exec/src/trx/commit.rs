@@ -137,6 +137,13 @@ impl SessionTrx {
         self.commit_active(active, ddl.redo, kind)
     }
 
+    /// Adds a statement of the running transaction as text, behind what it has logged.
+    pub(crate) fn log_text(&mut self, event: QueryEvent) -> SqlResult<()> {
+        self.active_mut();
+        let flags = self.settings.binlog.event_flags;
+        self.log_query(event, flags)
+    }
+
     /// Adds a statement as text to the running transaction's events, if it is to be logged.
     pub(super) fn log_query(&mut self, mut event: QueryEvent, flags: u16) -> SqlResult<()> {
         let settings = &self.settings.binlog;

@@ -1,0 +1,109 @@
+//! docs/moving.md, line by line, with applications that write all the while.
+
+mod support;
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria};
+
+const PAGE: &str = include_str!("../../../docs/moving.md");
+
+/// Writes numbers until it is told to stop or refused; answers those that were acknowledged.
+fn write(
+    mut client: mysql::Conn,
+    next: &Arc<AtomicU32>,
+    stop: &Arc<AtomicBool>,
+) -> std::thread::JoinHandle<()> {
+    let (next, stop) = (Arc::clone(next), Arc::clone(stop));
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::SeqCst) {
+            let n = next.load(Ordering::SeqCst);
+            if client
+                .query_drop(format!("INSERT INTO shop.t VALUES ({n}, REPEAT('x', {}))", n % 300))
+                .is_err()
+            {
+                return;
+            }
+            next.store(n + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    })
+}
+
+#[test]
+fn a_server_moves_to_cohort_and_back_by_the_page() {
+    let old = Maria::source(&["--log-slave-updates"]);
+    let new = Cohort::new(&["--server-id=7", "--log-slave-updates"]);
+    // Applications have an account of their own, which read_only stops.
+    let account = "CREATE USER app@'%' IDENTIFIED BY 'x'; GRANT SELECT, INSERT ON shop.* TO app@'%'";
+    old.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, b TEXT); INSERT INTO shop.t VALUES (0, '')");
+    // A new data directory lets anybody in from this machine, before named accounts of anywhere.
+    old.sql("SET sql_log_bin = 0; DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES");
+    old.sql(account);
+    new.sql(account);
+    let app = |port: u16| {
+        let options = mysql::OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(port)
+            .user(Some("app"))
+            .pass(Some("x"))
+            .prefer_socket(false);
+        mysql::Conn::new(options).expect("an account")
+    };
+    let (next, stop) = (Arc::new(AtomicU32::new(1)), Arc::new(AtomicBool::new(false)));
+    let mut writer = write(app(old.port), &next, &stop);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut position, mut commands) = (String::new(), 0);
+    for line in PAGE.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let line = line.replace("OLDPORT", &old.port.to_string()).replace("NEWPORT", &new.port.to_string());
+        let line = line.replace("'POSITION'", &format!("'{position}'"));
+        let Some((who, command)) = line.split_once(' ') else { panic!("{line}") };
+        commands += 1;
+        match who {
+            "$" => {
+                let address = |port: u16| format!("--no-defaults --host=127.0.0.1 --user=root --port={port}");
+                let shell = command.replace("OLD", &address(old.port)).replace("NEW", &address(new.port));
+                let output = Command::new("sh").args(["-c", &shell]).current_dir(folder.path()).output();
+                let output = output.expect("a shell");
+                assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            "old>" | "new>" => {
+                let ask = |sql: &str| if who == "old>" { old.sql(sql) } else { new.sql(sql) };
+                if command.contains("read_only = 1") {
+                    std::thread::sleep(Duration::from_millis(500));
+                    ask(command);
+                    // It is refused: the applications go to the other one when that has everything.
+                    writer.join().expect("no panic");
+                    writer = std::thread::spawn(|| ());
+                } else if let Some(question) = command.strip_prefix("POSITION = ") {
+                    position = ask(question);
+                } else if command.starts_with("SELECT MASTER_GTID_WAIT") {
+                    assert_eq!(ask(command), "0", "{command}: {}\n{}", old.status(), new.replica_status());
+                } else {
+                    ask(command);
+                }
+                if command == "RESET SLAVE ALL" {
+                    let count = next.load(Ordering::SeqCst).to_string();
+                    assert_eq!(ask("SELECT COUNT(*) FROM shop.t"), count, "every acknowledged row is there");
+                    if who == "old>" {
+                        old.sql("SET GLOBAL read_only = 0");
+                    }
+                    writer = write(app(if who == "old>" { old.port } else { new.port }), &next, &stop);
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(commands > 20, "the page has its lines");
+    std::thread::sleep(Duration::from_millis(500));
+    stop.store(true, Ordering::SeqCst);
+    writer.join().expect("no panic");
+    new.wait_for(&old.sql("SELECT @@gtid_binlog_pos"));
+    let rows = "SELECT COUNT(*), SUM(id), SUM(LENGTH(b)) FROM shop.t";
+    assert_eq!(old.sql(rows), new.sql(rows));
+    assert_eq!(old.sql("SELECT COUNT(*) FROM shop.t"), next.load(Ordering::SeqCst).to_string());
+}
