@@ -95,7 +95,7 @@ pub fn anomalies(history: &[Transaction], last: &BTreeMap<Key, Vec<Value>>) -> B
             found.insert(Anomaly::G1a, format!("{value} is there at the end and was not committed"));
         }
     }
-    let mut edges: HashMap<usize, HashSet<(usize, Edge)>> = HashMap::new();
+    let mut edges = Edges::new();
     let mut add = |from: usize, to: usize, edge: Edge| {
         if from != to {
             edges.entry(from).or_default().insert((to, edge));
@@ -155,21 +155,37 @@ pub fn anomalies(history: &[Transaction], last: &BTreeMap<Key, Vec<Value>>) -> B
     found
 }
 
+type Edges = HashMap<usize, HashSet<(usize, Edge)>>;
+
+/// Without whoever can be in no cycle over edges of these kinds.
+fn trimmed(edges: &Edges, kinds: &[Edge]) -> Edges {
+    let mut rest: Edges = edges.clone();
+    rest.values_mut().for_each(|to| to.retain(|(_, edge)| kinds.contains(edge)));
+    loop {
+        let before: usize = rest.values().map(HashSet::len).sum();
+        rest.retain(|_, to| !to.is_empty());
+        let has_way_on: HashSet<usize> = rest.keys().copied().collect();
+        let is_reached: HashSet<usize> = rest.values().flatten().map(|(to, _)| *to).collect();
+        rest.retain(|from, _| is_reached.contains(from));
+        rest.values_mut().for_each(|to| to.retain(|(to, _)| has_way_on.contains(to)));
+        if rest.values().map(HashSet::len).sum::<usize>() == before {
+            return rest;
+        }
+    }
+}
+
 /// Per edge the shortest way back, over edges of few kinds first.
-fn find_cycles(
-    edges: &HashMap<usize, HashSet<(usize, Edge)>>,
-    history: &[Transaction],
-    found: &mut BTreeMap<Anomaly, String>,
-) {
+fn find_cycles(all: &Edges, history: &[Transaction], found: &mut BTreeMap<Anomaly, String>) {
     let kinds: [(Anomaly, Edge, &[Edge]); 4] = [
         (Anomaly::G0, Edge::Ww, &[Edge::Ww]),
         (Anomaly::G1c, Edge::Wr, &[Edge::Ww, Edge::Wr]),
         (Anomaly::GSingle, Edge::Rw, &[Edge::Ww, Edge::Wr]),
         (Anomaly::G2, Edge::Rw, &[Edge::Ww, Edge::Wr, Edge::Rw]),
     ];
-    let mut from: Vec<usize> = edges.keys().copied().collect();
-    from.sort_unstable();
     for (anomaly, first, others) in kinds {
+        let edges = &trimmed(all, &[others, &[first]].concat());
+        let mut from: Vec<usize> = edges.keys().copied().collect();
+        from.sort_unstable();
         for &start in &from {
             if found.contains_key(&anomaly) {
                 break;
@@ -190,12 +206,7 @@ fn find_cycles(
     }
 }
 
-fn way(
-    edges: &HashMap<usize, HashSet<(usize, Edge)>>,
-    from: usize,
-    to: usize,
-    kinds: &[Edge],
-) -> Option<Vec<usize>> {
+fn way(edges: &Edges, from: usize, to: usize, kinds: &[Edge]) -> Option<Vec<usize>> {
     let mut before: HashMap<usize, usize> = HashMap::from([(from, from)]);
     let mut open = VecDeque::from([from]);
     while let Some(at) = open.pop_front() {

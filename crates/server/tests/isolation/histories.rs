@@ -76,6 +76,8 @@ struct Run<'a> {
     /// Connections that KILL may choose from.
     ids: Mutex<BTreeMap<u64, u32>>,
     ends: AtomicBool,
+    /// Waits that nobody ended.
+    timeouts: AtomicU64,
 }
 
 fn list(text: &str) -> Vec<Value> {
@@ -146,7 +148,11 @@ impl Run<'_> {
             }
             Ok(())
         };
-        let outcome = match (work(), dice.below(12)) {
+        let worked = work();
+        if matches!(&worked, Err(mysql::Error::MySqlError(error)) if error.code == 1205) {
+            self.timeouts.fetch_add(1, Ordering::Relaxed);
+        }
+        let outcome = match (worked, dice.below(12)) {
             (Ok(()), 1..) => match client.query_drop("COMMIT") {
                 Ok(()) => Outcome::Committed,
                 Err(_) => Outcome::Unknown,
@@ -198,6 +204,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, time: Duration) {
         values: AtomicU64::new(1),
         ids: Mutex::default(),
         ends: AtomicBool::new(false),
+        timeouts: AtomicU64::new(0),
     };
     let began = Instant::now();
     let history: Vec<Transaction> = thread::scope(|scope| {
@@ -211,6 +218,8 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, time: Duration) {
         }
         workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
     });
+    let took = began.elapsed();
+    assert_eq!(run.timeouts.into_inner(), 0, "{what}: somebody waited for nobody");
     let rows: Vec<(Key, String)> = server.in_test().query("SELECT id, v FROM l").expect("reads");
     let last: BTreeMap<Key, Vec<Value>> = rows.iter().map(|(key, v)| (*key, list(v))).collect();
     let count = |outcome| history.iter().filter(|trx| trx.outcome == outcome).count();
@@ -218,8 +227,8 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, time: Duration) {
     assert!(committed > 100, "{what}: only {committed} of {} were committed", history.len());
     let found = anomalies(&history, &last);
     println!(
-        "{what}: {:?}, {committed} committed, {} rolled back, {} unknown; allowed anomalies: {:?}",
-        began.elapsed(),
+        "{what}: {:.1?}, {committed} committed, {} rolled back, {} unknown; allowed anomalies: {:?}",
+        took,
         count(Outcome::RolledBack),
         count(Outcome::Unknown),
         found.keys().collect::<Vec<_>>()
@@ -239,12 +248,12 @@ fn time() -> Duration {
 
 #[test]
 fn no_level_allows_what_it_forbids() {
-    let server = Cohort::new(&["--innodb-lock-wait-timeout=5"]);
+    let server = Cohort::new(&["--innodb-lock-wait-timeout=20"]);
     LEVELS.iter().for_each(|level| play(&server, level, false, time()));
 }
 
 #[test]
 fn nor_when_connections_are_killed() {
-    let server = Cohort::new(&["--innodb-lock-wait-timeout=5"]);
+    let server = Cohort::new(&["--innodb-lock-wait-timeout=20"]);
     LEVELS.iter().for_each(|level| play(&server, level, true, time()));
 }
