@@ -250,6 +250,13 @@ impl Aggregate {
             }
             Accumulated::Text(text) => group_text::add(self, text, row, ctx),
             sum => {
+                if let Accumulated::Total { total: Total::Int(sum), count } = sum
+                    && let Some(Value::Int(v)) = self.args[0].leaf(row, ctx)
+                {
+                    *sum += i128::from(*v);
+                    *count += 1;
+                    return Ok(());
+                }
                 let value = match self.kind {
                     AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
                     _ => self.args[0].eval_number(row, ctx)?,

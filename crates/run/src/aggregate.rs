@@ -258,11 +258,7 @@ impl<'p> Groups<'p> {
         }
         self.grow(run, key)?;
         if self.held.bytes() > memory && !self.node.keys.is_empty() {
-            let file = match self.pending.last() {
-                Some(partition) => partition.file.clone(),
-                None => SpillFile::create(run)?,
-            };
-            self.aside = Some(Partitions::new(file, self.level));
+            self.aside = Some(Partitions::new(SpillFile::create(run)?, self.level));
         }
         Ok(Some(self.table.insert(hashed, key)))
     }
