@@ -122,8 +122,14 @@ const SEEN_BYTES: usize = 40;
 #[derive(Clone, Debug)]
 pub struct AggregateState {
     /// Keys of the arguments seen, when DISTINCT. Boxed, because there are many states and hardly any has it.
-    seen: Option<Box<HashSet<Vec<u8>, ahash::RandomState>>>,
+    seen: Option<Box<Seen>>,
     sum: Accumulated,
+}
+
+/// Keys that do not count again.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    keys: HashSet<Vec<u8>, ahash::RandomState>,
 }
 
 /// What is known of the group so far.
@@ -233,7 +239,7 @@ impl Aggregate {
         if let Some(seen) = &mut state.seen {
             let Some(key) = self.distinct_key(row, ctx)? else { return Ok(()) };
             let bytes = key.capacity() + SEEN_BYTES;
-            if !seen.insert(key) {
+            if !seen.keys.insert(key) {
                 return Ok(());
             }
             ctx.keep(bytes)?;
