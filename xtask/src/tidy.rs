@@ -19,6 +19,7 @@ const LINES: &[&[&str]] = &[
     &["engine_rocks", "engine_btree", "commit"],
     &["sql", "catalog", "expr"],
     &["replication", "exec"],
+    &["replica"],
     &["server", "sim", "bench"],
 ];
 
@@ -30,6 +31,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("commit", &["sql", "exec", "catalog", "protocol", "engine_rocks", "engine_btree", "types", "config"]),
     ("exec", &["engine_rocks", "engine_btree", "log", "replication", "server"]),
     ("replication", &["sql", "catalog", "expr", "engine"]),
+    ("replica", &["sql", "catalog", "expr", "log", "engine_rocks", "engine_btree"]),
     ("locks", &["log", "types", "vfs"]),
     ("expr", &["sql", "catalog"]),
 ];

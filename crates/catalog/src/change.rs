@@ -3,6 +3,7 @@
 //! ```text
 //! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 account without grants on tables
 //!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 account
+//!    | 20 view | 21 string schema, string view
 //!                                                  one after the other up to the end
 //! ```
 //!
@@ -17,18 +18,22 @@ use crate::codec::{
     put_account, put_schema, put_string, put_table, read_account, read_account_without_tables, read_schema,
     read_string, read_table,
 };
-use crate::model::{Account, AccountName, Catalog, Schema, Table};
+use crate::model::{Account, AccountName, Catalog, Schema, Table, TableName};
+use crate::view::{View, put_view, read_view};
 
 /// A list of these is a catalog redo; applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CatalogChange {
-    /// Makes or replaces a schema's attributes; its tables stay.
+    /// Makes or replaces a schema's attributes; its tables and views stay.
     PutSchema(Schema),
-    /// Removes a schema with its tables.
+    /// Removes a schema with its tables and views.
     DropSchema(String),
     /// Makes or replaces a table (the id tells which, so a rename is a put).
     PutTable(Table),
     DropTable(TableId),
+    /// Makes or replaces a view.
+    PutView(View),
+    DropView(TableName),
     PutAccount(Account),
     DropAccount(AccountName),
     /// Ids below these have been handed out.
@@ -76,6 +81,15 @@ impl CatalogChange {
                 out.put_u8(4);
                 out.put_u64(id.0);
             }
+            CatalogChange::PutView(view) => {
+                out.put_u8(20);
+                put_view(out, view);
+            }
+            CatalogChange::DropView(name) => {
+                out.put_u8(21);
+                put_string(out, &name.schema);
+                put_string(out, &name.table);
+            }
             CatalogChange::PutAccount(account) => {
                 out.put_u8(8);
                 put_account(out, account);
@@ -103,6 +117,8 @@ impl CatalogChange {
             6 => CatalogChange::DropAccount((read_string(r)?, read_string(r)?)),
             7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
             8 => CatalogChange::PutAccount(read_account(r)?),
+            20 => CatalogChange::PutView(read_view(r)?),
+            21 => CatalogChange::DropView(TableName { schema: read_string(r)?, table: read_string(r)? }),
             _ => return Err(Truncated),
         })
     }
@@ -115,9 +131,11 @@ impl Catalog {
         for schema in self.schemas.values() {
             changes.push(CatalogChange::PutSchema(Schema {
                 tables: Default::default(),
+                views: Default::default(),
                 ..Schema::clone(schema)
             }));
             changes.extend(schema.tables.values().map(|table| CatalogChange::PutTable(Table::clone(table))));
+            changes.extend(schema.views.values().map(|view| CatalogChange::PutView(View::clone(view))));
         }
         changes
             .extend(self.accounts.values().map(|account| CatalogChange::PutAccount(Account::clone(account))));
@@ -138,6 +156,7 @@ impl Catalog {
             CatalogChange::PutSchema(mut schema) => {
                 if let Some(old) = self.schemas.get(&schema.name) {
                     schema.tables = old.tables.clone();
+                    schema.views = old.views.clone();
                 }
                 self.schemas.insert(schema.name.clone(), Arc::new(schema));
             }
@@ -155,6 +174,16 @@ impl Catalog {
                 Arc::make_mut(schema).tables.insert(table.name.table.clone(), Arc::new(table));
             }
             CatalogChange::DropTable(id) => drop(self.remove_table(id)),
+            CatalogChange::PutView(view) => {
+                let schema =
+                    self.schemas.get_mut(&view.name.schema).expect("a view's schema was made before it");
+                Arc::make_mut(schema).views.insert(view.name.table.clone(), Arc::new(view));
+            }
+            CatalogChange::DropView(name) => {
+                if let Some(schema) = self.schemas.get_mut(&name.schema) {
+                    Arc::make_mut(schema).views.remove(&name.table);
+                }
+            }
             CatalogChange::PutAccount(account) => {
                 self.accounts.insert(account.name.clone(), Arc::new(account));
             }

@@ -122,13 +122,14 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &Schema) {
     put_string(out, &schema.comment);
 }
 
-/// A schema without tables: they are entries of their own.
+/// A schema without tables and views: they are entries of their own.
 pub fn read_schema(r: &mut Reader<'_>) -> Result<Schema, Truncated> {
     Ok(Schema {
         name: read_string(r)?,
         collation: Collation(r.u16()?),
         comment: read_string(r)?,
         tables: BTreeMap::new(),
+        views: BTreeMap::new(),
     })
 }
 

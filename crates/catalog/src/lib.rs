@@ -7,6 +7,7 @@ mod codec;
 mod model;
 mod store;
 mod versions;
+mod view;
 
 pub use change::CatalogChange;
 pub use model::{
@@ -15,3 +16,4 @@ pub use model::{
 };
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;
+pub use view::View;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, Value};
 
+use crate::view::View;
+
 /// `schema.table`, exact spelling (lower_case_table_names = 0).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
@@ -33,6 +35,8 @@ pub struct Schema {
     pub collation: Collation,
     pub comment: String,
     pub tables: BTreeMap<String, Arc<Table>>,
+    /// No view has the name of a table.
+    pub views: BTreeMap<String, Arc<View>>,
 }
 
 /// A base table.
@@ -224,6 +228,11 @@ impl Catalog {
     /// A table by its name.
     pub fn table(&self, schema: &str, table: &str) -> Option<&Arc<Table>> {
         self.schemas.get(schema)?.tables.get(table)
+    }
+
+    /// A view by its name.
+    pub fn view(&self, schema: &str, view: &str) -> Option<&Arc<View>> {
+        self.schemas.get(schema)?.views.get(view)
     }
 }
 

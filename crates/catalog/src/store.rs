@@ -92,6 +92,7 @@ fn initial() -> Catalog {
             collation: Collation::UTF8MB4_GENERAL_CI,
             comment: String::new(),
             tables: Default::default(),
+            views: Default::default(),
         };
         catalog.schemas.insert(name.to_owned(), Arc::new(schema));
     }

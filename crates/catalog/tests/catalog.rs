@@ -82,6 +82,7 @@ fn changes() -> Vec<CatalogChange> {
         collation: Collation::BINARY,
         comment: "c".to_owned(),
         tables: Default::default(),
+        views: Default::default(),
     };
     vec![
         CatalogChange::PutSchema(schema),
@@ -120,6 +121,7 @@ fn a_key_space_knows_the_transaction_that_filled_it() {
         collation: Collation::BINARY,
         comment: String::new(),
         tables: Default::default(),
+        views: Default::default(),
     };
     catalog.apply(CommitSeq(1), vec![CatalogChange::PutSchema(schema), CatalogChange::PutTable(table())]);
     let since = |catalog: &Catalog| {

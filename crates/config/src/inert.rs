@@ -303,8 +303,8 @@ macro_rules! with_inert_settings {
             SlaveDomainParallelThreads = Setting::global("slave_domain_parallel_threads", num(0, 0, 16383)).no_effect(REPLICA).doc("Of replicas.");
             SlaveLoadTmpdir = Setting::global("slave_load_tmpdir", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
             SlaveMaxStatementTime = Setting::global("slave_max_statement_time", real(0.0, 0.0, 31536000.0)).only(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
-            SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).no_effect(REPLICA).doc("Of replicas.");
-            SlaveParallelWorkers = Setting::global("slave_parallel_workers", num(0, 0, 16383)).no_effect(REPLICA).doc("Of replicas.");
+            SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).admin(Privilege::ReplicationSlaveAdmin).doc("Bytes of events that wait for each worker of a replica.").unit("bytes");
+            SlaveParallelWorkers = Setting::global("slave_parallel_workers", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).alias(VarId::SlaveParallelThreads).doc("Another name of slave_parallel_threads.");
             SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).no_effect(REPLICA).doc("Of replicas.");
             SlaveSqlVerifyChecksum = Setting::global("slave_sql_verify_checksum", flag(true)).no_effect(REPLICA).doc("Of replicas.");
             SlaveTransactionRetries = Setting::global("slave_transaction_retries", num(10, 0, 4294967295)).admin(Privilege::ReplicationSlaveAdmin).doc("How often a transaction is applied again after a deadlock or a lock wait timeout.");

@@ -116,7 +116,6 @@ const IGNORED: &[&str] = &[
     "slave_load_tmpdir",
     "slave_compressed_protocol",
     "slave_domain_parallel_threads",
-    "slave_parallel_max_queued",
     "report_user",
     "report_password",
     "histogram_size",

@@ -236,8 +236,8 @@ with_inert_settings! { settings! {
     RplSemiSyncMasterWaitPoint = Setting::global("rpl_semi_sync_master_wait_point", word(1, &["AFTER_SYNC", "AFTER_COMMIT"])).admin(Privilege::ReplicationMasterAdmin).doc("Where a commit waits.");
     RplSemiSyncMasterWaitNoSlave = Setting::global("rpl_semi_sync_master_wait_no_slave", flag(true)).admin(Privilege::ReplicationMasterAdmin).doc("Wait even when no replica is connected.");
     RplSemiSyncSlaveEnabled = Setting::inert("rpl_semi_sync_slave_enabled", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Acknowledge to the source.");
-    SlaveParallelThreads = Setting::inert("slave_parallel_threads", num(0, 0, 16383), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Threads that apply transactions in parallel.");
-    SlaveParallelMode = Setting::inert("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"]), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("What may be applied in parallel.");
+    SlaveParallelThreads = Setting::global("slave_parallel_threads", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).doc("Threads that apply transactions in parallel.");
+    SlaveParallelMode = Setting::global("slave_parallel_mode", word(3, &["none", "minimal", "conservative", "optimistic", "aggressive"])).admin(Privilege::ReplicationSlaveAdmin).doc("What may be applied in parallel.");
     SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).admin(Privilege::ReplicationSlaveAdmin).doc("Silence of the source after which a replica reconnects.").unit("seconds");
     SlaveMaxAllowedPacket = Setting::global("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024)).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event a replica takes.").unit("bytes");
     SlaveExecMode = Setting::global("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"])).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");

@@ -17,6 +17,7 @@
 //! # Who waits for the flush
 //! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
@@ -28,7 +29,7 @@ use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
-use cohort_types::{Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
+use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::database::Database;
 use crate::dispatch::Job;
@@ -36,7 +37,7 @@ use crate::dml::apply_rows;
 pub use crate::dml::{ApplyRules, Conversions};
 use crate::process_list::{Command, Process, ProcessIdentity};
 use crate::session::{ConnectionInfo, Session};
-use crate::trx::{BeginOptions, Isolation};
+use crate::trx::{BeginOptions, DetachedTrx, Isolation};
 use cohort_plan::ParamSource;
 
 /// What a group is, as its GTID event says.
@@ -51,6 +52,9 @@ pub struct GroupHead {
     /// Where the group began.
     pub server: ServerId,
 }
+
+/// A group that is applied and has no place in the order yet. Dropping it undoes it.
+pub struct FinishedGroup(DetachedTrx);
 
 /// A session that applies events. Dropping it rolls back.
 pub struct Applier {
@@ -139,9 +143,12 @@ impl Applier {
         }
     }
 
-    /// A group begins; what an unfinished one did is undone. `in_transaction`: it has more than one statement.
+    /// A group begins; what an unfinished one did is undone. `in_transaction`: it may have more than one
+    /// statement.
     pub fn begin(&mut self, head: GroupHead, in_transaction: bool) -> SqlResult<()> {
         self.rollback();
+        // A KILL QUERY from before was meant for another group.
+        self.session.state.kill.clear_query();
         self.head = head;
         self.obey();
         if in_transaction {
@@ -189,6 +196,7 @@ impl Applier {
     pub fn statement(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
+        let sql = self.in_utf8(sql)?;
         let mut outcome = Outcome::default();
         self.session.run_text(&sql, false, &mut outcome);
         self.session.state.next_random.set(None);
@@ -221,6 +229,27 @@ impl Applier {
     pub fn commit(&mut self, attached: (ParticipantId, Redo)) -> SqlResult<CommitSeq> {
         self.session.trx.attach(attached.0, attached.1);
         let committed = self.session.trx.commit_attached();
+        if committed.is_err() {
+            self.rollback();
+        }
+        committed.map(|_| self.session.trx.last_ordered())
+    }
+
+    /// The group is done but for its place in the order. Dropped, it is undone.
+    pub fn finish(&mut self) -> SqlResult<FinishedGroup> {
+        self.session.trx.detach_transaction().map(FinishedGroup)
+    }
+
+    /// Gives a group that some applier finished its place in the order, with the caller's redo.
+    pub fn commit_finished(
+        &mut self,
+        group: FinishedGroup,
+        attached: (ParticipantId, Redo),
+    ) -> SqlResult<CommitSeq> {
+        // First what a begun group here would bring.
+        self.rollback();
+        self.session.trx.attach(attached.0, attached.1);
+        let committed = self.session.trx.commit_detached(group.0);
         if committed.is_err() {
             self.rollback();
         }
@@ -294,6 +323,26 @@ impl Applier {
         }
         self.obey();
         Ok(())
+    }
+
+    /// The text in the character set that statements are read in here; its event says so when it is logged
+    /// again.
+    fn in_utf8<'s>(&mut self, sql: Cow<'s, [u8]>) -> SqlResult<Cow<'s, [u8]>> {
+        let charset = self.session.state.client_collation.charset();
+        if sql.is_ascii() || matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) {
+            return Ok(sql);
+        }
+        let mut text = Vec::new();
+        charset.decode(&sql, &mut text).map_err(|at| {
+            let what = format!("Invalid {} character string in a statement, at byte {at}", charset.name());
+            SqlError::new(ErrorCode::InvalidCharacterString, what)
+        })?;
+        let state = &mut self.session.state;
+        state.client_collation = Collation::UTF8MB4_GENERAL_CI;
+        state.vars.put(VarId::CharacterSetClient, &VarValue::text(Charset::Utf8mb4.name()));
+        self.status.clear();
+        self.obey();
+        Ok(Cow::Owned(text))
     }
 
     fn adopt_settings(&mut self, from: &StatusVars) -> SqlResult<()> {

@@ -11,7 +11,7 @@ use cohort_engine::{Engine, Redo};
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
-use cohort_vfs::{SharedClock, SharedRng};
+use cohort_vfs::{SharedClock, SharedFs, SharedRng};
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog_filter::BinlogFilter;
@@ -72,6 +72,8 @@ pub struct DatabaseParts {
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<CatalogVersions>,
+    /// Of temporary files.
+    pub fs: SharedFs,
     pub clock: SharedClock,
     pub rng: SharedRng,
     pub globals: Arc<Globals>,
@@ -90,6 +92,8 @@ pub struct Database {
     pub locks: Arc<LockTable>,
     /// Written at the order stage by the catalog participant, read by every statement: what is published.
     pub catalog: Arc<CatalogVersions>,
+    /// Of temporary files.
+    pub fs: SharedFs,
     /// The time.
     pub clock: SharedClock,
     /// Random numbers.
@@ -140,6 +144,7 @@ impl Database {
             engines: parts.engines,
             locks: parts.locks,
             catalog: parts.catalog,
+            fs: parts.fs,
             clock: parts.clock,
             rng: parts.rng,
             globals: parts.globals,
@@ -187,7 +192,8 @@ impl Database {
         self.catalog.read(|| self.commit.read_view().seq(), look)
     }
 
-    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the flush.
+    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the
+    /// flush.
     pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
         let locks = self.locks.owner(self.trx_ids.next());
         let request = CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, client: None };

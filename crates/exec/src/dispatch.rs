@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
-use cohort_catalog::Catalog;
+use cohort_catalog::{Catalog, View};
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_locks::MetadataMode;
@@ -31,7 +31,7 @@ use crate::access::{self, TableNeed};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
-use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, run_query};
+use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, lock_views, run_query};
 use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
@@ -59,6 +59,8 @@ pub struct CachedPlan {
     warnings: Vec<Warning>,
     /// Privileges that each execution needs.
     needs: Vec<TableNeed>,
+    /// The views that it reads.
+    views: Vec<Arc<View>>,
     reusable: bool,
 }
 
@@ -315,7 +317,9 @@ impl Session {
             let found = self.with_context(job, |ctx| {
                 let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
                 let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
-                if lock_tables(plan, ctx)? == Freshness::Stale {
+                if lock_views(&made.views, ctx)? == Freshness::Stale
+                    || lock_tables(plan, ctx)? == Freshness::Stale
+                {
                     return Ok(None);
                 }
                 let mut found = Collect { rows_max: Some(1), ..Collect::default() };
@@ -559,7 +563,8 @@ fn make_plan(
     };
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.planning_warnings.take();
-    Ok(CachedPlan { plan, pins, kinds, warnings, needs: names.take_needs(), reusable: ctx.reusable.get() })
+    let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, reusable })
 }
 
 /// Locks the tables and runs the plan.
@@ -569,6 +574,9 @@ fn execute(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    if lock_views(&cached.views, ctx)? == Freshness::Stale {
+        return Ok(Executed::Stale);
+    }
     match &cached.plan {
         Planned::Query(plan) => {
             if lock_tables(plan, ctx)? == Freshness::Stale {
@@ -601,6 +609,8 @@ fn execute(
             Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
         },
         Planned::Joined(plan) => {
+            // What the source reads is locked.
+            ctx.trx.begin_writing();
             for written in plan.written() {
                 if lock_for_write(written, ctx)? == Freshness::Stale {
                     return Ok(Executed::Stale);

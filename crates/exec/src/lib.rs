@@ -57,10 +57,11 @@ mod user_locks;
 mod variables;
 mod virtual_table;
 
-pub use applier::{Applier, ApplyRules, Conversions, GroupHead};
+pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
 pub use database::{Database, DatabaseParts, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
+pub use dml::{KeySet, RowKeys};
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use replication::{

@@ -140,10 +140,13 @@ impl Session {
                 return Err(SqlError::new(ErrorCode::NonUniqTable, text));
             }
         }
+        self.add_tables_of_views(&mut wanted)?;
         self.trx.lock_tables(wanted)?;
         // Looked at under the locks: nobody drops them any more.
         let catalog = self.state.db.catalog();
-        let missing = self.trx.locked_tables().find(|(schema, table)| catalog.table(schema, table).is_none());
+        let missing = self.trx.locked_tables().find(|(schema, table)| {
+            catalog.table(schema, table).is_none() && catalog.view(schema, table).is_none()
+        });
         let error = missing.map(|(schema, table)| SqlError::no_such_table(schema, table));
         match error {
             None => Ok(()),
@@ -152,6 +155,31 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// A view is locked with what it reads.
+    fn add_tables_of_views(&self, wanted: &mut LockedTables) -> SqlResult<()> {
+        let catalog = self.state.db.catalog();
+        let mut open: Vec<(String, String)> = wanted.keys().cloned().collect();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some((schema, name)) = open.pop() {
+            let Some(view) = catalog.view(&schema, &name) else { continue };
+            if !seen.insert((schema.clone(), name.clone())) {
+                continue;
+            }
+            let aliases = wanted.get(&(schema, name)).map(|aliases| aliases.values().copied().max());
+            let lock = aliases.flatten().unwrap_or(TableLock::Read);
+            for (schema, table, alias) in crate::ddl::named_tables(view)? {
+                if self.state.db.virtual_tables.has_schema(&schema) {
+                    continue;
+                }
+                let locked = wanted.entry((schema.clone(), table.clone())).or_default();
+                let held = locked.entry(alias).or_insert(lock);
+                *held = lock.max(*held);
+                open.push((schema, table));
+            }
+        }
+        Ok(())
     }
 
     fn begin(&mut self, begin: &ast::Begin) -> SqlResult<()> {

@@ -9,6 +9,7 @@ use cohort_locks::{KillFlag, KillLevel};
 use parking_lot::{Mutex, RwLock};
 
 use crate::handler_counts::HandlerCounts;
+use crate::statement_log::without_secrets;
 use crate::trx::TrxGauge;
 
 /// What a connection does; the names are those of SHOW PROCESSLIST.
@@ -277,7 +278,8 @@ impl Process {
             progress: info.progress,
             memory_bytes: self.memory.used(),
             memory_bytes_max: self.memory.peak(),
-            info: (info.running || waits).then(|| String::from_utf8_lossy(&info.text).into_owned()),
+            info: (info.running || waits)
+                .then(|| String::from_utf8_lossy(&without_secrets(&info.text)).into_owned()),
         }
     }
 }

@@ -219,6 +219,7 @@ pub fn names_in(sql: &[u8]) -> StatementNames {
         Statement::CreateTable(create) => add(&create.name),
         Statement::AlterTable(alter) => add(&alter.table),
         Statement::DropTable(drop) => drop.names.iter().for_each(add),
+        Statement::CreateView(create) => add(&create.name),
         Statement::RenameTable(rename) => rename.renames.iter().for_each(|(from, to)| {
             add(from);
             add(to);

@@ -47,8 +47,8 @@ fn master_gtid_wait(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(if is_reached { 0 } else { -1 }))
 }
 
-/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): how many transactions this replica applied until it
-/// was there; -1 after the time, NULL where no applier runs.
+/// MASTER_POS_WAIT(file, offset[, seconds[, connection]]): how many transactions this replica applied until
+/// it was there; -1 after the time, NULL where no applier runs.
 fn master_pos_wait(a: Args<'_>) -> SqlResult<Value> {
     let file = or_null!(a.text(0));
     let offset = or_null!(a.int(1));

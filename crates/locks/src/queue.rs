@@ -109,6 +109,13 @@ impl<M: Mode> Queue<M> {
         self.held(owner).map(|at| self.holders.swap_remove(at).mode)
     }
 
+    /// Gives a holder a weaker mode.
+    pub fn weaken(&mut self, owner: &Arc<Owner>, mode: M) {
+        if let Some(at) = self.held(owner) {
+            self.holders[at].mode = self.holders[at].mode.min(mode);
+        }
+    }
+
     /// Moves the waiters that can go on to the holders, and answers them.
     pub fn grant(&mut self, unnamed: ModeSet) -> Vec<Claim<M>> {
         let mut granted = Vec::new();

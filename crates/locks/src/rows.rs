@@ -252,6 +252,19 @@ impl Rows {
         (gone, slot.grant(hardened))
     }
 
+    /// Makes an exclusive lock a shared one. Answers who is to be woken.
+    pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
+        let hardened = self.hardened();
+        let mut shard = self.shard(key);
+        let Some(slot) = shard.slot(key) else { return Vec::new() };
+        match &mut slot.state {
+            State::One(holder, mode) if Arc::ptr_eq(holder, owner) => *mode = RowMode::Shared,
+            State::Queue(queue) => queue.weaken(owner, RowMode::Shared),
+            State::Free | State::One(..) => {}
+        }
+        slot.grant(hardened)
+    }
+
     /// Releases a row; with a `seq`, it remembers it. Answers who is to be woken.
     pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         let hardened = self.hardened();

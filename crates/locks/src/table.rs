@@ -358,6 +358,11 @@ impl LockTable {
         }
     }
 
+    /// Makes an exclusive row lock a shared one, under which nothing was changed.
+    pub fn weaken_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
+        wake(&self.rows.weaken(self.row_key(index, key), &owner.shared));
+    }
+
     /// At order: all row and range locks go now; each remembers `seq` until [`LockTable::set_hardened`] has
     /// passed it. Metadata locks stay. Who got a lock by this is woken when the answer is dropped.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {

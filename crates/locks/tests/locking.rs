@@ -140,6 +140,27 @@ fn waiters_go_on_in_order_of_arrival_and_readers_together() {
 }
 
 #[test]
+fn a_weakened_lock_lets_readers_in_and_no_writers() {
+    let table = table();
+    let [mut a, mut b, mut c] = [1, 2, 3].map(|trx| table.owner(TrxId(trx)));
+    row(&table, &mut a, "k", RowMode::Exclusive, WaitLimit::NoWait).expect("free");
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| row(&table, &mut b, "k", RowMode::Shared, LONG));
+        until_waiting(&table, 1);
+        table.weaken_row(&mut a, INDEX, b"k");
+        reader.join().expect("no panic").expect("is let in");
+    });
+    assert_eq!(row(&table, &mut c, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
+    row(&table, &mut c, "k", RowMode::Shared, WaitLimit::NoWait).expect("shared");
+    assert_eq!(row(&table, &mut a, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
+    // Without others it is the same, and can be strengthened again.
+    row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("free");
+    table.weaken_row(&mut a, INDEX, b"alone");
+    row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("alone");
+    assert_eq!(row(&table, &mut c, "alone", RowMode::Shared, WaitLimit::NoWait), Err(LockError::NoWait));
+}
+
+#[test]
 fn a_reader_does_not_overtake_a_waiting_writer() {
     let table = table();
     let mut reader = table.owner(TrxId(1));

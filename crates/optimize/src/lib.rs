@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `physical` | [`Plan`]: operators with their inputs |
 //! | `lower` | query blocks to operators |
+//! | `merge` | derived tables that become a part of the query around |
 //! | `join` | join order, and how each table is found |
 //! | `access` | which index of a table, which part of it |
 //! | `sargable` | conditions that an index can answer |
@@ -16,6 +17,7 @@ mod answered;
 mod estimate;
 mod join;
 mod lower;
+mod merge;
 mod physical;
 mod sargable;
 mod visit;
@@ -25,6 +27,7 @@ pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use estimate::Statistics;
 pub use lower::{optimize, read_mode};
+pub use merge::merge;
 pub use physical::{
     Access, AggregateNode, Columns, CommonPlan, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode,
     Node, Plan, ReadMode, RecursiveStep, Scan, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan,

@@ -50,6 +50,53 @@ fn each_of_select(select: &Select, see: &mut dyn FnMut(&Expr)) {
     select.windows.iter().for_each(|window| each_of_window(window, see));
 }
 
+/// Calls `change` for each expression of a query, those of its derived tables included.
+pub(crate) fn each_expr_mut(query: &mut Query, change: &mut dyn FnMut(&mut Expr)) {
+    for order in &mut query.order {
+        if let OrderBy::Expr(expr) = &mut order.by {
+            change(expr);
+        }
+    }
+    match &mut query.body {
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                each_of_from_mut(from, change);
+            }
+            select.conditions.iter_mut().chain(&mut select.having).for_each(&mut *change);
+            select.items.iter_mut().for_each(&mut *change);
+            if let Some(group) = &mut select.group {
+                group.keys.iter_mut().for_each(&mut *change);
+                for collected in &mut group.aggregates {
+                    collected.aggregate.args.iter_mut().for_each(&mut *change);
+                    collected.aggregate.options.order.iter_mut().for_each(|key| change(&mut key.expr));
+                }
+            }
+            select.windows.iter_mut().for_each(|window| window.each_mut(change));
+        }
+        Body::Set(set) => {
+            each_expr_mut(&mut set.first, change);
+            set.rest.iter_mut().for_each(|operand| each_expr_mut(&mut operand.query, change));
+        }
+        Body::Values(rows) => rows.iter_mut().flatten().for_each(change),
+        Body::Nested(inner) => each_expr_mut(inner, change),
+    }
+}
+
+fn each_of_from_mut(from: &mut From, change: &mut dyn FnMut(&mut Expr)) {
+    match from {
+        From::Table(table) => {
+            if let Source::Derived(query) = &mut table.source {
+                each_expr_mut(query, change);
+            }
+        }
+        From::Join(join) => {
+            join.on.iter_mut().for_each(&mut *change);
+            each_of_from_mut(&mut join.left, change);
+            each_of_from_mut(&mut join.right, change);
+        }
+    }
+}
+
 fn each_of_window(window: &WindowUse, see: &mut dyn FnMut(&Expr)) {
     window.clone().each_mut(&mut |expr| see(expr));
 }

@@ -33,6 +33,8 @@ pub struct Query {
     pub into: Vec<String>,
     /// SQL_CALC_FOUND_ROWS.
     pub count_all: bool,
+    /// A view with ALGORITHM=TEMPTABLE: its rows are made before anybody reads them.
+    pub apart: bool,
 }
 
 /// What yields the rows.
@@ -139,6 +141,8 @@ pub struct FromTable {
     /// What the statement calls it.
     pub name: Arc<str>,
     pub source: Source,
+    /// It is a view.
+    pub is_view: bool,
     /// Its rows are locked for a change, and their key becomes the column of this number.
     pub key: Option<usize>,
 }

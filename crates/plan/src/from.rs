@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_expr::{CompareOp, Expr, ExprType, compare_exprs};
+use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
@@ -14,6 +15,7 @@ use crate::block::{From, FromJoin, FromTable, Source};
 use crate::conjuncts;
 use crate::names::VirtualDefinition;
 use crate::query::bind_query;
+use crate::view::bind_view;
 use crate::with::CommonTables;
 
 /// Most tables of one SELECT.
@@ -82,9 +84,13 @@ impl Tables<'_> {
             return self.add_derived(first, shown, &known.names, &known.types, source);
         }
         let schema = self.ctx.schema_of(&factor.name)?;
+        self.ctx.note(|meanings| meanings.note_table(factor, schema));
         if let Some(found) = self.ctx.names.virtual_table(schema, &factor.name.name)? {
             let table = virtual_scope(&found, shown, self.ctx.new_columns(found.columns().len()));
             return self.push(table, Source::Virtual(found));
+        }
+        if let Some(view) = self.ctx.names.view(schema, &factor.name.name, Privilege::Select.into())? {
+            return self.add_view(view, shown);
         }
         let table = match self.ctx.base_table(&factor.name, Privilege::Select.into()) {
             Err(error) if error.code == ErrorCode::NoSuchTable => match series(&factor.name.name) {
@@ -102,6 +108,23 @@ impl Tables<'_> {
         let first = self.ctx.new_columns(table.columns.len());
         let entry = ScopeTable::base(table.clone(), factor.alias.as_deref(), first);
         self.push(entry, Source::Base { table, allowed, forced })
+    }
+
+    fn add_view(&mut self, view: Arc<View>, shown: &str) -> SqlResult<Side> {
+        let bound = bind_view(self.ctx, &view)?;
+        let schema: Arc<str> = view.name.schema.as_str().into();
+        let column = |(column, ty): (&ColumnMeta, &ExprType)| ScopeColumn {
+            name: column.name.as_str().into(),
+            ty: ty.clone(),
+            full_name: format!("`{schema}`.`{shown}`.`{}`", column.name).into(),
+            hidden: false,
+            invisible: false,
+        };
+        let columns = bound.columns.iter().zip(&bound.types).map(column).collect();
+        let first_slot = bound.first_column;
+        let relation = Relation::View(view);
+        let table = ScopeTable { relation, schema: Some(schema), name: shown.into(), columns, first_slot };
+        self.push(table, Source::Derived(Box::new(bound)))
     }
 
     fn add_derived(
@@ -144,10 +167,11 @@ impl Tables<'_> {
             let text = format!("Not unique table/alias: '{}'", table.name);
             return Err(SqlError::new(ErrorCode::NonUniqTable, text));
         }
+        let is_view = matches!(table.relation, Relation::View(_));
         let number = self.scope.tables.len();
         let (first, width, name) = (table.first_slot, table.columns.len(), table.name.clone());
         self.scope.push(table);
-        let from = From::Table(Box::new(FromTable { first, width, name, source, key: None }));
+        let from = From::Table(Box::new(FromTable { first, width, name, source, is_view, key: None }));
         Ok(Side { from, numbers: vec![number] })
     }
 
@@ -182,10 +206,10 @@ impl Tables<'_> {
                 (binder.with, binder.outer, binder.subqueries_allowed) = (Some(self.with), self.outer, true);
                 Ok(conjuncts::split(binder.condition(condition)?))
             }
-            ast::JoinCondition::Using(names) => self.merge_columns(join.kind, left, right, names),
+            ast::JoinCondition::Using(names) => self.merge_columns(join, left, right, names),
             ast::JoinCondition::Natural => {
                 let names = self.common_columns(left, right);
-                self.merge_columns(join.kind, left, right, &names)
+                self.merge_columns(join, left, right, &names)
             }
         }
     }
@@ -209,16 +233,18 @@ impl Tables<'_> {
     /// side that keeps its rows has them, then the rest of that side, then the rest of the other.
     fn merge_columns(
         &mut self,
-        kind: ast::JoinKind,
+        join: &ast::Join,
         left: &[usize],
         right: &[usize],
         names: &[String],
     ) -> SqlResult<Vec<Expr>> {
         let (left_scope, right_scope) = (self.scope_of(left.iter()), self.scope_of(right.iter()));
+        let kind = join.kind;
         let (mut kept, mut hidden, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let column = ast::ColumnRef { db: None, table: None, name: name.clone() };
             let (l, r) = (left_scope.column(&column, Clause::On)?, right_scope.column(&column, Clause::On)?);
+            self.ctx.note(|meanings| meanings.note_pair(join, (&left_scope, l), (&right_scope, r)));
             conditions.push(compare_exprs(
                 CompareOp::Eq,
                 self.ctx.read_column(&left_scope, l)?,

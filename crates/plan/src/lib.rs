@@ -10,6 +10,9 @@
 //! | `select` | one SELECT |
 //! | `from` | FROM and its joins |
 //! | `with` | common tables |
+//! | `view` | the queries of views |
+//! | `updatable` | which of them can be merged, and written through |
+//! | `meaning` | [`Meanings`]: full names, for the text of a view |
 //! | `window` | window functions, bound |
 //! | `meta` | result metadata |
 //! | `conjuncts` | conditions that must all hold |
@@ -19,10 +22,13 @@ mod block;
 mod change;
 pub mod conjuncts;
 mod from;
+mod meaning;
 pub mod meta;
 mod names;
 mod query;
 mod select;
+mod updatable;
+mod view;
 mod window;
 mod with;
 
@@ -38,7 +44,10 @@ pub use change::{
     ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_joined_delete, bind_joined_update,
 };
 pub use from::allowed_indexes;
+pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_limit, bind_query};
+pub use updatable::{can_merge, is_mergeable, origin};
+pub use view::{bind_view, invalid_view, view_query};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 pub use with::CommonTables;

@@ -17,7 +17,7 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     let mut meta = match &table.relation {
         Relation::Base(base) => column_type_meta(name.to_owned(), &base.columns[n].ty, ty),
         Relation::Virtual(found) => column_type_meta(name.to_owned(), &found.columns()[n].ty, ty),
-        Relation::Derived => field_meta(name.to_owned(), ty),
+        Relation::View(_) | Relation::Derived => field_meta(name.to_owned(), ty),
     };
     meta.table = table.name.to_string();
     meta.org_name = table.columns[n].name.to_string();
@@ -31,6 +31,10 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
             meta.schema = found.schema().to_owned();
             meta.org_table = found.name().to_owned();
             virtual_column(&mut meta);
+        }
+        Relation::View(view) => {
+            meta.schema = view.name.schema.clone();
+            meta.org_table = view.name.table.clone();
         }
         Relation::Derived => {}
     }

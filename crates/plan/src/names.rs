@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
@@ -31,6 +31,19 @@ pub trait Names {
 
     /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is none.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
+
+    /// A view on which the statement wants privileges: error 1142 without them.
+    fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>>;
+
+    /// Until [`Names::leave_view`] the privileges that count are those that the view's query runs with; error
+    /// 1462 for a view inside itself.
+    fn enter_view(&self, view: &Arc<View>) -> SqlResult<()>;
+
+    /// The query of the view entered last is bound.
+    fn leave_view(&self);
+
+    /// The statement uses a column of a view: error 1143.
+    fn use_view_column(&self, view: &Arc<View>, column: &str, how: Privilege) -> SqlResult<()>;
 
     /// The statement uses a column: error 1143.
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()>;

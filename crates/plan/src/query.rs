@@ -205,6 +205,7 @@ impl Query {
             locking: None,
             into: Vec::new(),
             count_all: false,
+            apart: false,
         }
     }
 

@@ -116,10 +116,10 @@ impl SelectBinder<'_> {
                 ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
                     return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
                 }
-                ast::SelectItem::Wildcard => self.push_slots(self.scope.star.clone())?,
+                ast::SelectItem::Wildcard => self.push_star(item, self.scope.star.clone())?,
                 ast::SelectItem::TableWildcard(name) => {
                     let current = self.ctx.names.current_schema();
-                    self.push_slots(self.scope.table_star_slots(name, current)?)?;
+                    self.push_star(item, self.scope.table_star_slots(name, current)?)?;
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
                     let bound = one_column(self.binder(Clause::Select).expression(expr)?)?;
@@ -135,7 +135,8 @@ impl SelectBinder<'_> {
         Ok(())
     }
 
-    fn push_slots(&mut self, slots: Vec<usize>) -> SqlResult<()> {
+    fn push_star(&mut self, item: &ast::SelectItem, slots: Vec<usize>) -> SqlResult<()> {
+        self.ctx.note(|meanings| meanings.note_star(item, self.scope, &slots));
         for slot in slots {
             let name = self.scope.slot(slot).name.to_string();
             self.ctx.use_unnamed(self.scope, slot, Privilege::Select)?;
@@ -218,6 +219,7 @@ impl SelectBinder<'_> {
         let item = self.item_named(name, Clause::GroupBy)?;
         match (self.scope.find(name, Clause::GroupBy), item) {
             (Ok(Some(slot)), Some(n)) => {
+                self.ctx.note(|meanings| meanings.note_column(name, self.scope, slot));
                 let column = self.ctx.read_column(self.scope, slot)?;
                 if self.items[n].expr != column {
                     let text = format!("Column '{}' in GROUP BY is ambiguous", name.name);
@@ -225,7 +227,10 @@ impl SelectBinder<'_> {
                 }
                 Ok(column)
             }
-            (Ok(Some(slot)), None) => self.ctx.read_column(self.scope, slot),
+            (Ok(Some(slot)), None) => {
+                self.ctx.note(|meanings| meanings.note_column(name, self.scope, slot));
+                self.ctx.read_column(self.scope, slot)
+            }
             (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
             (Ok(None), None) => Err(unknown_column(name, Clause::GroupBy)),
             (Err(error), None) => Err(error),

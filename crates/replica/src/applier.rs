@@ -9,6 +9,11 @@
 //! The next group begins when this one is ordered, not when it is flushed: whoever is told of an ordered
 //! commit flushes ([`Flusher`]). After DDL it begins when the new definitions are published.
 //!
+//! # In parallel
+//! With `slave_parallel_threads` the thread gathers groups and gives them to a [`Crew`], with what they must
+//! follow ([`Planner`]). What the crew does not do (DDL, statements, groups that are large, or without a GTID)
+//! the thread does itself when the crew has ordered all before.
+//!
 //! # Where it begins
 //! Behind the last group that is applied. When files are read again (after a restart with events that the
 //! source was told are durable), groups that the position covers are passed over without a commit.
@@ -16,20 +21,23 @@
 //! # On failure
 //! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{ConnectionId, Gtid};
-use cohort_binlog::event::{Event, flags};
-use cohort_binlog::{EventType, RawEvent};
+use cohort_base::{ConnectionId, DomainId, Gtid};
+use cohort_binlog::event::{Event, GtidEvent, flags};
+use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database, ReplicaUntil};
 
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, Rules};
 use crate::connection::{Connection, ThreadError};
+use crate::crew::{Crew, Job, Watch};
 use crate::flusher::Flusher;
-use crate::group::{Groups, Part};
+use crate::group::{End, Groups, Part};
+use crate::planner::{Plan, Planner};
 use crate::relay::{RelayPlace, RelayReader, SourcePlace};
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
@@ -37,6 +45,9 @@ use crate::state::StateStore;
 
 /// Between two looks at a relay log that does not grow.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// The same while the crew is at work.
+const LOOK_AT_CREW: Duration = Duration::from_millis(20);
 
 const READING: &str = "Reading event from the relay log";
 const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
@@ -50,6 +61,8 @@ pub struct SqlThread {
     pub state: Arc<StateStore>,
     pub flusher: Arc<Flusher>,
     pub id: ConnectionId,
+    /// Of the workers.
+    pub worker_ids: Vec<ConnectionId>,
     pub log: ReplicaLog,
 }
 
@@ -70,7 +83,31 @@ struct OpenGroup {
     is_known: bool,
     /// `sql_slave_skip_counter` passes over it.
     is_skipped: bool,
+    /// It is gathered for the crew.
+    gathered: Option<Gathered>,
 }
+
+/// Who applies a group that is whole.
+enum Handed {
+    ToCrew,
+    /// The thread has done it.
+    Own,
+    /// The crew ends.
+    Nobody,
+}
+
+/// A group on its way to the crew.
+struct Gathered {
+    header: EventHeader,
+    gtid: Option<(GtidEvent, Gtid)>,
+    passes_over: bool,
+    events: Vec<(EventHeader, Event)>,
+    bytes: usize,
+    has_transaction: bool,
+}
+
+/// A group of more bytes is applied as it comes.
+const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 impl SqlThread {
     /// The thread's life.
@@ -104,6 +141,14 @@ impl SqlThread {
             sql.processes.push(Arc::clone(session.process()));
         }
         let applier = GroupApplier::new(session, Rules::of(&self.db.globals));
+        let planner = Planner::new(&self.db.globals);
+        let crew = match planner.is_parallel() && !self.worker_ids.is_empty() {
+            true => {
+                let ids = self.worker_ids.clone();
+                Some(Crew::start(&self.connection, &self.db, &self.flusher, &applier.rules, ids)?)
+            }
+            false => None,
+        };
         let mut follower = Follower {
             thread: self,
             applier,
@@ -112,10 +157,17 @@ impl SqlThread {
             place: self.connection.sql.lock().executed.clone(),
             held_back: None,
             retries: 0,
+            crew,
+            planner,
+            watch: Watch::begin(),
+            newest: BTreeMap::new(),
         };
         let outcome = follower.run();
         follower.applier.rollback();
-        outcome
+        let Some(crew) = &follower.crew else { return outcome };
+        crew.end();
+        // What stopped the crew came first.
+        crew.failure().map_or(outcome, Err)
     }
 
     fn show(&self, applier: &GroupApplier, state: &'static str) {
@@ -137,6 +189,11 @@ struct Follower<'t> {
     /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
     held_back: Option<RelayPlace>,
     retries: u64,
+    crew: Option<Arc<Crew>>,
+    planner: Planner,
+    watch: Watch,
+    /// The newest number of each domain that was given to the crew.
+    newest: BTreeMap<DomainId, u64>,
 }
 
 impl Follower<'_> {
@@ -146,6 +203,9 @@ impl Follower<'_> {
         loop {
             if connection.sql_stops() || self.is_killed()? {
                 return Ok(());
+            }
+            if let Some(error) = self.crew.as_ref().and_then(|crew| crew.failure()) {
+                return Err(error);
             }
             let Some(open) = &mut reader else {
                 let start = connection.sql.lock().relay;
@@ -162,8 +222,11 @@ impl Follower<'_> {
             };
             let raw = open.next_event().map_err(|e| relay_failure(&e))?;
             let Some(raw) = raw else {
-                self.all_read();
-                connection.relay.await_growth(open.place(), LOOK_AGAIN);
+                let pause = match self.all_read() {
+                    true => LOOK_AGAIN,
+                    false => LOOK_AT_CREW,
+                };
+                connection.relay.await_growth(open.place(), pause);
                 continue;
             };
             let start = RelayPlace { file: open.place().file, offset: raw.offset };
@@ -201,11 +264,17 @@ impl Follower<'_> {
         }
     }
 
-    fn all_read(&mut self) {
+    /// The relay log has no more; false if the crew is still at work.
+    fn all_read(&mut self) -> bool {
+        if let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_idle()) {
+            crew.watch(&mut self.watch);
+            return false;
+        }
         self.thread.flusher.flush();
         self.thread.show(&self.applier, ALL_READ);
         self.thread.connection.sql.lock().timestamp = None;
         self.thread.connection.tell();
+        true
     }
 
     /// What becomes of the group that failed.
@@ -274,8 +343,10 @@ impl Follower<'_> {
             }
             Part::Gtid(..) | Part::Begin => Ok(Turn::On),
             Part::Inside => {
-                if self.is_applied() {
-                    self.applier.event(header, event, &self.place)?;
+                if self.is_gathering() {
+                    self.gather(raw, event)?;
+                } else if self.is_applied() {
+                    self.applier.event(header, &event, &self.place)?;
                 }
                 self.count_skipped(false);
                 Ok(Turn::On)
@@ -287,8 +358,19 @@ impl Follower<'_> {
                         name: connection.name.clone(),
                         place: self.place.clone(),
                     };
-                    let done = self.applier.end(header, event, how, &mark)?;
-                    self.ordered(done);
+                    if self.is_gathering() {
+                        match self.hand_over(raw, event, how, mark, end)? {
+                            Handed::ToCrew => {
+                                self.open = None;
+                                return Ok(Turn::On);
+                            }
+                            Handed::Nobody => return Ok(Turn::End),
+                            Handed::Own => {}
+                        }
+                    } else {
+                        let done = self.applier.end(header, &event, how, &mark)?;
+                        self.ordered(done);
+                    }
                 }
                 self.count_skipped(true);
                 self.open = None;
@@ -340,8 +422,11 @@ impl Follower<'_> {
         Turn::On
     }
 
-    /// All before this place is applied.
+    /// All before this place is applied, unless the crew has some of it.
     fn move_on(&mut self, end: RelayPlace) {
+        if self.crew.as_ref().is_some_and(|crew| !crew.is_idle()) {
+            return;
+        }
         let connection = &self.thread.connection;
         let is_next_file = {
             let mut sql = connection.sql.lock();
@@ -372,17 +457,21 @@ impl Follower<'_> {
         let applied =
             gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
         let uses_gtid = thread.settings.use_gtid != UseGtid::No;
-        let is_before = gtid.zip(applied).is_some_and(|(gtid, applied)| gtid.seq_no <= applied.seq_no);
+        let is_before = gtid.is_some_and(|gtid| {
+            let applied = applied.map_or(0, |applied| applied.seq_no);
+            gtid.seq_no <= applied.max(self.newest.get(&gtid.domain).copied().unwrap_or(0))
+        });
         let is_known = uses_gtid && start < thread.connection.sql.lock().known_until && is_before;
-        if let (Some(gtid), Some(applied)) = (gtid, applied)
+        if let Some(gtid) = gtid
             && is_before
             && !is_known
             && self.applier.rules.is_strict
             && uses_gtid
         {
+            let existing = applied.map_or_else(String::new, |applied| applied.to_string());
             let text = format!(
                 "An attempt was made to binlog GTID {gtid} which would create an out-of-order sequence number with \
-                 existing GTID {applied}, and gtid strict mode is enabled"
+                 existing GTID {existing}, and gtid strict mode is enabled"
             );
             return Err(ApplyError::fatal(1950, text));
         }
@@ -405,15 +494,111 @@ impl Follower<'_> {
         let skips = thread.connection.sql.lock().skip_counter > 0;
         let ignores = gtid.is_some_and(|gtid| thread.settings.ignores_domain(gtid.domain.0))
             || thread.settings.ignore_server_ids.contains(&header.server_id.0);
-        self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips });
-        if !is_known {
-            let has_transaction = match gtid_event {
-                Some((event, _)) => event.flags2 & cohort_binlog::event::gtid_flags2::STANDALONE == 0,
-                None => *part == Part::Begin,
-            };
-            self.applier.begin(header, gtid_event, has_transaction, skips || ignores)?;
+        let has_transaction = match gtid_event {
+            Some((event, _)) => event.flags2 & cohort_binlog::event::gtid_flags2::STANDALONE == 0,
+            None => *part == Part::Begin,
+        };
+        let passes_over = skips || ignores;
+        let is_for_crew = self.crew.is_some() && !is_known && !skips && !self.has_until();
+        let gathered = is_for_crew.then(|| Gathered {
+            header: *header,
+            gtid: gtid_event.map(|(event, gtid)| (event.clone(), gtid)),
+            passes_over,
+            events: Vec::new(),
+            bytes: raw.bytes.len(),
+            has_transaction,
+        });
+        self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips, gathered });
+        if is_for_crew {
+            self.planner.begin(gtid_event.map(|(event, _)| event));
+        } else if !is_known {
+            if !self.drained() {
+                return Ok(Some(Turn::End));
+            }
+            self.applier.begin(header, gtid_event, has_transaction, passes_over)?;
         }
         Ok(None)
+    }
+
+    fn has_until(&self) -> bool {
+        self.thread.connection.sql.lock().until != ReplicaUntil::Never
+    }
+
+    fn is_gathering(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.gathered.is_some())
+    }
+
+    /// Waits until the crew has ordered all that it was given; false if it ends.
+    fn drained(&mut self) -> bool {
+        self.planner.barrier();
+        self.crew.as_ref().is_none_or(|crew| crew.drain())
+    }
+
+    /// An event of a group for the crew.
+    fn gather(&mut self, raw: &RawEvent, event: Event) -> Result<(), ApplyError> {
+        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.as_mut()) else {
+            return Ok(());
+        };
+        gathered.bytes += raw.bytes.len();
+        self.planner.event(&self.thread.db, &self.applier.rules, &event);
+        gathered.events.push((raw.header, event));
+        if gathered.bytes > GATHERED_BYTES_MAX {
+            self.apply_gathered()?;
+        }
+        Ok(())
+    }
+
+    /// Applies what is gathered, and what comes of the group, without the crew.
+    fn apply_gathered(&mut self) -> Result<(), ApplyError> {
+        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.take()) else { return Ok(()) };
+        if !self.drained() {
+            let error = ThreadError::default();
+            return Err(ApplyError { error, kind: Failure::Stopped });
+        }
+        let gtid = gathered.gtid.as_ref().map(|(event, gtid)| (event, *gtid));
+        self.applier.begin(&gathered.header, gtid, gathered.has_transaction, gathered.passes_over)?;
+        for (header, event) in &gathered.events {
+            self.applier.event(header, event, &self.place)?;
+        }
+        Ok(())
+    }
+
+    /// A gathered group is whole.
+    fn hand_over(
+        &mut self,
+        raw: &RawEvent,
+        event: Event,
+        how: End,
+        mark: Mark,
+        relay_end: RelayPlace,
+    ) -> Result<Handed, ApplyError> {
+        let Some(crew) = self.crew.clone() else { return Ok(Handed::Nobody) };
+        let (number, first) = crew.next_number();
+        let plan = self.planner.end(how, number, first);
+        let Plan::Follow(follows) = plan else {
+            self.apply_gathered()?;
+            let done = self.applier.end(&raw.header, &event, how, &mark)?;
+            self.ordered(done);
+            return Ok(Handed::Own);
+        };
+        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.take()) else {
+            return Ok(Handed::Nobody);
+        };
+        if let Some(gtid) = mark.gtid {
+            self.newest.insert(gtid.domain, gtid.seq_no);
+        }
+        let bytes = gathered.bytes + raw.bytes.len();
+        let job = Job {
+            header: gathered.header,
+            gtid: gathered.gtid,
+            passes_over: gathered.passes_over,
+            events: gathered.events,
+            last: (raw.header, event, how),
+            mark,
+            relay_end,
+            retries: AtomicU64::new(0),
+        };
+        Ok(if crew.push(job, follows, bytes) { Handed::ToCrew } else { Handed::Nobody })
     }
 
     /// MASTER_DELAY; false if the thread is to end.

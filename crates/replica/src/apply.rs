@@ -5,7 +5,7 @@ use cohort_binlog::EventHeader;
 use cohort_binlog::event::{Event, GtidEvent, QueryEvent, TableMap, flags, gtid_flags2};
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{Applier, ApplyRules, GroupHead};
+use cohort_exec::{Applier, ApplyRules, FinishedGroup, GroupHead};
 use cohort_types::{ErrorCode, SqlError};
 
 use crate::connection::ThreadError;
@@ -212,7 +212,7 @@ impl GroupApplier {
     pub fn event(
         &mut self,
         header: &EventHeader,
-        event: Event,
+        event: &Event,
         place: &SourcePlace,
     ) -> Result<(), ApplyError> {
         if self.is_passed_over {
@@ -220,11 +220,12 @@ impl GroupApplier {
         }
         match event {
             Event::Annotate(annotation) => {
-                self.annotation = annotation.sql;
+                self.annotation.clone_from(&annotation.sql);
                 self.session.process().show_text(&self.annotation);
                 Ok(())
             }
-            Event::TableMap(mut map) => {
+            Event::TableMap(map) => {
+                let mut map = map.clone();
                 if !self.rules.filter.is_empty() {
                     let schema = String::from_utf8_lossy(&map.db).into_owned();
                     map.db = self.rules.filter.rewritten(&schema).as_bytes().to_vec();
@@ -249,7 +250,7 @@ impl GroupApplier {
                 };
                 if is_wanted {
                     let applied =
-                        self.session.rows(map, &rows, &self.annotation, header.timestamp, &self.rules.rows);
+                        self.session.rows(map, rows, &self.annotation, header.timestamp, &self.rules.rows);
                     if let Err(error) = applied {
                         self.judge_rows(header, &error, at, place)?;
                     }
@@ -260,17 +261,17 @@ impl GroupApplier {
                 }
                 Ok(())
             }
-            Event::Query(query) => self.statement(header, &query),
+            Event::Query(query) => self.statement(header, query),
             Event::Intvar(intvar) => {
-                self.session.set_intvar(&intvar);
+                self.session.set_intvar(intvar);
                 Ok(())
             }
             Event::Rand(rand) => {
-                self.session.set_seeds(&rand);
+                self.session.set_seeds(rand);
                 Ok(())
             }
             Event::UserVar(variable) => {
-                self.session.set_user_variable(&variable).map_err(|error| self.plain_error(&error))
+                self.session.set_user_variable(variable).map_err(|error| self.plain_error(&error))
             }
             Event::Incident(incident) => {
                 let text = format!(
@@ -297,13 +298,29 @@ impl GroupApplier {
     pub fn end(
         &mut self,
         header: &EventHeader,
-        event: Event,
+        event: &Event,
         end: End,
         mark: &Mark,
     ) -> Result<Done, ApplyError> {
+        if let (End::Statement, Event::Query(query), false) = (end, event, self.is_passed_over) {
+            return self.ddl(header, query, mark);
+        }
+        self.before_commit(header, event, end, mark)?;
+        let committed = self.session.commit(mark.attachment());
+        let seq = committed.map_err(|error| self.plain_error(&error))?;
+        self.session.process().show_text(&[]);
+        Ok(Done { seq, is_ddl: false })
+    }
+
+    fn before_commit(
+        &mut self,
+        header: &EventHeader,
+        event: &Event,
+        end: End,
+        mark: &Mark,
+    ) -> Result<(), ApplyError> {
         if !self.is_passed_over {
             match (end, event) {
-                (End::Statement, Event::Query(query)) => return self.ddl(header, &query, mark),
                 (End::Statement, other) => self.event(header, other, &mark.place)?,
                 (End::XaPrepare, _) => return Err(unsupported("XA transactions")),
                 (End::Rollback, _) => {
@@ -319,9 +336,26 @@ impl GroupApplier {
                 (End::Commit, _) => {}
             }
         }
-        let committed = self.session.commit(mark.attachment());
-        let seq = committed.map_err(|error| self.plain_error(&error))?;
+        Ok(())
+    }
+
+    /// A group of a transaction is applied but for its place in the order.
+    pub fn finish(
+        &mut self,
+        header: &EventHeader,
+        event: &Event,
+        end: End,
+        mark: &Mark,
+    ) -> Result<FinishedGroup, ApplyError> {
+        self.before_commit(header, event, end, mark)?;
         self.session.process().show_text(&[]);
+        self.session.finish().map_err(|error| self.plain_error(&error))
+    }
+
+    /// Gives a group that some applier finished its place.
+    pub fn commit_finished(&mut self, group: FinishedGroup, mark: &Mark) -> Result<Done, ApplyError> {
+        let committed = self.session.commit_finished(group, mark.attachment());
+        let seq = committed.map_err(|error| self.plain_error(&error))?;
         Ok(Done { seq, is_ddl: false })
     }
 

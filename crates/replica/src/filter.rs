@@ -3,8 +3,8 @@
 //! # Rules
 //! Schemas first: with `replicate_do_db` only these, else all but `replicate_ignore_db`. Rows belong to the
 //! schema of their table, statements to the schema that was current, statements about a schema to that one.
-//! Then tables, in this order: `do_table`, `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first rule
-//! that matches decides. Without a match a table is passed over if there are rules that name what to do.
+//! Then tables, in this order: `do_table`, `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first
+//! rule that matches decides. Without a match a table is passed over if there are rules that name what to do.
 //! `replicate_rewrite_db` comes before all of them.
 
 use cohort_config::{Globals, VarId};

@@ -23,13 +23,16 @@
 mod applier;
 mod apply;
 mod connection;
+mod crew;
 mod filter;
 mod flusher;
 mod group;
 mod link;
+mod planner;
 mod receiver;
 mod relay;
 mod replicas;
+mod ring;
 mod settings;
 mod state;
 mod status;

@@ -419,6 +419,7 @@ mod tests {
     #[test]
     fn the_reader_follows_the_writer_over_files_and_applied_files_go() {
         let fs: SharedFs = Arc::new(MemFs::new());
+        fs.create_dir_all(Path::new("/d")).expect("made");
         let name = BinlogName::new(Path::new("/d"), "relay");
         let log = RelayLog::open(fs.clone(), name.clone()).expect("empty");
         assert!(RelayReader::at(&log, RelayPlace { file: 1, offset: 4 }).expect("no file").is_none());
@@ -426,7 +427,7 @@ mod tests {
         let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
         let mut reader =
             RelayReader::at(&log, RelayPlace { file: 1, offset: 0 }).expect("opens").expect("there");
-        let mut kinds = |reader: &mut RelayReader| {
+        let kinds = |reader: &mut RelayReader| {
             let mut kinds = Vec::new();
             while let Some(raw) = reader.next_event().expect("whole") {
                 reader.decode(&raw).expect("decodes");

@@ -285,6 +285,12 @@ impl Replicas {
         Ok(())
     }
 
+    /// `slave_parallel_threads`
+    fn worker_ids(&self) -> Vec<ConnectionId> {
+        let threads = self.parts.db.globals.uint(VarId::SlaveParallelThreads);
+        (0..threads).map(|_| (self.parts.next_id)()).collect()
+    }
+
     fn spawn_sql(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
         let thread = SqlThread {
             connection: Arc::clone(connection),
@@ -293,6 +299,7 @@ impl Replicas {
             state: Arc::clone(&self.state),
             flusher: Arc::clone(&self.flusher),
             id: (self.parts.next_id)(),
+            worker_ids: self.worker_ids(),
             log: self.parts.log.clone(),
         };
         let own = Arc::clone(connection);

@@ -2,9 +2,9 @@
 //!
 //! # Why a participant
 //! The position of an applied transaction is redo in the transaction's own commit record. So either both are
-//! there after a crash or neither, at no cost of a second flush; checkpoints, replay and the cut of unreleased
-//! transactions treat it like every other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL gtid_slave_pos are
-//! commits with nothing but such redo.
+//! there after a crash or neither, at no cost of a second flush. Checkpoints, replay and the cut of
+//! unreleased transactions treat it like every other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL
+//! gtid_slave_pos are commits with nothing but such redo.
 //!
 //! # States
 //! *Ordered* is what the appliers go on from. *Published* is what SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT
@@ -27,8 +27,8 @@
 //! ```
 //!
 //! # On failure
-//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the old
-//! file; the log keeps the changes.
+//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the
+//! old file; the log keeps the changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};

@@ -54,6 +54,7 @@ impl SqlBackend {
             engines: storage.engines,
             locks: storage.locks,
             catalog: storage.catalog,
+            fs: world.fs.clone(),
             clock: world.clock.clone(),
             rng: world.rng.clone(),
             globals: Arc::clone(globals),

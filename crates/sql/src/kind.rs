@@ -37,6 +37,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::CreateTable(_)
         | S::AlterTable(_)
         | S::DropTable(_)
+        | S::CreateView(_)
         | S::RenameTable(_)
         | S::Truncate(_)
         | S::CreateIndex(_)
@@ -105,6 +106,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::DropTable(table) if table.view => "drop_view",
         S::DropTable(table) if table.temporary => "drop_temporary_table",
         S::DropTable(_) => "drop_table",
+        S::CreateView(view) if view.alter => "alter_view",
+        S::CreateView(_) => "create_view",
         S::RenameTable(_) => "rename_table",
         S::Truncate(_) => "truncate",
         S::CreateIndex(_) => "create_index",

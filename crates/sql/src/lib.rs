@@ -14,6 +14,7 @@
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
 //! | `print` | quoted identifiers and strings, expressions back to text |
+//! | `print_query` | queries back to text |
 
 pub mod ast;
 mod digest;
@@ -24,6 +25,7 @@ mod options;
 mod parser;
 mod plan_cache;
 pub mod print;
+pub mod print_query;
 
 pub use digest::Digest;
 pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};

@@ -8,6 +8,7 @@ use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
     LiteralKind, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound, WindowSpec,
 };
+use crate::print_query;
 
 /// `` `name` ``, backquotes doubled.
 pub fn quoted_name(name: &str) -> String {
@@ -42,7 +43,7 @@ pub fn quoted_text(text: &str) -> String {
 }
 
 /// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
-/// operator binds less than the one around it. Subqueries are printed as `(<subquery>)`, which does not parse.
+/// operator binds less than the one around it.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(expr, &mut out);
@@ -115,10 +116,10 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             out.push_str(not(*negated, " in "));
             write_list(list, out);
         }
-        Expr::InQuery { expr, negated, .. } => {
+        Expr::InQuery { expr, negated, query } => {
             write_operand(expr, IN, out);
             out.push_str(not(*negated, " in "));
-            out.push_str("(<subquery>)");
+            push(out, format_args!("({})", print_query::query(query)));
         }
         Expr::Like { expr, negated, pattern, escape } => {
             write_operand(expr, IN, out);
@@ -152,12 +153,13 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             }
             out.push_str(" end");
         }
-        Expr::Subquery(_) => out.push_str("(<subquery>)"),
-        Expr::Exists(_) => out.push_str("exists(<subquery>)"),
-        Expr::Quantified { expr, op, quantifier, .. } => {
+        Expr::Subquery(query) => push(out, format_args!("({})", print_query::query(query))),
+        Expr::Exists(query) => push(out, format_args!("exists({})", print_query::query(query))),
+        Expr::Quantified { expr, op, quantifier, query } => {
             write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
-            push(out, format_args!(" {} {quantifier} (<subquery>)", operator(*op)));
+            let query = print_query::query(query);
+            push(out, format_args!(" {} {quantifier} ({query})", operator(*op)));
         }
         other => write_call(other, out),
     }
@@ -214,7 +216,7 @@ fn write_call(expr: &Expr, out: &mut String) {
             }
         }),
         Expr::Function { name, args } => {
-            out.push_str(if name == "now" { "current_timestamp" } else { name });
+            out.push_str(first_name(name));
             write_list(args, out);
         }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
@@ -245,6 +247,29 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
         Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),
+    }
+}
+
+/// The name that MariaDB calls a function by, of those it has.
+fn first_name(name: &str) -> &str {
+    match name {
+        "ceil" => "ceiling",
+        "character_length" => "char_length",
+        "current_date" => "curdate",
+        "day" => "dayofmonth",
+        "json_merge" => "json_merge_preserve",
+        "json_pretty" => "json_detailed",
+        "length" | "lengthb" => "octet_length",
+        "lower" => "lcase",
+        "mid" | "substring" => "substr",
+        "now" => "current_timestamp",
+        "nvl" => "ifnull",
+        "power" => "pow",
+        "schema" => "database",
+        "session_user" | "system_user" => "user",
+        "sha1" => "sha",
+        "upper" => "ucase",
+        other => other,
     }
 }
 

@@ -102,6 +102,17 @@ texts! {
     value_count(row: u64) = WrongValueCountOnRow, "Column count doesn't match value count at row {row}";
     constraint_failed(constraint: &str, db: &str, table: &str) = ConstraintFailed,
         "CONSTRAINT `{constraint}` failed for `{db}`.`{table}`";
+    not_allowed_in_clause(what: &str, clause: &str, column: &str) = GeneratedColumnFunctionIsNotAllowed,
+        "Function or expression '{what}' cannot be used in the {clause} clause of `{column}`";
+    generated_value_ignored(column: &str, table: &str) = WarningNonDefaultValueForGeneratedColumn,
+        "The value specified for generated column '{column}' in table '{table}' has been ignored";
+    refers_to_later_column(column: &str, other: &str) = ExpressionRefersToUninitField,
+        "Expression for field `{column}` is referring to uninitialized field `{other}`";
+    primary_key_generated() = PrimaryKeyBasedOnGeneratedColumn,
+        "Primary key cannot be defined upon a generated column";
+    duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
+    no_subqueries_in(clause: &str) = SubqueriesNotSupported,
+        "{clause} does not support subqueries or stored functions";
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cohort_catalog::AccountName;
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
@@ -76,13 +77,23 @@ pub(crate) fn check_table(
     if is_information_schema(schema) {
         return check_schema(session, all, schema);
     }
-    let access = session.access();
+    check_table_as(&session.access(), &session.info.account, all, schema, table)
+}
+
+/// The same for what an account holds.
+pub(crate) fn check_table_as(
+    access: &Access,
+    (user, host): &AccountName,
+    all: Privileges,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
     let missing = all.without(access.on_table(schema, table));
     let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
-    if missing.is_empty() || columns.covers(missing) {
+    if is_information_schema(schema) || missing.is_empty() || columns.covers(missing) {
         return Ok(());
     }
-    Err(session.table_access_denied(&missing.to_string(), schema, table))
+    Err(SqlError::table_access_denied(&missing.to_string(), user, host, schema, table))
 }
 
 /// Needs any privilege on a table as a whole: error 1142, which names the command.

@@ -59,6 +59,7 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::CreateTable(create) => gate.create_table(create),
         Statement::AlterTable(alter) => gate.alter_table(alter),
         Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
+        Statement::CreateView(create) => gate.table(P::CreateView, &create.name),
         Statement::RenameTable(rename) => {
             rename.renames.iter().try_for_each(|(from, to)| gate.rename(from, to))
         }
@@ -221,8 +222,11 @@ impl Gate<'_> {
             Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
             // It shows every column.
             Show::CreateTable(name) | Show::CreateView(name) => {
-                let check = |schema| check_any_on_whole(session, "SHOW", schema, &name.name);
-                self.schema_of(name).map_or(Ok(()), check)
+                let Some(schema) = self.schema_of(name) else { return Ok(()) };
+                if session.db.catalog().view(schema, &name.name).is_some() {
+                    return self.table(or(P::Select, P::ShowView), name);
+                }
+                check_any_on_whole(session, "SHOW", schema, &name.name)
             }
             Show::CreateDatabase { name, .. } => may_enter(session, name),
             Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),
@@ -282,6 +286,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::CreateTable(_)
         | Statement::AlterTable(_)
         | Statement::DropTable(_)
+        | Statement::CreateView(_)
         | Statement::RenameTable(_)
         | Statement::Truncate(_)
         | Statement::CreateIndex(_)

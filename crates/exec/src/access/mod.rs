@@ -30,4 +30,4 @@ mod needs;
 pub(crate) use check::{check_global, check_schema, check_table, may_enter, sees_schema, sees_table};
 pub(crate) use gate::{check_statement, counts_as_write, refused_in_read_only_transaction};
 pub(crate) use held::Access;
-pub(crate) use needs::{Needs, TableNeed};
+pub(crate) use needs::{Needs, TableNeed, Viewer};

@@ -10,46 +10,99 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::Table;
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+use cohort_catalog::{AccountName, TableName};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
-use crate::access::check::check_table;
+use crate::access::check::{check_table, check_table_as};
+use crate::access::held::Access;
 use crate::session_state::SessionState;
 
-/// What a statement needs of one table.
+/// Whose privileges count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Viewer {
+    Session,
+    /// Inside of a view those of its definer.
+    Definer(AccountName),
+}
+
+impl Viewer {
+    pub(crate) fn of(definer: Option<AccountName>) -> Viewer {
+        definer.map_or(Viewer::Session, Viewer::Definer)
+    }
+
+    fn access(&self, session: &SessionState) -> Arc<Access> {
+        match self {
+            Viewer::Session => session.access(),
+            Viewer::Definer(_) if session.is_applier => session.access(),
+            Viewer::Definer(name) => Arc::new(Access::of(&session.db.catalog(), name)),
+        }
+    }
+
+    fn account(&self, session: &SessionState) -> AccountName {
+        match self {
+            Viewer::Session => session.info.account.clone(),
+            Viewer::Definer(name) => name.clone(),
+        }
+    }
+
+    /// Needs all of these on a table: error 1142; error 1449 when the definer is gone.
+    pub(crate) fn check_table(
+        &self,
+        session: &SessionState,
+        all: Privileges,
+        schema: &str,
+        table: &str,
+    ) -> SqlResult<()> {
+        let Viewer::Definer(name) = self else { return check_table(session, all, schema, table) };
+        let access = self.access(session);
+        if access.account().is_none() {
+            let text = format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);
+            return Err(SqlError::new(ErrorCode::NoSuchUser, text));
+        }
+        check_table_as(&access, name, all, schema, table)
+    }
+}
+
+/// What a statement needs of one table or view.
 #[derive(Clone, Debug)]
 pub(crate) struct TableNeed {
-    table: Arc<Table>,
+    viewer: Viewer,
+    table: TableName,
     wanted: Privileges,
-    /// Ordinals of columns and how they are used.
-    used: Vec<(usize, Privilege)>,
+    /// Columns and how they are used.
+    used: Vec<(String, Privilege)>,
 }
 
 impl TableNeed {
     /// Errors 1142, 1143.
     pub(crate) fn check(&self, session: &SessionState) -> SqlResult<()> {
-        let (access, name) = (session.access(), &self.table.name);
+        let (access, name) = (self.viewer.access(session), &self.table);
         // Most accounts that a server has much to do with are granted all there is.
         if access.everywhere().covers(Privileges::OF_TABLE.without(Privilege::GrantOption.into())) {
             return Ok(());
         }
         let held = access.on_table(&name.schema, &name.table);
         if !held.covers(self.wanted) {
-            check_table(session, self.wanted, &name.schema, &name.table)?;
+            self.viewer.check_table(session, self.wanted, &name.schema, &name.table)?;
         }
-        let missing = self.used.iter().filter(|(_, privilege)| !held.has(*privilege));
-        missing.into_iter().try_for_each(|(column, how)| check_column(session, &self.table, *column, *how))
+        let mut missing = self.used.iter().filter(|(_, privilege)| !held.has(*privilege));
+        missing.try_for_each(|(column, how)| check_column(session, &self.viewer, name, column, *how))
     }
 }
 
 /// Error 1143, for a privilege that is not held on the whole table.
-fn check_column(session: &SessionState, table: &Table, column: usize, how: Privilege) -> SqlResult<()> {
-    let name = &table.columns[column].name;
-    if session.access().on_column(&table.name, name).has(how) {
+fn check_column(
+    session: &SessionState,
+    viewer: &Viewer,
+    table: &TableName,
+    column: &str,
+    how: Privilege,
+) -> SqlResult<()> {
+    if viewer.access(session).on_column(table, column).has(how) {
         return Ok(());
     }
-    let (user, host) = &session.info.account;
-    Err(SqlError::column_access_denied(how.name(), user, host, name, &table.name.table))
+    let (user, host) = viewer.account(session);
+    Err(SqlError::column_access_denied(how.name(), &user, &host, column, &table.table))
 }
 
 /// What the plan that is being made needs.
@@ -58,30 +111,37 @@ pub(crate) struct Needs(RefCell<Vec<TableNeed>>);
 
 impl Needs {
     /// The statement names a table, on which it wants privileges that were checked before it was looked up.
-    pub(crate) fn want(&self, table: &Arc<Table>, wanted: Privileges) {
-        self.with(table, |need| need.wanted = need.wanted.and(wanted));
+    pub(crate) fn want(&self, viewer: &Viewer, table: &TableName, wanted: Privileges) {
+        self.with(viewer, table, |need| need.wanted = need.wanted.and(wanted));
     }
 
     /// The statement uses a column: error 1143.
     pub(crate) fn use_column(
         &self,
         session: &SessionState,
-        table: &Arc<Table>,
-        column: usize,
+        viewer: &Viewer,
+        table: &TableName,
+        column: &str,
         how: Privilege,
     ) -> SqlResult<()> {
-        self.with(table, |need| {
-            if !need.used.contains(&(column, how)) {
-                need.used.push((column, how));
+        self.with(viewer, table, |need| {
+            if !need.used.iter().any(|(known, used)| known == column && *used == how) {
+                need.used.push((column.to_owned(), how));
             }
         });
-        check_column(session, table, column, how)
+        check_column(session, viewer, table, column, how)
     }
 
-    fn with(&self, table: &Arc<Table>, note: impl FnOnce(&mut TableNeed)) {
+    fn with(&self, viewer: &Viewer, table: &TableName, note: impl FnOnce(&mut TableNeed)) {
         let mut needs = self.0.borrow_mut();
-        let at = needs.iter().position(|need| Arc::ptr_eq(&need.table, table)).unwrap_or_else(|| {
-            needs.push(TableNeed { table: Arc::clone(table), wanted: Privileges::NONE, used: Vec::new() });
+        let known = needs.iter().position(|need| need.table == *table && need.viewer == *viewer);
+        let at = known.unwrap_or_else(|| {
+            needs.push(TableNeed {
+                viewer: viewer.clone(),
+                table: table.clone(),
+                wanted: Privileges::NONE,
+                used: Vec::new(),
+            });
             needs.len() - 1
         });
         note(&mut needs[at]);

@@ -12,7 +12,7 @@ use super::draft::{DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::rebuild;
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
-use super::{DdlOutcome, charset, column, key, options};
+use super::{DdlOutcome, charset, column, key, options, rules};
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
@@ -159,8 +159,7 @@ fn apply(
         }
         AlterAction::RenameColumn { if_exists, old_name, new_name } => {
             let Some(n) = find_column(ctx, draft, old_name, *if_exists)? else { return Ok(()) };
-            rename_column(draft, n, new_name);
-            Ok(())
+            rename_column(draft, n, new_name)
         }
         AlterAction::SetDefault { if_exists, column, default } => {
             set_default(ctx, draft, (column, *if_exists), default.as_ref())
@@ -190,7 +189,7 @@ fn apply(
         AlterAction::AddForeignKey(_) | AlterAction::DropForeignKey { .. } => {
             Err(not_supported("FOREIGN KEY"))
         }
-        AlterAction::AddCheck(_) => Err(not_supported("CHECK constraints")),
+        AlterAction::AddCheck(check) => draft.add_check(ctx, check),
     }
 }
 
@@ -229,7 +228,12 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
         AlterAction::DropKey { if_exists, name } | AlterAction::DropConstraint { if_exists, name } => {
             let kind =
                 if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
+            let checks = draft.checks.len();
+            if kind == "CONSTRAINT" {
+                draft.checks.retain(|check| !same_name(&check.name, name));
+            }
             match draft.key(name) {
+                _ if draft.checks.len() < checks => {}
                 Some(n) => drop(draft.keys.remove(n)),
                 None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,
             }
@@ -339,13 +343,37 @@ fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
     }
 }
 
-fn rename_column(draft: &mut TableDraft, n: usize, to: &str) {
+fn rename_column(draft: &mut TableDraft, n: usize, to: &str) -> SqlResult<()> {
     let from = std::mem::replace(&mut draft.columns[n].column.name, to.to_owned());
     for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
         if same_name(&part.column, &from) {
             part.column = to.to_owned();
         }
     }
+    if from == to {
+        return Ok(());
+    }
+    for column in &mut draft.columns {
+        let column = &mut column.column;
+        let generated = column.generated.as_mut().map(|generated| &mut generated.text);
+        let default = match &mut column.default {
+            DefaultValue::Expression(text) => Some(text),
+            _ => None,
+        };
+        for text in generated.into_iter().chain(&mut column.check) {
+            *text = rules::renamed(text, &from, to)?;
+        }
+        if let Some(text) = default {
+            *text = match text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+                Some(inner) => format!("({})", rules::renamed(inner, &from, to)?),
+                None => rules::renamed(text, &from, to)?,
+            };
+        }
+    }
+    for check in &mut draft.checks {
+        check.text = rules::renamed(&check.text, &from, to)?;
+    }
+    Ok(())
 }
 
 fn change_column(
@@ -361,7 +389,7 @@ fn change_column(
     made.origin = old.origin;
     // What rows without the column hold stays what they hold.
     made.column.value_in_old_rows = old.column.value_in_old_rows.clone();
-    rename_column(draft, n, &def.name);
+    rename_column(draft, n, &def.name)?;
     draft.columns.remove(n);
     place(draft, made, position, Some(n))
 }

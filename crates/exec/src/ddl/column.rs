@@ -1,14 +1,14 @@
 //! Column definitions: types, defaults, attributes.
 
-use cohort_catalog::{Column, DefaultValue, OnUpdate};
+use cohort_catalog::{Column, DefaultValue, Generated, OnUpdate};
 use cohort_sql::ast::{ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
 use cohort_types::{
     Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
 };
 
-use super::charset;
 use super::draft::DraftColumn;
-use super::work::{check_identifier, not_supported};
+use super::work::check_identifier;
+use super::{charset, rules};
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
@@ -29,18 +29,28 @@ pub(super) fn draft(
 ) -> SqlResult<DraftColumn> {
     let name = &def.name;
     check_identifier(name, SqlError::wrong_column_name)?;
-    if def.generated.is_some() {
-        return Err(not_supported("generated columns"));
-    }
     let mut ty = column_type(&def.data_type, name, home.collation)?;
-    match &def.check {
-        None => {}
+    let check = match &def.check {
+        None => None,
         // How SHOW CREATE TABLE and dumps write a JSON column.
         Some(check) if is_json_check(check, name) && is_json_text(&ty) => {
             ty = ColumnType { kind: TypeKind::Json, ..ty };
+            None
         }
-        Some(_) => return Err(not_supported("CHECK constraints")),
-    }
+        Some(check) => Some(rules::text_of(ctx, rules::Clause::Check, name, check)?),
+    };
+    let generated = match &def.generated {
+        None => None,
+        Some(generated) => Some(Generated {
+            text: rules::text_of(
+                ctx,
+                rules::Clause::Generated { stored: generated.stored },
+                name,
+                &generated.expr,
+            )?,
+            stored: generated.stored,
+        }),
+    };
     ty.check(name)?;
     let nullable = def.nullable.unwrap_or(!def.auto_increment);
     if def.auto_increment {
@@ -69,8 +79,8 @@ pub(super) fn draft(
         invisible: def.invisible,
         comment,
         value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
+        generated,
+        check,
     };
     let explicit_null = def.nullable == Some(true) && !def.auto_increment;
     Ok(DraftColumn { column, origin: None, explicit_null, has_default: def.default.is_some() })
@@ -232,11 +242,10 @@ pub(super) fn default_of(
             store_default(ctx, column, value, ty, home).map(DefaultValue::Value).map_err(|_| invalid())
         }
         ColumnDefault::Expr { expr, .. } => {
-            // Bound once to find out whether it can be; what it yields is checked when it is used.
-            constant_expr(ctx, expr)?;
-            let text = cohort_sql::print::expr(expr);
-            let is_call = text.ends_with(')') && text.starts_with(|c: char| c.is_ascii_alphabetic());
-            Ok(DefaultValue::Expression(if is_call { text } else { format!("({text})") }))
+            // What it yields is checked when it is used.
+            let text = rules::text_of(ctx, rules::Clause::Default, column, expr)?;
+            let is_plain = matches!(expr, Expr::Function { .. } | Expr::Column(_) | Expr::Cast { .. });
+            Ok(DefaultValue::Expression(if is_plain { text } else { format!("({text})") }))
         }
     }
 }

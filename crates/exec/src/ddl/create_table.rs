@@ -25,6 +25,16 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             CreateMode::Create | CreateMode::OrReplace => Err(SqlError::table_exists(&name.table)),
         };
     }
+    if schema.views.contains_key(&name.table) {
+        return match create.mode {
+            CreateMode::IfNotExists => exists_already(ctx, &name),
+            CreateMode::Create => Err(SqlError::table_exists(&name.table)),
+            CreateMode::OrReplace => {
+                let text = format!("'{}.{}' is a view", name.schema, name.table);
+                Err(SqlError::new(ErrorCode::ItIsAView, text))
+            }
+        };
+    }
     // A look without the lock first: who only finds out that the table is there need not wait for its users.
     let is_there = schema.tables.contains_key(&name.table);
     if is_there && create.mode == CreateMode::Create {
@@ -36,6 +46,9 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     };
     lock_table_name(ctx, &name.schema, &name.table, mode)?;
     let catalog = ctx.db.catalog();
+    if catalog.view(&name.schema, &name.table).is_some() {
+        return Err(SqlError::table_exists(&name.table));
+    }
     let mut changes = Changes::default();
     if let Some(existing) = catalog.table(&name.schema, &name.table).cloned() {
         match create.mode {
@@ -72,9 +85,6 @@ fn refuse(create: &CreateTable) -> SqlResult<()> {
     if !create.foreign_keys.is_empty() {
         return Err(not_supported("FOREIGN KEY"));
     }
-    if !create.checks.is_empty() {
-        return Err(not_supported("CHECK constraints"));
-    }
     Ok(())
 }
 
@@ -106,6 +116,9 @@ fn describe(
     }
     for def in &create.keys {
         draft.keys.push(key::draft(def)?);
+    }
+    for check in &create.checks {
+        draft.add_check(ctx, check)?;
     }
     let id = ctx.db.ids.table(&ctx.db.catalog());
     Ok(draft.finish(ctx, id, None)?.table)

@@ -5,6 +5,7 @@ use cohort_locks::MetadataMode;
 use cohort_sql::ast::{AlterDatabase, CreateDatabase, CreateMode, DropDatabase};
 use cohort_types::{SqlError, SqlResult};
 
+use super::view;
 use super::work::{
     Changes, LogText, check_identifier, commit, lock_schema, lock_table_name, refuse_virtual,
     server_collation,
@@ -40,6 +41,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) ->
         collation,
         comment: create.options.comment.clone().unwrap_or_default(),
         tables: Default::default(),
+        views: Default::default(),
     }));
     commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
     Ok(DdlOutcome { affected, ..DdlOutcome::default() })
@@ -57,6 +59,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> Sq
         collation,
         comment,
         tables: Default::default(),
+        views: Default::default(),
         ..(*schema).clone()
     });
     commit(ctx, Changes::one(change), LogText::AboutSchema(name))?;
@@ -77,7 +80,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlRe
         commit(ctx, changes.with_xid(), LogText::AboutSchema(name.clone()))?;
         return Ok(DdlOutcome::default());
     };
-    let affected = schema.tables.len() as u64;
+    let affected = (schema.tables.len() + schema.views.len()) as u64;
     drop_all(ctx, &schema, &mut changes)?;
     changes.catalog.push(CatalogChange::DropSchema(name.clone()));
     let log = match affected {
@@ -93,5 +96,5 @@ fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Chang
         lock_table_name(ctx, &schema.name, name, MetadataMode::Exclusive)?;
         changes.drop_table(ctx, table)?;
     }
-    Ok(())
+    view::drop_all(ctx, schema, changes)
 }

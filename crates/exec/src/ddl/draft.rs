@@ -2,10 +2,13 @@
 //! columns, so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
 
 use cohort_base::{CommitSeq, TableId};
-use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
+use cohort_catalog::{Check, Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
-use super::key;
+use cohort_sql::ast;
+
+use super::work::check_identifier;
+use super::{key, rules};
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
@@ -56,6 +59,8 @@ pub(super) struct TableDraft {
     pub(super) auto_increment_start: u64,
     pub(super) options: Vec<(String, String)>,
     pub(super) created_at: u64,
+    /// A name that is empty is still to be made.
+    pub(super) checks: Vec<Check>,
 }
 
 /// The finished description and where its parts come from.
@@ -80,6 +85,7 @@ impl TableDraft {
             auto_increment_start: 0,
             options: Vec::new(),
             created_at,
+            checks: Vec::new(),
         }
     }
 
@@ -116,6 +122,33 @@ impl TableDraft {
             auto_increment_start: table.auto_increment_start,
             options: table.options.clone(),
             created_at: table.created_at,
+            checks: table.checks.clone(),
+        }
+    }
+
+    /// Adds a CHECK of the table; error 1826.
+    pub(super) fn add_check(&mut self, ctx: &StatementContext<'_>, check: &ast::Check) -> SqlResult<()> {
+        let name = check.name.clone().unwrap_or_default();
+        if !name.is_empty() {
+            check_identifier(&name, SqlError::wrong_index_name)?;
+            if self.checks.iter().any(|known| same_name(&known.name, &name)) {
+                return Err(SqlError::duplicate_check(&name));
+            }
+        }
+        let shown = if name.is_empty() { "CONSTRAINT_1" } else { &name };
+        let text = rules::text_of(ctx, rules::Clause::Check, shown, &check.expr)?;
+        self.checks.push(Check { name, text });
+        Ok(())
+    }
+
+    /// CONSTRAINT_1 and so on for those without a name.
+    fn name_checks(&mut self) {
+        for n in 0..self.checks.len() {
+            if self.checks[n].name.is_empty() {
+                let taken = |name: &String| self.checks.iter().any(|known| same_name(&known.name, name));
+                let mut names = (1..).map(|i| format!("CONSTRAINT_{i}"));
+                self.checks[n].name = names.find(|name| !taken(name)).expect("there are numbers enough");
+            }
         }
     }
 
@@ -142,7 +175,10 @@ impl TableDraft {
         self.check_auto_increment()?;
         self.check_row_size()?;
         key::sort_keys(&mut self);
-        Ok(self.describe(ctx, id, before))
+        self.name_checks();
+        let described = self.describe(ctx, id, before);
+        rules::check(ctx, &described.table)?;
+        Ok(described)
     }
 
     fn check_columns(&mut self) -> SqlResult<()> {
@@ -236,8 +272,8 @@ impl TableDraft {
             comment: self.comment,
             auto_increment_start: self.auto_increment_start,
             options: self.options,
-            checks: Vec::new(),
             created_at: self.created_at,
+            checks: self.checks,
         };
         Described { table, column_origins, index_origins: origins }
     }

@@ -100,6 +100,9 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             part.column = column.column.name.clone();
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
             if key.kind == IndexKind::Primary {
+                if column.column.generated.is_some() {
+                    return Err(SqlError::primary_key_generated());
+                }
                 column.make_not_null()?;
             }
             bytes += part_bytes(part, &column.column);

@@ -16,7 +16,7 @@
 //! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Foreign keys, CHECK, generated columns, partitions, temporary tables, online ALTER (others neither read
+//! Foreign keys, partitions, temporary tables, online ALTER (others neither read
 //! nor write the table meanwhile).
 //!
 //! | module | concept |
@@ -28,10 +28,12 @@
 //! | `draft` | [`TableDraft`]: a table being described |
 //! | `column` | column definitions |
 //! | `key` | key definitions |
+//! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
 //! | `create_table` | CREATE TABLE |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `view` | CREATE, ALTER, DROP VIEW |
 //! | `rebuild` | what of a table's data must be made anew |
 //! | `account` | users |
 //! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
@@ -55,6 +57,8 @@ mod key;
 mod options;
 mod orphans;
 mod rebuild;
+mod rules;
+mod view;
 mod work;
 
 use cohort_sql::ast::Statement;
@@ -68,6 +72,7 @@ pub(crate) use charset::check_names;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
+pub(crate) use view::{attributes as view_attributes, named_tables, shown_text};
 pub(crate) use work::{log_statement, query_event};
 
 /// What the client is told.
@@ -91,7 +96,9 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::AlterDatabase(alter) => database::alter(ctx, alter),
         Statement::DropDatabase(drop) => database::drop(ctx, drop),
         Statement::CreateTable(create) => create_table::create(ctx, create),
+        Statement::DropTable(drop) if drop.view => view::drop(ctx, drop),
         Statement::DropTable(drop) => drop_table::drop(ctx, drop),
+        Statement::CreateView(create) => view::create(ctx, create),
         Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
         Statement::Truncate(name) => drop_table::truncate(ctx, name),
         Statement::AlterTable(alter) => alter_table::alter(ctx, alter),

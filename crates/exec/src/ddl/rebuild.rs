@@ -5,17 +5,21 @@
 //! | names, defaults, comments, options; NOT NULL nowhere | the description only |
 //! | a column added at the end whose value in old rows is one for all | the description: old rows lack it and read it |
 //! | secondary and unique keys | those keys are built from the rows |
+//! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
 //! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
 
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
+use super::rules;
 use super::work::{Changes, free};
+use crate::dml::RowRules;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::table::{build_index, copy_rows};
@@ -68,14 +72,37 @@ pub(super) fn rebuild(
 
 fn extent(before: &Table, after: &Described) -> Extent {
     let table = &after.table;
+    let old_column = |name: &str| before.column(name);
+    let new_column = |name: &str| after.column_origins[table.column(name)?];
+    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
+    let same_generated = |old: &Column, new: &Column| match (&old.generated, &new.generated) {
+        (None, None) => true,
+        (Some(old), Some(new)) => old.stored == new.stored && is_same(&old.text, &new.text),
+        _ => false,
+    };
+    let no_new_check = |old: &Column, new: &Column| match (&old.check, &new.check) {
+        (_, None) => true,
+        (Some(old), Some(new)) => is_same(old, new),
+        (None, Some(_)) => false,
+    };
     let same_columns = before.columns.len() <= table.columns.len()
         && table.columns.iter().enumerate().all(|(n, new)| match before.columns.get(n) {
             Some(old) => {
-                after.column_origins[n] == Some(n) && old.ty == new.ty && old.nullable == new.nullable
+                after.column_origins[n] == Some(n)
+                    && old.ty == new.ty
+                    && old.nullable == new.nullable
+                    && same_generated(old, new)
+                    && no_new_check(old, new)
             }
-            // An expression is computed anew for every row; AUTO_INCREMENT counts them.
-            None => !matches!(new.default, DefaultValue::Expression(_)) && !new.auto_increment,
-        });
+            // An expression is computed anew for every row; AUTO_INCREMENT counts them. As in MariaDB the
+            // column's own CHECK says nothing of rows that are there.
+            None => {
+                !matches!(new.default, DefaultValue::Expression(_))
+                    && !new.auto_increment
+                    && new.generated.is_none()
+            }
+        })
+        && table.checks.iter().all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
     let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
     let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
     if !same_columns || starts_to_count || !is_same_clustering(before, after) || before.engine != table.engine
@@ -142,9 +169,13 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
     let auto = after.table.columns.iter().position(|c| c.auto_increment);
     let fills = fills(ctx, before, after, home)?;
+    let rules = match ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+        true => rules_of(ctx, &after.table)?,
+        false => RowRules::default(),
+    };
     let eval = &ctx.eval;
-    let mut converter =
-        Converter { after, fills, eval, row: 0, next: after.table.auto_increment_start.max(1), auto };
+    let next = after.table.auto_increment_start.max(1);
+    let mut converter = Converter { after, fills, rules, eval, row: 0, next, auto };
     let sql_mode = ctx.session.env.sql_mode;
     let zone = &ctx.session.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
@@ -176,6 +207,13 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     Ok(rows)
 }
 
+fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    RowRules::of(&plan, &Arc::new(table.clone()))
+}
+
 /// What a column of the new table is made from.
 enum Fill {
     /// This column of the old one, as it is.
@@ -184,7 +222,7 @@ enum Fill {
     Converted(usize),
     /// One value for all rows.
     Value(Value),
-    /// DEFAULT (expression), computed for each row when its other columns are there.
+    /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row when its other columns are there.
     Computed(Box<Expr>),
     /// AUTO_INCREMENT.
     Counted,
@@ -202,8 +240,13 @@ fn fills(
     let table = Arc::new(after.table.clone());
     let scope = Scope::of_table(table.clone(), None);
     let binder = Binder::new(&plan, &scope, Clause::Values);
+    let generated = RowRules::of(&plan, &table)?.into_generated();
     let fill = |(n, column): (usize, &Column)| {
         Ok(match after.column_origins[n] {
+            _ if column.generated.is_some() => {
+                let expr = generated.iter().find(|(column, _)| *column == n).map(|(_, expr)| expr.clone());
+                Fill::Computed(Box::new(expr.expect("every generated column has its expression")))
+            }
             Some(origin) if before.columns[origin].ty == column.ty => Fill::Same(origin),
             Some(origin) => Fill::Converted(origin),
             None if column.auto_increment => Fill::Counted,
@@ -221,6 +264,7 @@ struct Converter<'c, 's> {
     after: &'c Described,
     /// By column.
     fills: Vec<Fill>,
+    rules: RowRules,
     eval: &'c EvalContext<'s>,
     row: u64,
     /// The next value of an AUTO_INCREMENT column that was added.
@@ -276,6 +320,7 @@ impl Converter<'_, '_> {
                 }
             };
         }
+        self.rules.check(self.eval, &after.table, &made)??;
         Ok(made)
     }
 

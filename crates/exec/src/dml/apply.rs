@@ -152,7 +152,7 @@ fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlEr
     )
 }
 
-fn bit(bitmap: &[u8], n: usize) -> bool {
+pub(super) fn bit(bitmap: &[u8], n: usize) -> bool {
     bitmap.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 != 0)
 }
 

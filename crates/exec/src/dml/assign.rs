@@ -42,6 +42,11 @@ pub(crate) enum Default {
 }
 
 impl Default {
+    /// Whether it reads other columns, whose values must be there first.
+    pub(crate) fn reads_row(&self) -> bool {
+        matches!(self, Default::Expr(expr) if !expr.columns().is_empty())
+    }
+
     /// The default of a column.
     pub(crate) fn of(binder: &Binder<'_>, table: &Table, column: usize) -> SqlResult<Default> {
         let described = &table.columns[column];
@@ -130,19 +135,21 @@ impl Assigner<'_> {
         Ok(described.ty.implicit_default())
     }
 
-    /// The value of DEFAULT for the column; NULL stands for a value to be generated.
+    /// The value of DEFAULT for the column; NULL stands for a value to be generated. `values` are what is
+    /// known of the row, which an expression may read.
     pub(crate) fn default(
         &self,
         ctx: &EvalContext<'_>,
         column: usize,
         default: &Default,
+        values: &[Value],
         row: u64,
     ) -> SqlResult<Value> {
         match default {
             Default::Value(value) => Ok(value.clone()),
             Default::Generated => Ok(Value::Null),
             Default::Expr(expr) => {
-                let value = expr.eval(&[], ctx)?.into_owned();
+                let value = expr.eval(values, ctx)?.into_owned();
                 self.store(ctx, column, value, row)
             }
             Default::Missing => {

@@ -11,9 +11,10 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warnin
 use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
+use crate::dml::rules::refuse_generated;
 use crate::dml::update::touch_on_update;
 use crate::statement::StatementContext;
-use crate::table::{Duplicate, Reserved, TableWriter, UsedUp, positive};
+use crate::table::{Duplicate, DuplicateLock, Reserved, TableWriter, UsedUp, positive};
 
 /// Values that a statement takes at once when it does not know how many rows come.
 const RESERVE_MAX: u64 = 1 << 16;
@@ -73,6 +74,10 @@ impl InsertPlan {
             returned: Vec::new(),
         };
         insert.writer.narrow_images(ctx.trx, self.written());
+        insert.writer.lock_duplicates(match self.on_duplicate {
+            OnDuplicate::Refuse => DuplicateLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
+        });
         let outcome = insert.run(ctx);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
@@ -114,9 +119,17 @@ impl Insert<'_> {
         self.begin_row(ctx)?;
         let number = self.counts.records;
         for (cell, &column) in cells.iter().zip(&self.plan.columns) {
+            if self.plan.rules.generates(column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+                }
+                continue;
+            }
             let value = match cell {
                 Cell::Default => {
-                    self.assigner.default(&ctx.eval, column, &self.plan.defaults[column], number)?
+                    let default = &self.plan.defaults[column];
+                    self.assigner.default(&ctx.eval, column, default, &self.row, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
@@ -124,6 +137,18 @@ impl Insert<'_> {
                 }
             };
             self.row[column] = value;
+        }
+        self.late_defaults(ctx)
+    }
+
+    /// Defaults of columns that the statement does not name and that read others.
+    fn late_defaults(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
+        for &column in &self.plan.unnamed {
+            let default = &self.plan.defaults[column];
+            if default.reads_row() {
+                let number = self.counts.records;
+                self.row[column] = self.assigner.default(&ctx.eval, column, default, &self.row, number)?;
+            }
         }
         Ok(())
     }
@@ -133,9 +158,13 @@ impl Insert<'_> {
         self.begin_row(ctx)?;
         let number = self.counts.records;
         for (value, &column) in values.into_iter().zip(&self.plan.columns) {
+            if self.plan.rules.generates(column) {
+                refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+                continue;
+            }
             self.row[column] = self.store(&ctx.eval, column, value, number)?;
         }
-        Ok(())
+        self.late_defaults(ctx)
     }
 
     fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -152,7 +181,10 @@ impl Insert<'_> {
         }));
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
-            self.row[column] = self.assigner.default(&ctx.eval, column, default, self.counts.records)?;
+            if !default.reads_row() {
+                let number = self.counts.records;
+                self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
+            }
         }
         Ok(())
     }
@@ -176,6 +208,14 @@ impl Insert<'_> {
             }
             Err(error) => return Err(error),
         };
+        let number = self.counts.records;
+        plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
+        if !plan.rules.admits(ctx, &self.assigner, &self.row)? {
+            if let Some(value) = generated {
+                self.give_back(ctx, value);
+            }
+            return Ok(());
+        }
         let written = loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
             match &plan.on_duplicate {
@@ -330,9 +370,17 @@ impl Insert<'_> {
         self.existing.extend(self.row.iter().cloned());
         let number = self.counts.records;
         for (column, cell) in assignments {
+            if self.plan.rules.generates(*column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, &self.assigner, *column, &value)?;
+                }
+                continue;
+            }
             let value = match cell {
                 Cell::Default => {
-                    self.assigner.default(&ctx.eval, *column, &self.plan.defaults[*column], number)?
+                    let default = &self.plan.defaults[*column];
+                    self.assigner.default(&ctx.eval, *column, default, &self.existing, number)?
                 }
                 Cell::Expr(expr) => {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
@@ -347,6 +395,10 @@ impl Insert<'_> {
         }
         let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
         touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
+        self.plan.rules.generate(&ctx.eval, &self.assigner, &mut self.existing, number)?;
+        if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)? {
+            return Ok(Some(false));
+        }
         match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
             Ok(()) => Ok(Some(true)),
             Err(other) => {

@@ -9,6 +9,7 @@ use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
+use crate::dml::rules::RowRules;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
 use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
@@ -51,6 +52,7 @@ pub struct InsertPlan {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) ignore: bool,
     pub(crate) returning: Option<Returning>,
+    pub(crate) rules: RowRules,
 }
 
 impl InsertPlan {
@@ -94,6 +96,7 @@ impl InsertPlan {
             (false, true) => OnDuplicate::Refuse,
             (false, false) => OnDuplicate::Update(bind_update(ctx, &scope, &insert.on_duplicate)?),
         };
+        let rules = RowRules::of(ctx, &table)?;
         let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
         Ok(InsertPlan {
             table,
@@ -104,6 +107,7 @@ impl InsertPlan {
             on_duplicate,
             ignore: insert.ignore,
             returning,
+            rules,
         })
     }
 

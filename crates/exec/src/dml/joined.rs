@@ -19,6 +19,7 @@ use cohort_types::{SqlMode, SqlResult, Value};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
+use crate::dml::rules::{RowRules, refuse_generated};
 use crate::dml::update::{WrittenRow, write_row};
 use crate::guards::refuse_without_key;
 use crate::plan::{PlanBody, QueryPlan};
@@ -39,6 +40,8 @@ enum What {
         assignments: Vec<ChangeAssignment>,
         /// DEFAULT of each assigned column, beside `assignments`.
         defaults: Vec<Default>,
+        /// Beside the targets.
+        rules: Vec<RowRules>,
         ignore: bool,
     },
     Delete {
@@ -70,8 +73,10 @@ impl JoinedChange {
             let scope = Scope::of_table(table.clone(), None);
             defaults.push(Default::of(&Binder::new(ctx, &scope, Clause::Set), table, assignment.column)?);
         }
-        let what = What::Update { assignments: bound.assignments, defaults, ignore: update.ignore };
-        Ok(JoinedChange { source: source(ctx, session, &bound.query)?, targets: bound.targets, what })
+        let rules = bound.targets.iter().map(|target| RowRules::of(ctx, &target.table));
+        let rules = rules.collect::<SqlResult<_>>()?;
+        let what = What::Update { assignments: bound.assignments, defaults, rules, ignore: update.ignore };
+        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
     }
 
     /// Binds and plans a DELETE.
@@ -90,7 +95,7 @@ impl JoinedChange {
         let only = &bound.targets[0];
         let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
         let what = What::Delete { returning };
-        Ok(JoinedChange { source: source(ctx, session, &bound.query)?, targets: bound.targets, what })
+        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
     }
 
     /// The query that finds the rows; the statement locks the names of its tables.
@@ -123,10 +128,10 @@ impl JoinedChange {
         }
         ctx.annotate();
         match &self.what {
-            What::Update { assignments, defaults, ignore } => {
+            What::Update { assignments, defaults, rules, ignore } => {
                 let strictness = Assigner::strictness(&ctx.eval, *ignore);
                 ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
-                let outcome = self.run_update(ctx, assignments, defaults, strictness);
+                let outcome = self.run_update(ctx, (assignments, defaults), rules, strictness);
                 ctx.eval.set_abort_on_warning(false);
                 outcome
             }
@@ -144,8 +149,8 @@ impl JoinedChange {
     fn run_update(
         &self,
         ctx: &mut StatementContext<'_>,
-        assignments: &[ChangeAssignment],
-        defaults: &[Default],
+        (assignments, defaults): (&[ChangeAssignment], &[Default]),
+        rules: &[RowRules],
         strictness: Strictness,
     ) -> SqlResult<DmlOutcome> {
         let found = rows(&self.source, ctx)?;
@@ -169,13 +174,18 @@ impl JoinedChange {
                 let mut after = before.clone();
                 for (assignment, default) in assignments.iter().zip(defaults).filter(|(a, _)| a.target == n) {
                     after[assignment.column] = match assignment.value_at {
-                        Some(at) => assigner.store(&ctx.eval, assignment.column, row[at].clone(), matched)?,
-                        None => assigner.default(&ctx.eval, assignment.column, default, matched)?,
+                        Some(at) => {
+                            if rules[n].generates(assignment.column) {
+                                refuse_generated(&ctx.eval, &assigner, assignment.column, &row[at])?;
+                            }
+                            assigner.store(&ctx.eval, assignment.column, row[at].clone(), matched)?
+                        }
+                        None => assigner.default(&ctx.eval, assignment.column, default, &after, matched)?,
                     };
                 }
                 let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);
-                let row = WrittenRow { key: &key, before: &before, after: &mut after };
-                if write_row(ctx, writer, &assigner, &assigned, row)? {
+                let row = WrittenRow { key: &key, before: &before, after: &mut after, number: matched };
+                if write_row(ctx, writer, &rules[n], &assigner, &assigned, row)? {
                     changed += 1;
                 }
             }
@@ -245,8 +255,14 @@ fn new_key(
     Ok(seen.insert((target, key.bytes.clone())).then(|| key.bytes.clone()))
 }
 
-fn source(ctx: &PlanContext<'_>, session: &SessionState, query: &cohort_plan::Query) -> SqlResult<QueryPlan> {
-    let plan: Plan = cohort_optimize::optimize(query, &ctx.subqueries.take(), &ctx.common.take(), session)?;
+fn source(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    mut query: cohort_plan::Query,
+) -> SqlResult<QueryPlan> {
+    let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
+    cohort_optimize::merge(&mut query, &mut subqueries, &mut common);
+    let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, session)?;
     Ok(QueryPlan {
         body: PlanBody::Tree(Box::new(plan)),
         columns: Vec::new(),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `outcome` | [`DmlOutcome`]: what the client is told |
 //! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
+//! | `rules` | generated columns and CHECK constraints of a row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
 //! | `insert` | runs it, row by row |
 //! | `target` | the rows that UPDATE and DELETE change, found under locks |
@@ -11,12 +12,14 @@
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
 //! | `apply` | row events applied to tables |
+//! | `apply_keys` | [`RowKeys`]: which keys row events change |
 //! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
 //!
 //! Plans are immutable and shared by sessions; what one execution needs is made at its start.
 
 mod apply;
+mod apply_keys;
 mod apply_scan;
 mod assign;
 mod binlog_statement;
@@ -26,6 +29,7 @@ mod insert_plan;
 mod joined;
 mod outcome;
 mod returning;
+mod rules;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -33,10 +37,12 @@ mod update;
 
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
+pub use apply_keys::{KeySet, RowKeys};
 pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;
 pub use joined::JoinedChange;
 pub use outcome::DmlOutcome;
+pub(crate) use rules::RowRules;
 pub use update::UpdatePlan;

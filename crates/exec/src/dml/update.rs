@@ -9,6 +9,7 @@ use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
+use crate::dml::rules::{RowRules, refuse_generated};
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
@@ -24,6 +25,7 @@ pub struct UpdatePlan {
     /// DEFAULT of each assigned column, beside `assignments`.
     defaults: Vec<Default>,
     ignore: bool,
+    rules: RowRules,
 }
 
 /// Counts of the info text.
@@ -53,7 +55,8 @@ impl UpdatePlan {
             assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
-        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore })
+        let rules = RowRules::of(ctx, &target.table)?;
+        Ok(UpdatePlan { target, assignments, defaults, ignore: update.ignore, rules })
     }
 
     /// The table that is written; the statement locks its name.
@@ -82,6 +85,7 @@ impl UpdatePlan {
         let touched =
             |c: &usize| self.target.table.columns[*c].on_update == cohort_catalog::OnUpdate::CurrentTimestamp;
         assigned.extend((0..self.target.table.columns.len()).filter(touched));
+        assigned.extend(self.rules.generated());
         let order = self.target.order_for(&assigned);
         let mut counts = Counts::default();
         let mut after = Vec::new();
@@ -117,8 +121,15 @@ impl UpdatePlan {
         after.extend_from_slice(before);
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
         for ((column, cell), default) in self.assignments.iter().zip(&self.defaults) {
+            if self.rules.generates(*column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(after.as_slice(), &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, assigner, *column, &value)?;
+                }
+                continue;
+            }
             let value = match cell {
-                Cell::Default => assigner.default(&ctx.eval, *column, default, counts.matched)?,
+                Cell::Default => assigner.default(&ctx.eval, *column, default, after, counts.matched)?,
                 Cell::Expr(expr) => {
                     let row = if at_once { before } else { after.as_slice() };
                     let value = expr.eval(row, &ctx.eval)?.into_owned();
@@ -128,7 +139,8 @@ impl UpdatePlan {
             after[*column] = value;
         }
         let assigned = |column| self.assignments.iter().any(|(c, _)| *c == column);
-        if write_row(ctx, writer, assigner, &assigned, WrittenRow { key, before, after })? {
+        let row = WrittenRow { key, before, after, number: counts.matched };
+        if write_row(ctx, writer, &self.rules, assigner, &assigned, row)? {
             counts.changed += 1;
         }
         Ok(())
@@ -140,21 +152,28 @@ pub(super) struct WrittenRow<'r> {
     pub key: &'r [u8],
     pub before: &'r [Value],
     pub after: &'r mut Vec<Value>,
+    /// It is the so-and-so-many-th that the statement found.
+    pub number: u64,
 }
 
 /// Writes a row of an UPDATE; false if it does not differ, or IGNORE leaves it for its duplicate key.
 pub(super) fn write_row(
     ctx: &mut StatementContext<'_>,
     writer: &mut TableWriter,
+    rules: &RowRules,
     assigner: &Assigner<'_>,
     assigned: &dyn Fn(usize) -> bool,
     row: WrittenRow<'_>,
 ) -> SqlResult<bool> {
-    let WrittenRow { key, before, after } = row;
+    let WrittenRow { key, before, after, number } = row;
     if after == before {
         return Ok(false);
     }
     touch_on_update(ctx, writer.table(), assigner, assigned, after)?;
+    rules.generate(&ctx.eval, assigner, after, number)?;
+    if !rules.admits(ctx, assigner, after)? {
+        return Ok(false);
+    }
     match writer.update(ctx.trx, key, before, after)? {
         Ok(()) => Ok(true),
         // MariaDB says nothing of rows that UPDATE IGNORE leaves.

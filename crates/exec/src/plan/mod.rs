@@ -24,8 +24,9 @@ pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
-    let bound = bind_query(ctx, &CommonTables::default(), None, query)?;
-    let (subqueries, common) = (ctx.subqueries.take(), ctx.common.take());
+    let mut bound = bind_query(ctx, &CommonTables::default(), None, query)?;
+    let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
+    cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     let direct = match subqueries.is_empty() && common.is_empty() {
         true => direct::direct(&bound, session)?,
         false => None,

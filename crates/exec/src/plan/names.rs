@@ -1,14 +1,15 @@
 //! What binding asks of this session: catalog, privileges, variables.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::{Catalog, Table};
+use cohort_catalog::{AccountName, Catalog, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_optimize::Statistics;
 use cohort_plan::{Names, VirtualDefinition};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
-use crate::access::{Needs, TableNeed, check_table};
+use crate::access::{Needs, TableNeed, Viewer};
 use crate::session_state::SessionState;
 
 /// A session and a version of the catalog; notes what the statement needs of the tables that it names.
@@ -16,17 +17,40 @@ pub struct SessionNames<'n> {
     catalog: &'n Arc<Catalog>,
     session: &'n SessionState,
     needs: Needs,
+    /// The views that the name being resolved is in, outermost first.
+    inside: RefCell<Vec<Arc<View>>>,
+    /// All views that the statement reads.
+    views: RefCell<Vec<Arc<View>>>,
 }
 
 impl<'n> SessionNames<'n> {
     /// Nothing is needed yet.
     pub fn new(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
-        SessionNames { catalog, session, needs: Needs::default() }
+        SessionNames {
+            catalog,
+            session,
+            needs: Needs::default(),
+            inside: RefCell::default(),
+            views: RefCell::default(),
+        }
     }
 
     /// What the statement needs.
     pub(crate) fn take_needs(&self) -> Vec<TableNeed> {
         self.needs.take()
+    }
+
+    /// The views that the statement reads.
+    pub(crate) fn take_views(&self) -> Vec<Arc<View>> {
+        self.views.take()
+    }
+
+    /// Whose privileges count where the name being resolved stands.
+    fn viewer(&self) -> Viewer {
+        let inside = self.inside.borrow();
+        let definer: Option<AccountName> =
+            inside.iter().rev().find(|view| !view.by_invoker).map(|view| view.definer.clone());
+        Viewer::of(definer)
     }
 }
 
@@ -57,20 +81,49 @@ impl Names for SessionNames<'_> {
 
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>> {
         let Some(found) = self.session.db.virtual_tables.find(schema, name) else { return Ok(None) };
-        check_table(self.session, Privilege::Select, found.schema(), found.name())?;
+        self.viewer().check_table(self.session, Privilege::Select.into(), found.schema(), found.name())?;
         Ok(Some(found.clone()))
     }
 
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>> {
-        check_table(self.session, wanted, schema, name)?;
+        self.viewer().check_table(self.session, wanted, schema, name)?;
         let found = self.catalog.table(schema, name).cloned();
         let table = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
-        self.needs.want(&table, wanted);
+        self.needs.want(&self.viewer(), &table.name, wanted);
         Ok(table)
     }
 
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
-        self.needs.use_column(self.session, table, ordinal, how)
+        self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
+    }
+
+    fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {
+        let Some(view) = self.catalog.view(schema, name) else { return Ok(None) };
+        self.viewer().check_table(self.session, wanted, schema, name)?;
+        self.needs.want(&self.viewer(), &view.name, wanted);
+        Ok(Some(view.clone()))
+    }
+
+    fn enter_view(&self, view: &Arc<View>) -> SqlResult<()> {
+        let mut inside = self.inside.borrow_mut();
+        if inside.iter().any(|around| around.name == view.name) {
+            let text = format!("`{}`.`{}` contains view recursion", view.name.schema, view.name.table);
+            return Err(SqlError::new(ErrorCode::ViewRecursive, text));
+        }
+        inside.push(view.clone());
+        let mut views = self.views.borrow_mut();
+        if !views.iter().any(|known| Arc::ptr_eq(known, view)) {
+            views.push(view.clone());
+        }
+        Ok(())
+    }
+
+    fn leave_view(&self) {
+        self.inside.borrow_mut().pop();
+    }
+
+    fn use_view_column(&self, view: &Arc<View>, column: &str, how: Privilege) -> SqlResult<()> {
+        self.needs.use_column(self.session, &self.viewer(), &view.name, column, how)
     }
 
     fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {

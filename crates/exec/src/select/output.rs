@@ -101,7 +101,8 @@ impl ScanSink for Output<'_> {
         {
             return Ok(Flow::Continue);
         }
-        if self.select.read != ReadMode::Snapshot || ctx.trx.plain_reads_lock() {
+        let is_locking = self.select.read != ReadMode::Snapshot;
+        if is_locking || (self.select.table.is_some() && ctx.trx.plain_reads_lock()) {
             // The client learns of rows that may not be hardened yet (I5).
             ctx.trx.reveal();
         }

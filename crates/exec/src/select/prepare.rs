@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
-use cohort_locks::MetadataMode;
+use cohort_catalog::{Catalog, Table, View};
+use cohort_locks::{MetadataMode, NameKey};
 use cohort_optimize::ReadMode;
 use cohort_types::SqlResult;
 
@@ -21,6 +21,19 @@ pub(crate) enum Freshness {
     Fresh,
     /// A table was changed between planning and locking: plan again.
     Stale,
+}
+
+/// Locks the names of views for reading, until the transaction ends.
+pub(crate) fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    for view in views {
+        let key = NameKey::Table(view.name.schema.as_str().into(), view.name.table.as_str().into());
+        ctx.trx.lock_name(&key, MetadataMode::SharedRead)?;
+    }
+    let is_current = |catalog: &Arc<Catalog>, view: &Arc<View>| {
+        catalog.view(&view.name.schema, &view.name.table).is_some_and(|now| Arc::ptr_eq(now, view))
+    };
+    let are_current = ctx.db.read_catalog(|catalog| views.iter().all(|view| is_current(catalog, view)));
+    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
 }
 
 /// Locks the tables of a query for reading, until the transaction ends.

@@ -13,7 +13,7 @@ use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_run::{CursorId, Storage};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
-use cohort_vfs::{OpenMode, RealFs, SharedFile};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::database::Database;
 use crate::process_list::Process;
@@ -163,7 +163,7 @@ impl Storage for TrxStorage<'_> {
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         let directory = self.db.globals.value(VarId::Tmpdir).to_string();
-        spill_file(Path::new(&directory))
+        spill_file(&self.db.fs, Path::new(&directory))
     }
 
     fn operator_memory(&self) -> usize {
@@ -172,15 +172,11 @@ impl Storage for TrxStorage<'_> {
 }
 
 /// A new file without a name: it goes with its last handle.
-fn spill_file(directory: &Path) -> SqlResult<SharedFile> {
+fn spill_file(fs: &SharedFs, directory: &Path) -> SqlResult<SharedFile> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
-    let files = RealFs::shared();
-    let made = files.open(&path, OpenMode::CreateNew).and_then(|file| {
-        files.remove(&path)?;
-        Ok(file)
-    });
+    let made = fs.open(&path, OpenMode::CreateNew).and_then(|file| fs.remove(&path).map(|()| file));
     made.map_err(|error| {
         let text = format!("Can't create/write to file '{}' ({error})", path.display());
         SqlError::new(ErrorCode::CantCreateFile, text)

@@ -88,6 +88,12 @@ pub(super) fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, S
 pub(super) fn table(table: &Table, next: Option<u64>) -> String {
     let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c)).collect();
     lines.extend(table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).map(|i| key(table, i)));
+    lines.extend(
+        table
+            .checks
+            .iter()
+            .map(|check| format!("CONSTRAINT {} CHECK ({})", quoted_name(&check.name), check.text)),
+    );
     let mut text = format!("CREATE TABLE {} (\n  {}\n)", quoted_name(&table.name.table), lines.join(",\n  "));
     text += &format!(" ENGINE={}", table.engine);
     if let Some(next) = next.filter(|n| *n > 1) {
@@ -108,7 +114,10 @@ fn column(table: &Table, column: &Column) -> String {
     let ty = &column.ty;
     let mut text = format!("{} {}", quoted_name(&column.name), ty.sql_text());
     text += &ty.charset_clause(table.collation);
-    if !column.nullable {
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        text += &format!(" GENERATED ALWAYS AS ({}) {kind}", generated.text);
+    } else if !column.nullable {
         text += " NOT NULL";
     } else if ty.kind == TypeKind::Timestamp {
         text += " NULL";
@@ -116,7 +125,9 @@ fn column(table: &Table, column: &Column) -> String {
     if column.invisible {
         text += " INVISIBLE";
     }
-    if let Some(default) = default_text(column).filter(|_| !column.auto_increment) {
+    if let Some(default) =
+        default_text(column).filter(|_| !column.auto_increment && column.generated.is_none())
+    {
         text += &format!(" DEFAULT {default}");
     }
     if column.on_update == OnUpdate::CurrentTimestamp {
@@ -130,6 +141,9 @@ fn column(table: &Table, column: &Column) -> String {
     }
     if ty.kind == TypeKind::Json {
         text += &format!(" CHECK (json_valid({}))", quoted_name(&column.name));
+    }
+    if let Some(check) = &column.check {
+        text += &format!(" CHECK ({check})");
     }
     text
 }

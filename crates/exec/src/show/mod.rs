@@ -14,7 +14,7 @@
 //! | `replica` | SHOW SLAVE STATUS |
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
-//! | `log_tables`, `user_table` | tables of the schema mysql |
+//! | `log_tables`, `user_table`, `position_table` | tables of the schema mysql |
 
 mod binlog;
 mod commit_stages;
@@ -23,6 +23,7 @@ mod engine_status;
 mod listing;
 mod log_tables;
 mod maintenance;
+mod position_table;
 mod privileges;
 mod projection;
 mod replica;
@@ -33,6 +34,7 @@ mod schema_table;
 mod status;
 mod transactions;
 mod user_table;
+mod view;
 
 use cohort_catalog::Table;
 use cohort_config::Scope;
@@ -103,7 +105,8 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
             Err(not_supported("this SHOW here"))
         }
-        Show::CreateView(name) | Show::CreateOther { name, .. } => {
+        Show::CreateView(name) => create_view(ctx, name),
+        Show::CreateOther { name, .. } => {
             Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
         }
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
@@ -136,12 +139,29 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
         listing.add([Value::text(found.name()), Value::text(found.create_text())]);
         return Ok(listing);
     }
+    if let Some(view) = ctx.db.catalog().view(&schema, &name.name) {
+        return view::create(ctx, view);
+    }
     let table = base_table(ctx, name)?;
     let open = ctx.trx.open_table(&table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
     let text = create::table(&table, next);
     listing.add([Value::text(&table.name.table), Value::text(text)]);
     Ok(listing)
+}
+
+/// Errors 1146, 1347.
+fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    let catalog = ctx.db.catalog();
+    match catalog.view(&schema, &name.name) {
+        Some(view) => view::create(ctx, view),
+        None => {
+            let table = base_table(ctx, name)?;
+            let text = format!("'{}.{}' is not of type 'VIEW'", table.name.schema, table.name.table);
+            Err(SqlError::new(ErrorCode::WrongObject, text))
+        }
+    }
 }
 
 fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) -> SqlResult<Listing> {

@@ -6,6 +6,7 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::listing::Listing;
 use super::schema_table::{SchemaTable, table};
+use super::view;
 use super::{create, schema_of};
 use crate::access::sees_table;
 use crate::statement::StatementContext;
@@ -272,7 +273,8 @@ fn known_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<(Stri
     if let Some(found) = ctx.db.virtual_tables.find(&schema, &name.name) {
         return Ok((found.schema().to_owned(), found.name().to_owned()));
     }
-    if ctx.db.catalog().table(&schema, &name.name).is_none() {
+    let catalog = ctx.db.catalog();
+    if catalog.table(&schema, &name.name).is_none() && catalog.view(&schema, &name.name).is_none() {
         return Err(SqlError::no_such_table(&schema, &name.name));
     }
     Ok((schema, name.name.clone()))
@@ -293,6 +295,9 @@ pub(super) fn columns(
     let default_at = names.iter().position(|(name, _)| *name == "Default").expect("it is among them");
     if let Some(base) = ctx.db.catalog().table(&schema, &name) {
         unquote_defaults(base, &mut listing, default_at);
+    }
+    if let Some(view) = ctx.db.catalog().view(&schema, &name) {
+        unquote_defaults(&view::as_table(ctx, view)?, &mut listing, default_at);
     }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)

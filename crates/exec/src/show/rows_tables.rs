@@ -7,6 +7,7 @@ use cohort_types::{Collation, ColumnType, Privileges, SqlResult, TypeKind, Value
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
+use super::view;
 use crate::access::{Access, sees_schema, sees_table};
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
@@ -90,9 +91,19 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
     let access = ctx.session.access();
     let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
     rows.extend(seen.map(|log| log_row(table, log.name())));
+    let first = rows.len();
     for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
+    }
+    let own = view::table_rows(table, wanted, ctx);
+    if !own.is_empty() {
+        rows.extend(own);
+        let [schema, name] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|column| table.place(column));
+        rows[first..].sort_by(|a, b| {
+            let key = |row: &Vec<Value>| [schema, name].map(|at| row[at].as_bytes().map(<[u8]>::to_vec));
+            key(a).cmp(&key(b))
+        });
     }
     Ok(rows)
 }
@@ -177,7 +188,13 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
             rows.push(virtual_column_row(out, table.as_ref(), n, column));
         }
     }
-    for table in visible_tables(ctx, wanted) {
+    let views = view::as_tables(ctx, wanted)?.into_iter().map(Arc::new);
+    let mut tables = visible_tables(ctx, wanted);
+    if views.len() > 0 {
+        tables.extend(views);
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    for table in tables {
         ctx.check_interrupt()?;
         let held = |n: &usize| columns_held(&access, &table, *n);
         let seen = (0..table.columns.len()).filter(|n| !held(n).is_empty());
@@ -276,6 +293,7 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> V
     let column = &table.columns[n];
     let mut row = out.row(type_cells(&column.ty));
     let default = match (&column.default, column.nullable) {
+        _ if column.generated.is_some() => Value::Null,
         (DefaultValue::None, true) => text("NULL"),
         _ => default_text(column).map_or(Value::Null, text),
     };
@@ -291,7 +309,8 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> V
         ("EXTRA", text(extra(column))),
         ("PRIVILEGES", text(held.to_string().to_lowercase().replace(", ", ","))),
         ("COLUMN_COMMENT", text(&column.comment)),
-        ("IS_GENERATED", text("NEVER")),
+        ("IS_GENERATED", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
+        ("GENERATION_EXPRESSION", column.generated.as_ref().map_or(Value::Null, |g| text(&g.text))),
     ]);
     merge(&mut row, cells);
     row
@@ -330,6 +349,9 @@ fn extra(column: &Column) -> String {
     }
     if column.on_update == OnUpdate::CurrentTimestamp {
         parts.push(format!("on update {}", super::create::now_text(column.ty.decimals)));
+    }
+    if let Some(generated) = &column.generated {
+        parts.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
     }
     if column.invisible {
         parts.push("INVISIBLE".to_owned());
@@ -417,6 +439,51 @@ pub(super) fn table_constraints(
                 ("TABLE_SCHEMA", text(&table.name.schema)),
                 ("TABLE_NAME", text(&table.name.table)),
                 ("CONSTRAINT_TYPE", text(kind)),
+            ]));
+        }
+        for (name, _, _) in checks(&table) {
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("CONSTRAINT_NAME", text(name)),
+                ("TABLE_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("CONSTRAINT_TYPE", text("CHECK")),
+            ]));
+        }
+    }
+    Ok(rows)
+}
+
+/// Name, level and clause of each CHECK of a table.
+fn checks(table: &Table) -> impl Iterator<Item = (&str, &'static str, String)> {
+    let of_column = |column: &Column| {
+        let json = (column.ty.kind == TypeKind::Json).then(|| format!("json_valid(`{}`)", column.name));
+        column.check.clone().or(json)
+    };
+    let columns = table
+        .columns
+        .iter()
+        .filter_map(move |column| Some((column.name.as_str(), "Column", of_column(column)?)));
+    columns.chain(table.checks.iter().map(|check| (check.name.as_str(), "Table", check.text.clone())))
+}
+
+pub(super) fn check_constraints(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx, wanted) {
+        ctx.check_interrupt()?;
+        for (name, level, clause) in checks(&table) {
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("CONSTRAINT_NAME", text(name)),
+                ("LEVEL", text(level)),
+                ("CHECK_CLAUSE", text(clause)),
             ]));
         }
     }

@@ -46,7 +46,9 @@ static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
 /// The tables of information_schema, the logs, and the accounts.
 pub fn information_schema() -> VirtualTables {
     let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
-    let others = super::log_tables::log_tables().into_iter().chain([super::user_table::user_table()]);
+    let others = super::log_tables::log_tables()
+        .into_iter()
+        .chain([super::user_table::user_table(), super::position_table::position_table()]);
     VirtualTables::new(tables.chain(others).collect())
 }
 

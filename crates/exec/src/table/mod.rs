@@ -39,4 +39,4 @@ pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
 pub use resolve::ResolveAccess;
-pub(crate) use write::{Duplicate, TableWriter};
+pub(crate) use write::{Duplicate, DuplicateLock, TableWriter};

@@ -78,6 +78,7 @@ impl Presence {
 pub(crate) fn computed_columns(table: &Table) -> impl Iterator<Item = usize> {
     let is_computed = |column: &cohort_catalog::Column| {
         column.auto_increment
+            || column.generated.is_some()
             || matches!(column.default, DefaultValue::CurrentTimestamp | DefaultValue::Expression(_))
     };
     table.columns.iter().enumerate().filter(move |(_, column)| is_computed(column)).map(|(n, _)| n)

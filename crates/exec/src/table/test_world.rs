@@ -68,6 +68,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
         engines,
         locks,
         catalog: Arc::new(CatalogVersions::new(catalog())),
+        fs: cohort_vfs::RealFs::shared(),
         clock,
         rng,
         globals: Arc::default(),
@@ -85,6 +86,7 @@ fn catalog() -> Catalog {
         collation: Collation::UTF8MB4_GENERAL_CI,
         comment: String::new(),
         tables: [table, people(), bare()].map(|t| (t.name.table.clone(), t)).into(),
+        views: Default::default(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     let root = Account::local_root();

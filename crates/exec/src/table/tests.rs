@@ -289,3 +289,66 @@ fn an_idle_read_committed_transaction_keeps_no_view() {
         trx.rollback();
     }
 }
+
+#[test]
+fn a_view_is_not_older_than_what_the_transaction_has_changed() {
+    let db = database(&disk());
+    let (mut first, mut second) = (session(&db), session(&db));
+    insert(&mut first, &row(1, 0, 0)).and_then(|()| insert(&mut first, &row(2, 0, 0))).expect("inserts");
+    db.commit.wait_acknowledged(first.hold_until()).expect("runs");
+    // Ordered, and nobody has flushed it.
+    first.begin(BeginOptions::default()).expect("begins");
+    for id in [1, 2] {
+        change(&mut first, point(id), |_| true, |_| Some(row(id, 5, 0))).expect("updates");
+    }
+    first.commit().expect("commits");
+    second.begin(BeginOptions::default()).expect("begins");
+    change(&mut second, point(1), |_| true, |old| Some(vec![old[0].clone(), Value::Int(6), Value::Null]))
+        .expect("follows it");
+    assert_eq!(rows(&mut second, 0, SNAPSHOT).expect("reads"), [row(1, 6, 0), row(2, 5, 0)]);
+}
+
+#[test]
+fn a_scanned_range_takes_no_rows_until_it_is_released() {
+    let db = database(&disk());
+    let (mut reader, mut writer) = (session(&db), session(&db));
+    insert(&mut writer, &row(1, 10, 0)).and_then(|()| insert(&mut writer, &row(2, 20, 0))).expect("inserts");
+    reader.begin(BeginOptions::default()).expect("begins");
+    assert_eq!(rows(&mut reader, 1, FOR_UPDATE).expect("reads").len(), 2);
+    for values in [row(3, 15, 0), row(3, 5, 0), row(3, 99, 0)] {
+        let late = insert(&mut writer, &values).expect_err("the whole index is locked");
+        assert_eq!(late.code, ErrorCode::LockWaitTimeout);
+    }
+    reader.commit().expect("commits");
+    insert(&mut writer, &row(3, 15, 0)).expect("is free");
+    // An uncommitted row is waited for, and not found when it has gone.
+    writer.begin(BeginOptions::default()).expect("begins");
+    insert(&mut writer, &row(4, 17, 0)).expect("inserts");
+    let late = rows(&mut reader, 1, FOR_UPDATE).expect_err("a row is being inserted");
+    assert_eq!(late.code, ErrorCode::LockWaitTimeout);
+    let skipped = rows(&mut reader, 1, ReadMode::LockShare(WaitPolicy::SkipLocked)).expect("passes");
+    assert_eq!(skipped.len(), 3);
+    writer.rollback();
+    assert_eq!(rows(&mut reader, 1, FOR_UPDATE).expect("reads").len(), 3);
+}
+
+#[test]
+fn ranges_hold_over_many_batches() {
+    let db = database(&disk());
+    let (mut reader, mut writer) = (session(&db), session(&db));
+    for id in 1..=1500 {
+        insert(&mut writer, &row(id * 2, id % 7, 0)).expect("inserts");
+    }
+    reader.begin(BeginOptions::default()).expect("begins");
+    for index in [0, 1] {
+        assert_eq!(rows(&mut reader, index, FOR_UPDATE).expect("reads").len(), 1500);
+    }
+    writer.settings.row_lock_wait = Duration::from_millis(1);
+    for id in (1..3001).step_by(2) {
+        let late = insert(&mut writer, &row(id, 3, 0)).expect_err("it is locked");
+        assert_eq!(late.code, ErrorCode::LockWaitTimeout, "{id}");
+    }
+    reader.rollback();
+    insert(&mut writer, &row(1, 3, 0)).expect("is free");
+    assert_eq!(db.locks.stats().range_holders, 0);
+}

@@ -7,6 +7,9 @@
 //! end. A key that comes into any index is put among the keys that ranges are locked against
 //! ([`SessionTrx::put_key`]), before its duplicate check.
 //!
+//! A row that turns out to be in the way is locked as its next use wants it: shared for an error, so that
+//! whoever reads it with locks is not disturbed, exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
+//!
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
 //! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE go on from there.
@@ -22,7 +25,7 @@ use crate::handler_counts::Handler;
 use crate::table::image::Change;
 use crate::table::presence::Presence;
 use crate::table::{Columns, OpenTable};
-use crate::trx::{SessionTrx, WaitPolicy, engine_error};
+use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 
 /// A row with the same key exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,16 @@ pub(crate) struct TableWriter {
     buffers: Buffers,
 }
 
+/// How a row that is in a new row's way is locked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DuplicateLock {
+    /// It is told only.
+    #[default]
+    Shared,
+    /// It is going to be changed.
+    Exclusive,
+}
+
 /// A writer's memory, apart from its table so that both can be used at once.
 #[derive(Default)]
 struct Buffers {
@@ -52,6 +65,7 @@ struct Buffers {
     /// touched.
     entries: Entries,
     found: Vec<u8>,
+    duplicate_lock: DuplicateLock,
     image: Vec<u8>,
     /// Which columns the row images hold; None for all.
     presence: Option<Presence>,
@@ -101,6 +115,11 @@ impl TableWriter {
     pub(crate) fn narrow_images(&mut self, trx: &SessionTrx, written: impl Iterator<Item = usize>) {
         let image = trx.settings.binlog.row_image;
         self.buffers.presence = Presence::of(image, self.table.table(), written);
+    }
+
+    /// Says how rows that are in the way are to be locked.
+    pub(crate) fn lock_duplicates(&mut self, lock: DuplicateLock) {
+        self.buffers.duplicate_lock = lock;
     }
 
     /// Adds a row.
@@ -282,12 +301,7 @@ impl Buffers {
 
     /// Locks `key` in the clustered index and looks whether it is taken.
     fn claim_key(&mut self, table: &OpenTable, trx: &mut SessionTrx) -> SqlResult<Option<Duplicate>> {
-        let clustered = table.indexes[0].id;
-        trx.put_key(clustered, &self.key)?;
-        trx.lock_row(clustered, &self.key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let engine = trx.engine(table.engine);
-        let taken =
-            engine.get(ReadAt::Latest, clustered, &self.key, &mut self.found).map_err(engine_error)?;
+        let taken = self.claim(table, trx, 0)?;
         Ok(taken.then(|| Duplicate { index: 0, key: self.key.clone() }))
     }
 
@@ -312,15 +326,53 @@ impl Buffers {
         index: usize,
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        let (open, entry) = (&table.indexes[index], &self.entries.next);
-        trx.put_key(open.id, entry)?;
+        let open = &table.indexes[index];
         if open.kind != IndexKind::Unique || open.has_null(row) {
+            trx.put_key(open.id, &self.entries.next, WaitPolicy::Wait)?;
             return Ok(None);
         }
-        trx.lock_row(open.id, entry, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let engine = trx.engine(table.engine);
-        let taken = engine.get(ReadAt::Latest, open.id, entry, &mut self.found).map_err(engine_error)?;
+        let taken = self.claim(table, trx, index)?;
         Ok(taken.then(|| Duplicate { index, key: self.found.clone() }))
+    }
+
+    /// Puts a key of a unique index, which lies in `key` or `entries.next`, among those of new rows, locks it
+    /// and looks whether it is taken; then `found` has its value.
+    fn claim(&mut self, table: &OpenTable, trx: &mut SessionTrx, index: usize) -> SqlResult<bool> {
+        let id = table.indexes[index].id;
+        let key = if index == 0 { &self.key } else { &self.entries.next };
+        let mut is_taken = |trx: &mut SessionTrx| {
+            let engine = trx.engine(table.engine);
+            engine.get(ReadAt::Latest, id, key, &mut self.found).map_err(engine_error)
+        };
+        let mut is_put = trx.put_key(id, key, WaitPolicy::SkipLocked)?;
+        let mut lock = RowLock::Skipped;
+        if is_put {
+            lock = trx.lock_row(id, key, RowMode::Exclusive, WaitPolicy::SkipLocked)?;
+        }
+        if lock == RowLock::Skipped {
+            // Somebody has a range or the row. If the row is there, it is that which is waited for.
+            if is_taken(trx)? {
+                let mode = match self.duplicate_lock {
+                    DuplicateLock::Shared => RowMode::Shared,
+                    DuplicateLock::Exclusive => RowMode::Exclusive,
+                };
+                let lock = trx.lock_row(id, key, mode, WaitPolicy::Wait)?;
+                if is_taken(trx)? {
+                    return Ok(true);
+                }
+                trx.unlock_new(id, key, lock);
+            }
+            if !is_put {
+                is_put = trx.put_key(id, key, WaitPolicy::Wait)?;
+            }
+            lock = trx.lock_row(id, key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        }
+        debug_assert!(is_put, "nobody inserts a key that ranges do not see");
+        let taken = is_taken(trx)?;
+        if taken && self.duplicate_lock == DuplicateLock::Shared {
+            trx.weaken_new(id, key, lock);
+        }
+        Ok(taken)
     }
 
     /// Notes the old and the new entry of an updated row; in a unique index locks both and looks whether the

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cohort_base::{BinlogPos, CommitSeq, Reservation};
-use cohort_engine::{EngineTrx, ReadView, Savepoint};
+use cohort_base::{BinlogPos, CommitSeq, ParticipantId, Reservation};
+use cohort_engine::{EngineTrx, ReadView, Redo, Savepoint};
 use cohort_locks::LockOwner;
 use cohort_types::SqlResult;
 
@@ -35,6 +35,8 @@ pub(crate) struct Active {
     pub(crate) view_binlog_end: BinlogPos,
     /// By the engine's place in `Database::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
+    /// Redo of engines that have finished their writes before the commit. Goes before the locks do.
+    pub(crate) prepared: Vec<(ParticipantId, Redo)>,
     pub(crate) locks: LockOwner,
     /// The newest transaction that unlocked searches for rows may have seen, or missed rows by.
     pub(crate) searched: CommitSeq,
@@ -73,6 +75,7 @@ impl Active {
             view: None,
             view_binlog_end: BinlogPos::default(),
             engines,
+            prepared: Vec::new(),
             locks,
             searched: CommitSeq(0),
             log,
@@ -97,7 +100,7 @@ impl Active {
 
     /// Whether any engine holds a write.
     pub(crate) fn has_writes(&self) -> bool {
-        self.engines.iter().flatten().any(|engine| !engine.is_read_only())
+        !self.prepared.is_empty() || self.engines.iter().flatten().any(|engine| !engine.is_read_only())
     }
 
     /// The place reached so far.

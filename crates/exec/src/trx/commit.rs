@@ -14,10 +14,18 @@ use crate::handler_counts::Handler;
 use crate::table::OpenTable;
 use crate::trx::active::Active;
 use crate::trx::locking::WaitPolicy;
+use crate::trx::settings::BinlogSettings;
 use crate::trx::{SessionTrx, engine_error};
 
 /// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
 pub(crate) const AUTO_INCREMENT_SPACE: IndexId = IndexId(1);
+
+/// A transaction between two sessions.
+pub(crate) struct DetachedTrx {
+    active: Active,
+    binlog: BinlogSettings,
+    timestamp: u32,
+}
 
 /// What a DDL statement commits.
 #[derive(Debug, Default)]
@@ -159,6 +167,7 @@ impl SessionTrx {
                 return Err(error);
             }
         };
+        redo.append(&mut active.prepared);
         redo.append(&mut self.attached);
         let is_in_sequence = self.db.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
@@ -204,6 +213,36 @@ impl SessionTrx {
             *slot = None;
         }
         Ok(())
+    }
+
+    /// Takes the running transaction out of the session: it is done but for its place in the order, which
+    /// another session may ask for ([`SessionTrx::commit_detached`]). Its engines finish their writes now, as
+    /// far as the commit has none to add. Dropped, it is rolled back.
+    pub(crate) fn detach_transaction(&mut self) -> SqlResult<DetachedTrx> {
+        self.active_mut();
+        let mut active = self.active.take().expect("begun above");
+        if active.counters.is_empty() {
+            let mut prepared = Vec::new();
+            let done = self.prepare_engines(&mut active, &mut prepared);
+            active.prepared = prepared;
+            if let Err(error) = done {
+                self.recycle(active);
+                return Err(error);
+            }
+        }
+        self.gauge.end();
+        Ok(DetachedTrx { active, binlog: self.settings.binlog.clone(), timestamp: self.statement_timestamp })
+    }
+
+    /// Commits another session's transaction in its stead, with what is attached here.
+    pub(crate) fn commit_detached(&mut self, detached: DetachedTrx) -> SqlResult<Option<CommitSeq>> {
+        self.rollback();
+        let own = std::mem::replace(&mut self.settings.binlog, detached.binlog);
+        self.statement_timestamp = detached.timestamp;
+        self.active = Some(detached.active);
+        let committed = self.commit();
+        self.settings.binlog = own;
+        committed
     }
 
     fn seal(&mut self, active: &mut Active, kind: GroupKind) -> SqlResult<Option<BinlogPart>> {

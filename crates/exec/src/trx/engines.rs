@@ -33,6 +33,12 @@ impl SessionTrx {
         // A client that sends its next statement before it has the reply to its commit must still find what
         // it wrote.
         self.await_own()?;
+        // What the transaction has locked, or found, may be newer than what is published. The view must not
+        // be older than that: it would show one row of a transaction and not another.
+        let seen = self.active_mut().has_seen();
+        if self.db.commit.acknowledged() < seen {
+            self.db.commit.wait_acknowledged(seen).map_err(commit_error)?;
+        }
         let (view, binlog_end) = self.db.commit.read_view_and_binlog_end();
         let active = self.active_mut();
         active.view = Some(view.clone());
@@ -72,6 +78,11 @@ impl SessionTrx {
         }
     }
 
+    /// The running statement changes rows.
+    pub(crate) fn begin_writing(&mut self) {
+        self.is_writing = true;
+    }
+
     /// The view that a row must not have changed since, for whoever locks it: `innodb_snapshot_isolation`.
     pub(crate) fn view_to_keep(&self) -> Option<ReadView> {
         let active = self.active.as_ref().filter(|active| active.isolation.keeps_view())?;
@@ -87,7 +98,7 @@ impl SessionTrx {
     /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
     /// every statement that changes rows calls it first.
     pub fn check_writable(&mut self) -> SqlResult<()> {
-        self.is_writing = true;
+        self.begin_writing();
         if let Some(why) = self.db.commit.refusal() {
             return Err(commit_error(CommitError::DiskFull(why)));
         }

@@ -93,12 +93,14 @@ impl SessionTrx {
     }
 
     /// Says that a row is about to have this key in an index: waits while others have locked a range with it.
-    /// Before the key is looked up, and before anything of the row is written.
-    pub(crate) fn put_key(&mut self, index: IndexId, key: &[u8]) -> SqlResult<()> {
-        let wait = self.row_wait(WaitPolicy::Wait);
+    /// Before the key is looked up, and before anything of the row is written. False if the policy is not to
+    /// wait, and others have.
+    pub(crate) fn put_key(&mut self, index: IndexId, key: &[u8], policy: WaitPolicy) -> SqlResult<bool> {
+        let wait = self.row_wait(policy);
         let (db, active, kill) = self.parts();
         match db.locks.put_key(&mut active.locks, index, key, wait.limit, kill) {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(false),
             Err(error) => Err(self.refused(&wait, error)),
         }
     }
@@ -148,6 +150,14 @@ impl SessionTrx {
         if lock == RowLock::New {
             let (db, active, _) = self.parts();
             db.locks.unlock_row(&mut active.locks, index, key);
+        }
+    }
+
+    /// Makes an exclusive lock that has just been taken, and protects no change, a shared one.
+    pub(crate) fn weaken_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        if lock == RowLock::New {
+            let (db, active, _) = self.parts();
+            db.locks.weaken_row(&mut active.locks, index, key);
         }
     }
 

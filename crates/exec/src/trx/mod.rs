@@ -47,6 +47,7 @@ mod settings;
 pub(crate) use binlog::{LoggedRow, all_columns, image};
 pub(crate) use commit::AUTO_INCREMENT_SPACE;
 pub use commit::DdlCommit;
+pub(crate) use commit::DetachedTrx;
 pub(crate) use commit::commit_error;
 pub use engines::EngineNo;
 pub(crate) use engines::engine_error;

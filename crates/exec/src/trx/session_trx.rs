@@ -375,6 +375,8 @@ impl SessionTrx {
     pub(super) fn recycle(&mut self, mut active: Active) {
         self.gauge.end();
         self.hold_until = self.hold_until.max(active.has_seen());
+        // What was prepared is undone before others get at the rows.
+        active.prepared.clear();
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.is_as_new();
         self.db.locks.release_all(&mut active.locks);

@@ -114,5 +114,3 @@ ERROR 1286 (42000): Unknown storage engine 'nonsense'
 ERROR 1115 (42000): Unknown character set: 'klingon'
 > CREATE TABLE nowhere.t (a INT)
 ERROR 1049 (42000): Unknown database 'nowhere'
-> CREATE TABLE t (a INT, CHECK (a > 0))
-ERROR 1235 (42000): This version of MariaDB doesn't yet support 'CHECK constraints'

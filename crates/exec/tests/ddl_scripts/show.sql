@@ -123,6 +123,8 @@ utf8mb4 | UTF-8 Unicode | utf8mb4_general_ci | 4
 Collation | Charset | Id | Default | Compiled | Sortlen
 ascii_general_ci | ascii | 11 | Yes | Yes | 1
 ascii_bin | ascii | 65 |  | Yes | 1
+ascii_general_nopad_ci | ascii | 1035 |  | Yes | 1
+ascii_nopad_bin | ascii | 1089 |  | Yes | 1
 > SHOW VARIABLES LIKE 'autocommit'
 Variable_name | Value
 autocommit | ON
@@ -209,6 +211,7 @@ test
 CONSTRAINT_NAME | CONSTRAINT_TYPE
 PRIMARY | PRIMARY KEY
 uk | UNIQUE
+j | CHECK
 > SELECT USER, COMMAND FROM PROCESSLIST
 USER | COMMAND
 root | Query
@@ -257,6 +260,6 @@ dumped | CREATE TABLE `dumped` (
     `j` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`j`))
   ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
 > CREATE TABLE test.other (`l` longtext CHECK (json_valid(`l`)))
-ERROR 1235 (42000): This version of MariaDB doesn't yet support 'CHECK constraints'
+OK
 > DROP TABLE test.dumped
 OK

@@ -88,6 +88,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         collation: Collation::UTF8MB4_GENERAL_CI,
         comment: String::new(),
         tables: Default::default(),
+        views: Default::default(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
     Database::new(DatabaseParts {
@@ -95,6 +96,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         engines,
         locks,
         catalog: Arc::new(CatalogVersions::new(catalog)),
+        fs: cohort_vfs::RealFs::shared(),
         clock,
         rng,
         globals: Arc::default(),

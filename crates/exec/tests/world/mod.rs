@@ -79,6 +79,7 @@ impl Server {
             engines,
             locks,
             catalog: versions,
+            fs: cohort_vfs::RealFs::shared(),
             clock,
             rng,
             globals,

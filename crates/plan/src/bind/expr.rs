@@ -221,7 +221,7 @@ impl<'b> Binder<'b> {
     }
 
     fn lifts(&self) -> bool {
-        self.ctx.source == ParamSource::Literals
+        self.ctx.source == ParamSource::Literals && self.ctx.lifts_literals.get()
     }
 
     fn predicate(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {
@@ -506,6 +506,7 @@ impl<'b> Binder<'b> {
         if self.tables_visible
             && let Some(slot) = self.scope.find(name, self.clause)?
         {
+            self.ctx.note(|meanings| meanings.note_column(name, self.scope, slot));
             return self.ctx.read_column(self.scope, slot).map(Some);
         }
         match self.aliases {

@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
 use crate::bind::Clause;
 use crate::block::{CommonTable, Query};
+use crate::meaning::Meanings;
 use crate::names::{Names, VirtualDefinition};
 
 /// What `PlanContext::params` holds.
@@ -35,6 +36,10 @@ pub struct PlanContext<'p> {
     pub pins: RefCell<Vec<u32>>,
     /// False when the plan depends on something else that changes: the types of user variables.
     pub reusable: Cell<bool>,
+    /// Off while the query of a view is bound: its literals are not the statement's.
+    pub(crate) lifts_literals: Cell<bool>,
+    /// What names mean, when somebody wants to know.
+    pub meanings: RefCell<Option<Meanings>>,
     /// The number of the next column that a table, a query or an aggregate brings.
     next_column: Cell<usize>,
     /// The number of the next SELECT, as EXPLAIN shows it.
@@ -51,6 +56,7 @@ pub enum Relation {
     Base(Arc<Table>),
     /// Computed by the server.
     Virtual(Arc<dyn VirtualDefinition>),
+    View(Arc<View>),
     /// A query in FROM, or a common table.
     Derived,
 }
@@ -99,6 +105,8 @@ impl<'p> PlanContext<'p> {
             source,
             pins: RefCell::default(),
             reusable: Cell::new(true),
+            lifts_literals: Cell::new(true),
+            meanings: RefCell::default(),
             next_column: Cell::new(FIRST_COLUMN),
             next_block: Cell::new(1),
             subqueries: RefCell::default(),
@@ -145,6 +153,7 @@ impl<'p> PlanContext<'p> {
         let table = &scope.tables[scope.table_of(slot)];
         match &table.relation {
             Relation::Base(base) => self.names.use_column(base, slot - table.first_slot, how),
+            Relation::View(view) => self.names.use_view_column(view, &scope.slot(slot).name, how),
             Relation::Virtual(_) | Relation::Derived => Ok(()),
         }
     }
@@ -155,9 +164,19 @@ impl<'p> PlanContext<'p> {
             Relation::Base(base) if error.code == ErrorCode::ColumnaccessDenied => {
                 self.names.table_access_denied(how.name(), &base.name.schema, &base.name.table)
             }
+            Relation::View(view) if error.code == ErrorCode::ColumnaccessDenied => {
+                self.names.table_access_denied(how.name(), &view.name.schema, &view.name.table)
+            }
             _ => error,
         };
         self.use_column(scope, slot, how).map_err(whole)
+    }
+
+    /// Somebody may want to know what names mean.
+    pub(crate) fn note(&self, note: impl FnOnce(&mut Meanings)) {
+        if let Some(meanings) = &mut *self.meanings.borrow_mut() {
+            note(meanings);
+        }
     }
 
     /// A reference to the column of a slot, which the statement reads: error 1143.

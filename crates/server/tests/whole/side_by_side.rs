@@ -110,8 +110,10 @@ fn compare(script: &str) {
             if ours == theirs || may_differ {
                 continue;
             }
+            let parts = |answer: &Answer| answer.lines.join("\n").split('\n').map(str::to_owned).collect();
             let only = |left: &Answer, right: &Answer| -> String {
-                let lines = left.lines.iter().filter(|line| !right.lines.contains(line));
+                let (left, right): (Vec<String>, Vec<String>) = (parts(left), parts(right));
+                let lines = left.iter().filter(|line| !right.contains(line));
                 lines.map(|line| format!("\n    {line:.300}")).collect()
             };
             let (here, there) = (only(&ours, &theirs), only(&theirs, &ours));
@@ -139,4 +141,9 @@ fn what_tools_ask() {
 #[test]
 fn joins_sets_and_names() {
     compare(include_str!("scripts/joins_and_sets.sql"));
+}
+
+#[test]
+fn generated_columns_and_checks() {
+    compare(include_str!("scripts/rules.sql"));
 }

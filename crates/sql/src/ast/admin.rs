@@ -88,7 +88,7 @@ pub enum MaintenanceKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeMaster {
     pub connection: Option<String>,
-    /// Names in upper case; a word such as SLAVE_POS is a text literal.
+    /// Names in upper case; a word such as SLAVE_POS is a text literal, and so is a list of numbers: `1,2`.
     pub options: Vec<(String, Expr)>,
 }
 

@@ -23,8 +23,10 @@ mod ddl;
 mod dml;
 mod expr;
 mod query;
+mod rename;
 mod session;
 mod show;
+mod view;
 mod walk;
 
 pub use account::*;
@@ -34,8 +36,10 @@ pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use query::*;
+pub use rename::Rename;
 pub use session::*;
 pub use show::*;
+pub use view::*;
 
 /// `name` or `db.name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +67,7 @@ pub enum Statement {
     CreateTable(Box<CreateTable>),
     AlterTable(Box<AlterTable>),
     DropTable(DropTable),
+    CreateView(Box<CreateView>),
     RenameTable(RenameTable),
     Truncate(ObjectName),
     CreateIndex(Box<CreateIndex>),

@@ -3,27 +3,25 @@
 use super::{ColumnRef, Expr};
 
 impl Expr {
-    /// Shows every column that the expression names to `see`. False when it has a subquery, whose columns are
-    /// its own affair, or an aggregate.
-    pub fn each_column(&mut self, see: &mut dyn FnMut(&mut ColumnRef)) -> bool {
-        let mut plain = true;
+    /// Shows the expression and all its operands to `see`; not what is within subqueries and aggregates.
+    pub fn each_part(&mut self, see: &mut dyn FnMut(&mut Expr)) {
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
-            match expr {
-                Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => see(column),
-                Expr::Subquery(_)
-                | Expr::Exists(_)
-                | Expr::InQuery { .. }
-                | Expr::Quantified { .. }
-                | Expr::Aggregate(_)
-                | Expr::Window(_) => plain = false,
-                other => other.push_operands(&mut open),
-            }
+            see(expr);
+            expr.push_operands(&mut open);
         }
-        plain
     }
 
-    fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
+    /// Shows every column that the expression names to `see`.
+    pub fn each_column(&mut self, see: &mut dyn FnMut(&mut ColumnRef)) {
+        self.each_part(&mut |part| {
+            if let Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) = part {
+                see(column);
+            }
+        });
+    }
+
+    pub(super) fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
         match self {
             Expr::Literal(_)
             | Expr::Param(_)

@@ -250,9 +250,27 @@ impl Parser<'_> {
             return Ok((name, Expr::Literal(Literal::fixed(Value::text(word)))));
         }
         if self.kind() == Kind::LeftParen {
-            return Err(self.unsupported(&name));
+            return Ok((name, Expr::Literal(Literal::fixed(Value::text(self.numbers()?)))));
         }
         Ok((name, self.expr()?))
+    }
+
+    /// `(number, ...)` or `()`: the digits, with commas between.
+    fn numbers(&mut self) -> SqlResult<String> {
+        self.expect(Kind::LeftParen)?;
+        let mut numbers = Vec::new();
+        while self.kind() != Kind::RightParen {
+            if !numbers.is_empty() {
+                self.expect(Kind::Comma)?;
+            }
+            if self.kind() != Kind::Integer {
+                return Err(self.error());
+            }
+            let token = self.advance();
+            numbers.push(String::from_utf8_lossy(self.bytes(token)).into_owned());
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(numbers.join(","))
     }
 
     /// Behind START.

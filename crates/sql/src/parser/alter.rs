@@ -16,20 +16,13 @@ impl Parser<'_> {
         if self.eat_word("USER") {
             return self.alter_user();
         }
+        if self.view_follows() {
+            return self.view(false, true);
+        }
         self.eat_word("ONLINE");
         let ignore = self.eat_word("IGNORE");
         if !self.eat_word("TABLE") {
-            let others = [
-                "VIEW",
-                "PROCEDURE",
-                "FUNCTION",
-                "EVENT",
-                "SERVER",
-                "SEQUENCE",
-                "ALGORITHM",
-                "DEFINER",
-                "SQL",
-            ];
+            let others = ["PROCEDURE", "FUNCTION", "EVENT", "SERVER", "SEQUENCE"];
             if self.is_any(&others) {
                 let what = format!("ALTER {}", self.upper_word()?);
                 return Err(self.unsupported(&what));

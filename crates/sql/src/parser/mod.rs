@@ -22,6 +22,7 @@
 //! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
 //! | `data_type` | types |
 //! | `table`, `alter`, `schema` | CREATE TABLE, ALTER TABLE, databases and indexes |
+//! | `view` | CREATE VIEW, ALTER VIEW |
 //! | `session`, `set`, `admin`, `show`, `account` | the rest |
 
 use std::ops::Range;
@@ -48,6 +49,7 @@ mod set;
 mod show;
 mod table;
 mod table_ref;
+mod view;
 mod words;
 
 /// Height of an expression tree: what the reserve below a stack's floor can copy and drop.

@@ -21,8 +21,8 @@ impl Parser<'_> {
                 self.create_index(or_replace)
             }
             () if self.eat_word("USER") => self.create_user(or_replace),
+            () if self.view_follows() => self.view(or_replace, false),
             () if self.is_any(&[
-                "VIEW",
                 "PROCEDURE",
                 "FUNCTION",
                 "TRIGGER",
@@ -32,9 +32,6 @@ impl Parser<'_> {
                 "ROLE",
                 "PACKAGE",
                 "AGGREGATE",
-                "DEFINER",
-                "ALGORITHM",
-                "SQL",
                 "TEMPORARY",
                 "LOGFILE",
                 "TABLESPACE",

@@ -328,6 +328,13 @@ impl Parser<'_> {
 
     /// One attribute, if there is one.
     fn column_attribute(&mut self, column: &mut ColumnDef, elements: &mut Elements) -> SqlResult<bool> {
+        // What is computed has no default and no NULL of its own.
+        let is_generated = column.generated.is_some();
+        if is_generated
+            && !self.is_any(&["UNIQUE", "COMMENT", "INVISIBLE", "CHECK", "CONSTRAINT", "REFERENCES"])
+        {
+            return Ok(false);
+        }
         match () {
             () if self.eat_words(&["NOT", "NULL"]) => column.nullable = Some(false),
             () if self.eat_word("NULL") => column.nullable = Some(true),

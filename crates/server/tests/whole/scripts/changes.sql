@@ -80,3 +80,12 @@ CREATE TABLE dropped.t (id INT PRIMARY KEY);
 DROP DATABASE dropped;
 FLUSH BINARY LOGS;
 INSERT INTO changes.wide (id) VALUES (99);
+-- Generated columns and CHECK constraints: row events carry what was computed.
+CREATE TABLE computed (id INT PRIMARY KEY, a INT, v INT AS (a * 2) VIRTUAL, s VARCHAR(20) AS (CONCAT('s', a)) STORED, d INT DEFAULT (a + 1), KEY kv (v), CHECK (a < 100));
+INSERT INTO computed (id, a) VALUES (1, 10), (2, NULL), (3, 30);
+UPDATE computed SET a = a + 1 WHERE v > 20;
+DELETE FROM computed WHERE v IS NULL;
+INSERT INTO computed (id, a) VALUES (4, 100);
+ALTER TABLE computed ADD COLUMN w INT AS (v + 1) STORED FIRST;
+INSERT INTO computed (id, a) VALUES (5, 50);
+SELECT * FROM computed ORDER BY id;

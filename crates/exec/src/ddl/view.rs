@@ -1,0 +1,353 @@
+//! CREATE VIEW, ALTER VIEW, DROP VIEW.
+//!
+//! A view is made of its query with the names that the tables have now: `*` is written out, each column says
+//! its table. So a column that is added later does not appear in the view, and one that is dropped makes the
+//! view invalid.
+
+use std::sync::Arc;
+
+use cohort_catalog::{AccountName, CatalogChange, TableName, View};
+use cohort_config::{VarId, VarValue};
+use cohort_locks::MetadataMode;
+use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
+use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
+use cohort_sql::print::quoted_name;
+use cohort_sql::print_query;
+use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
+
+use super::DdlOutcome;
+use super::account::resolve;
+use super::create_table::created_at;
+use super::drop_table::{lock_all, qualified};
+use super::work::{
+    Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
+    schema_of,
+};
+use crate::access::{check_global, check_table};
+use crate::plan::SessionNames;
+use crate::statement::StatementContext;
+
+/// Longest name of a column.
+const NAME_CHARS_MAX: usize = 64;
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> SqlResult<DdlOutcome> {
+    refuse(create)?;
+    let name = TableName { schema: schema_of(ctx, &create.name)?, table: create.name.name.clone() };
+    check_table_name(&name.table)?;
+    enter_schema(ctx, &name.schema)?;
+    let definer = definer(ctx, create)?;
+    lock_table_name(ctx, &name.schema, &name.table, MetadataMode::Exclusive)?;
+    let catalog = catalog(ctx);
+    let before = catalog.view(&name.schema, &name.table).cloned();
+    let is_table = catalog.table(&name.schema, &name.table).is_some();
+    match (create.mode, create.alter) {
+        (_, true) | (CreateMode::OrReplace, _) if is_table => return Err(not_a_view(&name)),
+        (_, true) if before.is_none() => return Err(SqlError::no_such_table(&name.schema, &name.table)),
+        (CreateMode::IfNotExists, false) if is_table || before.is_some() => {
+            let error = SqlError::table_exists(&name.table);
+            ctx.eval.note(error.code, error.message);
+            return Ok(DdlOutcome::default());
+        }
+        (CreateMode::Create, false) if is_table || before.is_some() => {
+            return Err(SqlError::table_exists(&name.table));
+        }
+        _ => {}
+    }
+    if before.is_some() {
+        check_table(ctx.session, Privilege::Drop, &name.schema, &name.table)?;
+    }
+    let mut query = create.query.clone();
+    let bound = bind(ctx, &name, &mut query)?;
+    let columns = column_names(create, &bound)?;
+    name_columns(&mut query.body, &columns);
+    let mut algorithm = create.algorithm.unwrap_or_else(|| algorithm_of(before.as_deref(), create.alter));
+    if algorithm == ViewAlgorithm::Merge && !is_mergeable(&bound) {
+        let text = "View merge algorithm can't be used here for now (assumed undefined algorithm)";
+        ctx.eval.push_warning(cohort_types::Warning {
+            level: cohort_types::Level::Warning,
+            error: SqlError::new(ErrorCode::WarnViewMerge, text),
+        });
+        algorithm = ViewAlgorithm::Undefined;
+    }
+    let updatable = algorithm != ViewAlgorithm::TempTable && bound.is_updatable();
+    if create.check != ViewCheck::None && !updatable {
+        let text = format!("CHECK OPTION on non-updatable view `{}`.`{}`", name.schema, name.table);
+        return Err(SqlError::new(ErrorCode::ViewNonupdCheck, text));
+    }
+    let security = create.security.unwrap_or(match (&before, create.alter) {
+        (Some(view), true) if view.by_invoker => ViewSecurity::Invoker,
+        _ => ViewSecurity::Definer,
+    });
+    let definer = match (&before, create.alter, &create.definer) {
+        (Some(view), true, None) => view.definer.clone(),
+        _ => definer,
+    };
+    let view = View {
+        text: print_query::query(&query),
+        algorithm: algorithm.name().to_owned(),
+        definer,
+        by_invoker: security == ViewSecurity::Invoker,
+        check: create.check.name().to_owned(),
+        updatable,
+        client: client_collation(ctx),
+        connection: ctx.session.env.collation_connection,
+        created_at: created_at(ctx),
+        name,
+    };
+    let log = LogText::Instead(log_text(ctx, create, &view));
+    commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;
+    Ok(DdlOutcome::default())
+}
+
+/// What a view must not be made of.
+fn refuse(create: &CreateView) -> SqlResult<()> {
+    if !create.query.into.is_empty() {
+        let text = "View's SELECT contains a 'INTO' clause";
+        return Err(SqlError::new(ErrorCode::ViewSelectClause, text));
+    }
+    let mut looks = Looks::default();
+    create.query.clone().rename(&mut looks);
+    if looks.variable {
+        let text = "View's SELECT contains a variable or parameter";
+        return Err(SqlError::new(ErrorCode::ViewSelectVariable, text));
+    }
+    Ok(())
+}
+
+/// Who the view belongs to: to name somebody else takes the privilege SET USER.
+fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<AccountName> {
+    let own = ctx.session.info.account.clone();
+    let Some(named) = &create.definer else { return Ok(own) };
+    let named = resolve(ctx.session, named);
+    if named != own {
+        check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
+        if !ctx.db.catalog().accounts.contains_key(&named) {
+            let text =
+                format!("The user specified as a definer ('{}'@'{}') does not exist", named.0, named.1);
+            ctx.eval.note(ErrorCode::NoSuchUser, text);
+        }
+    }
+    Ok(named)
+}
+
+/// Binds the query, and writes full names into it. A view that would read itself reads nothing: error 1146.
+fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) -> SqlResult<Query> {
+    let catalog = catalog(ctx);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    plan.meanings.replace(Some(Meanings::default()));
+    let bound = bind_query(&plan, &CommonTables::default(), None, query)?;
+    if names.take_views().iter().any(|view| view.name == *name) {
+        return Err(SqlError::no_such_table(&name.schema, &name.table));
+    }
+    if let Some(meanings) = plan.meanings.take() {
+        meanings.write_into(query);
+    }
+    Ok(bound)
+}
+
+/// The names of the view's columns: errors 1353, 1060, 1166.
+fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
+    let names: Vec<String> = match create.columns.len() {
+        0 => {
+            let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match nameable(&column.name) {
+                true => column.name.clone(),
+                false => format!("Name_exp_{}", n + 1),
+            };
+            bound.columns.iter().enumerate().map(name).collect()
+        }
+        given if given == bound.columns.len() => create.columns.clone(),
+        _ => {
+            let text = "View's SELECT and view's field list have different column counts";
+            return Err(SqlError::new(ErrorCode::ViewWrongList, text));
+        }
+    };
+    for (n, name) in names.iter().enumerate() {
+        let wrong =
+            |name: &str| SqlError::new(ErrorCode::WrongColumnName, format!("Incorrect column name '{name}'"));
+        check_identifier(name, wrong)?;
+        if names[..n].iter().any(|other| cohort_plan::same_name(other, name)) {
+            let text = format!("Duplicate column name '{name}'");
+            return Err(SqlError::new(ErrorCode::DupFieldName, text));
+        }
+    }
+    Ok(names)
+}
+
+fn nameable(name: &str) -> bool {
+    !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= NAME_CHARS_MAX
+}
+
+/// Gives the items of the first SELECT the names of the columns.
+fn name_columns(body: &mut ast::QueryBody, names: &[String]) {
+    match body {
+        ast::QueryBody::Select(select) => {
+            for (item, name) in select.items.iter_mut().zip(names) {
+                if let ast::SelectItem::Expr { alias, .. } = item {
+                    *alias = Some(name.clone());
+                }
+            }
+        }
+        ast::QueryBody::SetOperation { first, .. } => name_columns(first, names),
+        ast::QueryBody::Nested(query) => name_columns(&mut query.body, names),
+        ast::QueryBody::Values(_) => {}
+    }
+}
+
+/// ALTER VIEW keeps what it does not say.
+fn algorithm_of(before: Option<&View>, alter: bool) -> ViewAlgorithm {
+    match before.filter(|_| alter).map(|view| view.algorithm.as_str()) {
+        Some("MERGE") => ViewAlgorithm::Merge,
+        Some("TEMPTABLE") => ViewAlgorithm::TempTable,
+        _ => ViewAlgorithm::Undefined,
+    }
+}
+
+fn client_collation(ctx: &StatementContext<'_>) -> cohort_types::Collation {
+    let charset = match ctx.session.vars.value(VarId::CharacterSetClient) {
+        VarValue::Text(name) => Charset::by_name(&name),
+        _ => None,
+    };
+    charset.unwrap_or(Charset::Utf8mb4).default_collation()
+}
+
+/// The statement with what the session added to it.
+fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> String {
+    let verb = match (create.alter, create.mode) {
+        (true, _) => "ALTER",
+        (false, CreateMode::OrReplace) => "CREATE OR REPLACE",
+        (false, CreateMode::Create | CreateMode::IfNotExists) => "CREATE",
+    };
+    let if_not_exists = if create.mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
+    let schema = match ctx.session.current_schema.as_deref() == Some(&*view.name.schema) {
+        true => String::new(),
+        false => format!("{}.", quoted_name(&view.name.schema)),
+    };
+    let columns: Vec<String> = create.columns.iter().map(|name| quoted_name(name)).collect();
+    let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(", ")) };
+    format!(
+        "{verb} {}VIEW {if_not_exists}{schema}{}{columns} AS {}",
+        attributes(view),
+        quoted_name(&view.name.table),
+        create.text
+    )
+}
+
+/// `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
+pub(crate) fn attributes(view: &View) -> String {
+    let (user, host) = &view.definer;
+    format!(
+        "ALGORITHM={} DEFINER={}@{} SQL SECURITY {} ",
+        view.algorithm,
+        quoted_name(user),
+        quoted_name(host),
+        if view.by_invoker { "INVOKER" } else { "DEFINER" }
+    )
+}
+
+pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
+    let names = qualified(ctx, &drop.names)?;
+    lock_all(ctx, names.iter())?;
+    let catalog = catalog(ctx);
+    let mut changes = Changes::default();
+    let (mut missing, mut wrong) = (Vec::new(), None);
+    for name in &names {
+        if catalog.view(&name.schema, &name.table).is_some() {
+            changes.catalog.push(CatalogChange::DropView(name.clone()));
+        } else if catalog.table(&name.schema, &name.table).is_some() {
+            wrong.get_or_insert_with(|| not_a_view(name));
+        } else {
+            missing.push(format!("{}.{}", name.schema, name.table));
+        }
+    }
+    let unknown = || SqlError::new(ErrorCode::UnknownView, format!("Unknown VIEW: '{}'", missing.join(",")));
+    let failed = wrong.or_else(|| (!missing.is_empty() && !drop.if_exists).then(unknown));
+    if !changes.catalog.is_empty() || failed.is_none() {
+        commit(ctx, changes.with_xid(), LogText::AsWritten)?;
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if !missing.is_empty() {
+        let error = unknown();
+        ctx.eval.note(error.code, error.message);
+    }
+    Ok(DdlOutcome::default())
+}
+
+/// Error 1347.
+pub(super) fn not_a_view(name: &TableName) -> SqlError {
+    let text = format!("'{}.{}' is not of type 'VIEW'", name.schema, name.table);
+    SqlError::new(ErrorCode::WrongObject, text)
+}
+
+/// The base tables and views that a view's text names: schema, name, what it calls them.
+pub(crate) fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String)>> {
+    let mut looks = Looks::default();
+    cohort_plan::view_query(view)?.rename(&mut looks);
+    Ok(looks.tables)
+}
+
+/// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
+/// that it names.
+pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
+    let mut query = cohort_plan::view_query(view)?;
+    let tables = named_tables(view)?;
+    if current == Some(&view.name.schema) && tables.iter().all(|(schema, ..)| Some(&**schema) == current) {
+        query.rename(&mut WithoutSchema);
+    }
+    Ok(print_query::query(&query))
+}
+
+/// What a query names.
+#[derive(Default)]
+struct Looks {
+    tables: Vec<(String, String, String)>,
+    variable: bool,
+}
+
+impl ast::Rename for Looks {
+    fn table(&mut self, table: &mut ast::TableFactor) {
+        let alias = table.alias.clone().unwrap_or_else(|| table.name.name.clone());
+        self.tables.push((table.name.db.clone().unwrap_or_default(), table.name.name.clone(), alias));
+    }
+
+    fn variable(&mut self) {
+        self.variable = true;
+    }
+}
+
+struct WithoutSchema;
+
+impl ast::Rename for WithoutSchema {
+    fn column(&mut self, column: &mut ast::ColumnRef) {
+        column.db = None;
+    }
+
+    fn table(&mut self, table: &mut ast::TableFactor) {
+        table.name.db = None;
+    }
+}
+
+/// Drops the views of a schema that goes.
+pub(super) fn drop_all(
+    ctx: &mut StatementContext<'_>,
+    schema: &cohort_catalog::Schema,
+    changes: &mut Changes,
+) -> SqlResult<()> {
+    for view in schema.views.values() {
+        lock_table_name(ctx, &schema.name, &view.name.table, MetadataMode::Exclusive)?;
+        changes.catalog.push(CatalogChange::DropView(view.name.clone()));
+    }
+    Ok(())
+}
+
+/// Renames a view within its schema: error 1450 for another one.
+pub(super) fn renamed(view: &Arc<View>, to: &TableName) -> SqlResult<View> {
+    check_table_name(&to.table)?;
+    if view.name.schema != to.schema {
+        let text = format!("Changing schema from '{}' to '{}' is not allowed", view.name.schema, to.schema);
+        return Err(SqlError::new(ErrorCode::ForbidSchemaChange, text));
+    }
+    Ok(View { name: to.clone(), ..View::clone(view) })
+}

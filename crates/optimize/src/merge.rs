@@ -1,0 +1,145 @@
+//! Derived tables and views that become a part of the query around.
+//!
+//! A derived table whose query is a plain SELECT leaves its FROM where it stood, its conditions to the WHERE
+//! around, and its items to whoever named its columns: a column has a number of its own in the statement, so
+//! one map from numbers to items serves every block, subqueries included.
+//!
+//! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
+//! rows, which only items that are columns themselves become; with other items nothing is merged.
+
+use std::collections::HashMap;
+
+use cohort_expr::Expr;
+use cohort_plan::{Body, CommonTable, From, FromJoin, OrderBy, Query, Select, Source, can_merge};
+
+use crate::visit::each_expr_mut;
+
+/// Most tables of one SELECT, as the binder counts them.
+const TABLES_MAX: usize = 61;
+
+/// What the columns of merged tables are.
+type Items = HashMap<usize, Expr>;
+
+/// Merges what can be merged, in all blocks of a statement.
+pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
+    let mut items = Items::new();
+    let mut all: Vec<&mut Query> = vec![query];
+    all.extend(subqueries);
+    for table in common {
+        all.push(&mut table.seed);
+        all.extend(table.step.as_mut().map(|step| &mut step.query));
+    }
+    all.iter_mut().for_each(|query| merge_query(query, &mut items));
+    if items.is_empty() {
+        return;
+    }
+    for query in all {
+        each_expr_mut(query, &mut |expr| replace(expr, &items));
+    }
+}
+
+fn merge_query(query: &mut Query, items: &mut Items) {
+    let alone = query.order.is_empty();
+    match &mut query.body {
+        Body::Select(select) => {
+            let order = merge_select(select, items);
+            let keeps_rows = select.group.is_none() && !select.distinct && select.windows.is_empty();
+            // The order of a view is that of a query that reads it alone and asks for none.
+            if let Some(order) = order.filter(|_| alone && keeps_rows) {
+                query.order = order;
+            }
+        }
+        Body::Set(set) => {
+            merge_query(&mut set.first, items);
+            set.rest.iter_mut().for_each(|operand| merge_query(&mut operand.query, items));
+        }
+        Body::Values(_) => {}
+        Body::Nested(inner) => merge_query(inner, items),
+    }
+}
+
+/// Merges into FROM; the order of the view that FROM was.
+fn merge_select(select: &mut Select, items: &mut Items) -> Option<Vec<cohort_plan::Order>> {
+    let from = select.from.take()?;
+    let mut merging = Merging { items, tables: from.tables().len(), order: None };
+    let is_view = matches!(&from, From::Table(table) if table.is_view);
+    let mut conditions = Vec::new();
+    select.from = Some(merging.from(from, false, &mut conditions));
+    let order = merging.order.filter(|_| is_view);
+    select.conditions.splice(..0, conditions);
+    order
+}
+
+struct Merging<'m> {
+    items: &'m mut Items,
+    /// Of the SELECT, so far.
+    tables: usize,
+    /// The order of the query merged last.
+    order: Option<Vec<cohort_plan::Order>>,
+}
+
+impl Merging<'_> {
+    fn from(&mut self, from: From, padded: bool, conditions: &mut Vec<Expr>) -> From {
+        match from {
+            From::Join(join) => {
+                let FromJoin { outer, keep_order, left, right, mut on } = *join;
+                let left = self.from(left, padded, conditions);
+                let right = match outer {
+                    true => self.from(right, true, &mut on),
+                    false => self.from(right, padded, conditions),
+                };
+                From::Join(Box::new(FromJoin { outer, keep_order, left, right, on }))
+            }
+            From::Table(mut table) => {
+                let Source::Derived(query) = &mut table.source else { return From::Table(table) };
+                merge_query(query, self.items);
+                let count = query
+                    .select()
+                    .and_then(|select| select.from.as_ref())
+                    .map_or(0, |from| from.tables().len());
+                if !can_merge(query, padded) || self.tables - 1 + count > TABLES_MAX {
+                    return From::Table(table);
+                }
+                self.tables = self.tables - 1 + count;
+                let first = query.first_column;
+                let order = std::mem::take(&mut query.order);
+                let Body::Select(select) = std::mem::replace(&mut query.body, Body::Values(Vec::new()))
+                else {
+                    unreachable!("what can be merged is a SELECT")
+                };
+                let by_expr = |order: &cohort_plan::Order| match &order.by {
+                    OrderBy::Item(n) => {
+                        cohort_plan::Order { by: OrderBy::Expr(select.items[*n].clone()), ..order.clone() }
+                    }
+                    OrderBy::Expr(_) => order.clone(),
+                };
+                self.order =
+                    Some(order.iter().map(by_expr).collect()).filter(|order: &Vec<_>| !order.is_empty());
+                self.items.extend(select.items.into_iter().enumerate().map(|(n, item)| (first + n, item)));
+                conditions.extend(select.conditions);
+                // What it has of its own was merged already.
+                select.from.expect("what can be merged reads tables")
+            }
+        }
+    }
+}
+
+/// The items in place of the columns; of a column its number alone, since the one around may be padded.
+fn replace(expr: &mut Expr, items: &Items) {
+    let taken = std::mem::replace(expr, Expr::null());
+    *expr = replaced(taken, items);
+}
+
+fn replaced(expr: Expr, items: &Items) -> Expr {
+    match expr {
+        Expr::Column(mut column) => match items.get(&column.ordinal) {
+            None => Expr::Column(column),
+            Some(Expr::Column(inner)) => {
+                column.ordinal = inner.ordinal;
+                replaced(Expr::Column(column), items)
+            }
+            Some(item) => replaced(item.clone(), items),
+        },
+        other => other.map_children(&mut |child| replaced(child, items)),
+    }
+}

@@ -1,0 +1,68 @@
+//! Which queries can be a part of the query around, and through which rows can be changed.
+
+use cohort_catalog::Table;
+use cohort_expr::Expr;
+
+use crate::block::{Body, From, FromTable, Query, Select, Source};
+
+/// Whether a query that stands in FROM may become a part of the query around: a plain SELECT, whose items may
+/// be evaluated as often as they are named.
+pub fn is_mergeable(query: &Query) -> bool {
+    let Body::Select(select) = &query.body else { return false };
+    let Select { from, group, having, windows, items, distinct, straight_join, .. } = &**select;
+    let is_plain = group.is_none() && having.is_none() && windows.is_empty() && !distinct && !straight_join;
+    let is_unlimited = query.limit.count.is_none() && query.limit.offset.is_none();
+    let is_quiet = query.locking.is_none() && query.into.is_empty() && !query.count_all;
+    from.is_some()
+        && is_plain
+        && is_unlimited
+        && is_quiet
+        && !query.apart
+        && !items.iter().any(Expr::is_volatile)
+        && !items.iter().any(|item| matches!(item, Expr::Row(_)))
+}
+
+/// The same where it stands. `padded`: on the inner side of an outer join. An item with a subquery is not
+/// asked more often than it was written.
+pub fn can_merge(query: &Query, padded: bool) -> bool {
+    let Body::Select(select) = &query.body else { return false };
+    let is_column = |item: &Expr| matches!(item, Expr::Column(_));
+    let asks = |item: &Expr| {
+        let mut found = false;
+        item.walk(&mut |node| {
+            found |= matches!(node, Expr::Subquery(_));
+            !found
+        });
+        found
+    };
+    is_mergeable(query) && !select.items.iter().any(asks) && (!padded || select.items.iter().all(is_column))
+}
+
+impl Query {
+    /// Whether rows of a base table can be changed through it.
+    pub fn is_updatable(&self) -> bool {
+        is_mergeable(self) && self.select().and_then(|select| select.from.as_ref()).is_some_and(is_updatable)
+    }
+}
+
+fn is_updatable(from: &From) -> bool {
+    from.tables().iter().any(|table| match &table.source {
+        Source::Base { .. } => true,
+        Source::Derived(query) => table.is_view && query.is_updatable(),
+        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => false,
+    })
+}
+
+/// The column of a base table that column n of a query is, if it is one as it stands.
+pub fn origin(query: &Query, n: usize) -> Option<(&std::sync::Arc<Table>, usize)> {
+    let select = query.select()?;
+    let Expr::Column(column) = &select.items[n] else { return None };
+    let is_its = |table: &&FromTable| (table.first..table.first + table.width).contains(&column.ordinal);
+    let table = select.from.as_ref()?.tables().into_iter().find(is_its)?;
+    let at = column.ordinal - table.first;
+    match &table.source {
+        Source::Base { table, .. } => Some((table, at)),
+        Source::Derived(inner) => origin(inner, at),
+        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => None,
+    }
+}

@@ -1,0 +1,60 @@
+//! Views: the query behind a name in FROM.
+
+use std::sync::Arc;
+
+use cohort_catalog::View;
+use cohort_sql::ast;
+use cohort_sql::{ParseOptions, parse};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::bind::PlanContext;
+use crate::block::Query;
+use crate::query::bind_query;
+use crate::with::CommonTables;
+
+/// The query of a view, as it is kept.
+pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
+    match parse(view.text.as_bytes(), &ParseOptions::default())?.statement {
+        ast::Statement::Query(query) => Ok(query),
+        _ => Err(invalid_view(view)),
+    }
+}
+
+/// Binds a view's query: with the privileges of its definer or of whoever reads it, and its literals as they
+/// are. What the query lacks is error 1356.
+pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
+    let query = view_query(view)?;
+    ctx.names.enter_view(view)?;
+    let lifts = ctx.lifts_literals.replace(false);
+    let bound = bind_query(ctx, &CommonTables::default(), None, &query);
+    ctx.lifts_literals.set(lifts);
+    ctx.names.leave_view();
+    let apart = view.algorithm == "TEMPTABLE";
+    let bound = bound.map(|query| Query { apart, ..query });
+    bound.map_err(|error| if hides(error.code) { invalid_view(view) } else { error })
+}
+
+/// Whether an error says what the reader of a view need not know of it.
+fn hides(code: ErrorCode) -> bool {
+    use ErrorCode as E;
+    matches!(
+        code,
+        E::NoSuchTable
+            | E::BadField
+            | E::BadDb
+            | E::TableaccessDenied
+            | E::ColumnaccessDenied
+            | E::DbAccessDenied
+            | E::SpDoesNotExist
+    )
+}
+
+/// Error 1356.
+pub fn invalid_view(view: &View) -> SqlError {
+    let text = format!(
+        "View '{}.{}' references invalid table(s) or column(s) or function(s) or definer/invoker of view \
+         lack rights to use them",
+        view.name.schema, view.name.table
+    );
+    SqlError::new(ErrorCode::ViewInvalid, text)
+}

@@ -1,0 +1,158 @@
+//! [`Planner`]: what a group must follow, by `slave_parallel_mode` and by the keys that it changes.
+//!
+//! | mode | a group follows |
+//! |---|---|
+//! | none | all before it |
+//! | minimal | all before it; commits overlap |
+//! | conservative | all before the run of its commit id, and whoever changed a key of its own |
+//! | optimistic | whoever changed a key of its own; all before it if it waited on the source, or forbids it |
+//! | aggressive | whoever changed a key of its own |
+//!
+//! Two groups of one commit id did not conflict on the source. They may here, where a key can be another one,
+//! so keys are looked at in every mode.
+
+use cohort_binlog::event::{Event, GtidEvent, TableMap, gtid_flags2};
+use cohort_config::{Globals, VarId};
+use cohort_exec::{Database, KeySet, RowKeys};
+
+use crate::apply::Rules;
+use crate::group::End;
+use crate::ring::Dependencies;
+
+/// `slave_parallel_mode`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    None,
+    Minimal,
+    Conservative,
+    Optimistic,
+    Aggressive,
+}
+
+/// What to do with a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// It is applied when the slot of this number is ordered; 0: at once.
+    Follow(u64),
+    /// It is applied alone.
+    Alone,
+}
+
+/// Plans one group after the other.
+pub struct Planner {
+    mode: Mode,
+    keys: RowKeys,
+    set: KeySet,
+    dependencies: Dependencies,
+    maps: Vec<TableMap>,
+    flags2: u8,
+    has_gtid: bool,
+    commit_id: Option<u64>,
+    /// Nobody knows what it changes.
+    is_alone: bool,
+    /// The commit id of the slots from this number on.
+    run: (Option<u64>, u64),
+}
+
+impl Planner {
+    /// As the variables say now.
+    pub fn new(globals: &Globals) -> Planner {
+        let mode = match globals.uint(VarId::SlaveParallelMode) {
+            0 => Mode::None,
+            1 => Mode::Minimal,
+            2 => Mode::Conservative,
+            3 => Mode::Optimistic,
+            _ => Mode::Aggressive,
+        };
+        Planner {
+            mode,
+            keys: RowKeys::default(),
+            set: KeySet::default(),
+            dependencies: Dependencies::default(),
+            maps: Vec::new(),
+            flags2: 0,
+            has_gtid: false,
+            commit_id: None,
+            is_alone: false,
+            run: (None, 0),
+        }
+    }
+
+    /// Whether workers have anything to do.
+    pub fn is_parallel(&self) -> bool {
+        self.mode != Mode::None
+    }
+
+    /// A group begins.
+    pub fn begin(&mut self, gtid: Option<&GtidEvent>) {
+        self.set.clear();
+        self.maps.clear();
+        self.is_alone = false;
+        self.has_gtid = gtid.is_some();
+        self.flags2 = gtid.map_or(0, |event| event.flags2);
+        self.commit_id = gtid.and_then(|event| event.commit_id);
+    }
+
+    /// An event of it.
+    pub fn event(&mut self, db: &Database, rules: &Rules, event: &Event) {
+        match event {
+            Event::TableMap(map) => {
+                let mut map = map.clone();
+                if !rules.filter.is_empty() {
+                    let schema = String::from_utf8_lossy(&map.db).into_owned();
+                    map.db = rules.filter.rewritten(&schema).as_bytes().to_vec();
+                }
+                self.maps.retain(|known| known.table_id != map.table_id);
+                self.maps.push(map);
+            }
+            Event::Rows(rows) => {
+                let map = self.maps.iter().find(|map| map.table_id == rows.table_id);
+                let is_wanted = |map: &TableMap| {
+                    let names = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
+                    rules.filter.is_empty() || rules.filter.passes_rows(&names.0, &names.1)
+                };
+                match map {
+                    Some(map) if is_wanted(map) => {
+                        // Applied alone it meets the same error, and tells.
+                        let found = self.keys.add(db, map, rows, &mut self.set);
+                        self.is_alone |= found.is_err();
+                    }
+                    Some(_) => {}
+                    None => self.is_alone = true,
+                }
+            }
+            Event::Annotate(_) => {}
+            _ => self.is_alone = true,
+        }
+    }
+
+    /// The group is whole: `number` is its slot, `first` the head's.
+    pub fn end(&mut self, end: End, number: u64, first: u64) -> Plan {
+        let is_transaction = end == End::Commit
+            && self.has_gtid
+            && self.flags2 & (gtid_flags2::DDL | gtid_flags2::STANDALONE) == 0
+            && self.flags2 & gtid_flags2::TRANSACTIONAL != 0;
+        if !is_transaction || self.is_alone {
+            return Plan::Alone;
+        }
+        let by_keys = self.dependencies.follow(&self.set, number, first);
+        if self.commit_id.is_none() || self.run.0 != self.commit_id {
+            self.run = (self.commit_id, number);
+        }
+        let all = number - 1;
+        let is_free =
+            self.flags2 & gtid_flags2::ALLOW_PARALLEL != 0 && self.flags2 & gtid_flags2::WAITED == 0;
+        Plan::Follow(match self.mode {
+            Mode::None | Mode::Minimal => all,
+            Mode::Conservative => by_keys.max(self.run.1 - 1),
+            Mode::Optimistic if !is_free => all,
+            Mode::Optimistic | Mode::Aggressive => by_keys,
+        })
+    }
+
+    /// All before is ordered.
+    pub fn barrier(&mut self) {
+        self.dependencies.clear();
+        self.run = (None, 0);
+    }
+}

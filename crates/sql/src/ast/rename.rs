@@ -1,0 +1,99 @@
+//! A walk over a query that may change what it names.
+
+use super::{ColumnRef, Expr, Join, Query, QueryBody, Select, TableFactor, TableRef};
+
+/// Changes the names of a query.
+pub trait Rename {
+    fn column(&mut self, _column: &mut ColumnRef) {}
+
+    fn table(&mut self, _table: &mut TableFactor) {}
+
+    /// Called when the names inside of the join's condition were seen.
+    fn join(&mut self, _join: &mut Join) {}
+
+    /// Called when all names of the SELECT were seen; `is_operand`: it is part of an expression.
+    fn select(&mut self, _select: &mut Select, _is_operand: bool) {}
+
+    /// A variable or a placeholder.
+    fn variable(&mut self) {}
+}
+
+impl Query {
+    /// Shows all names of the query to `by`, those of subqueries included.
+    pub fn rename(&mut self, by: &mut dyn Rename) {
+        self.rename_as(by, false);
+    }
+
+    fn rename_as(&mut self, by: &mut dyn Rename, is_operand: bool) {
+        for table in self.with.iter_mut().flat_map(|with| &mut with.tables) {
+            table.query.rename_as(by, false);
+        }
+        self.order_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
+        body(&mut self.body, by, is_operand);
+    }
+}
+
+fn body(node: &mut QueryBody, by: &mut dyn Rename, is_operand: bool) {
+    match node {
+        QueryBody::Select(inner) => select(inner, by, is_operand),
+        QueryBody::SetOperation { first, rest, .. } => {
+            body(first, by, is_operand);
+            rest.iter_mut().for_each(|operand| body(&mut operand.body, by, is_operand));
+        }
+        QueryBody::Values(rows) => rows.iter_mut().flatten().for_each(|expr| rename_in(expr, by)),
+        QueryBody::Nested(query) => query.rename_as(by, is_operand),
+    }
+}
+
+fn select(select: &mut Select, by: &mut dyn Rename, is_operand: bool) {
+    if let Some(from) = &mut select.from {
+        table(from, by);
+    }
+    for item in &mut select.items {
+        if let super::SelectItem::Expr { expr, .. } = item {
+            rename_in(expr, by);
+        }
+    }
+    select.filter.iter_mut().chain(&mut select.having).for_each(|expr| rename_in(expr, by));
+    select.group_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
+    by.select(select, is_operand);
+}
+
+fn table(node: &mut TableRef, by: &mut dyn Rename) {
+    match node {
+        TableRef::Table(factor) => by.table(factor),
+        TableRef::Derived { query, .. } => query.rename_as(by, false),
+        TableRef::Join(join) => {
+            table(&mut join.left, by);
+            table(&mut join.right, by);
+            if let super::JoinCondition::On(condition) = &mut join.condition {
+                rename_in(condition, by);
+            }
+            by.join(join);
+        }
+    }
+}
+
+fn rename_in(expr: &mut Expr, by: &mut dyn Rename) {
+    let mut open = vec![expr];
+    while let Some(expr) = open.pop() {
+        match expr {
+            Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
+            Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) => by.variable(),
+            Expr::Assign { value, .. } => {
+                by.variable();
+                open.push(value);
+            }
+            Expr::Subquery(query) | Expr::Exists(query) => query.rename_as(by, true),
+            Expr::InQuery { expr, query, .. } | Expr::Quantified { expr, query, .. } => {
+                query.rename_as(by, true);
+                open.push(expr);
+            }
+            Expr::Aggregate(aggregate) => {
+                open.extend(&mut aggregate.args);
+                open.extend(aggregate.order_by.iter_mut().map(|item| &mut item.expr));
+            }
+            other => other.push_operands(&mut open),
+        }
+    }
+}
