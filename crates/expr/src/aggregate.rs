@@ -172,7 +172,7 @@ impl AggregateState {
         let keys = self
             .seen
             .iter()
-            .flat_map(|seen| seen.iter())
+            .flat_map(|seen| &seen.keys)
             .map(|key| key.capacity() + SEEN_BYTES)
             .sum::<usize>();
         let parts = if let Accumulated::Text(text) = &self.sum { text.kept_bytes() } else { 0 };
