@@ -122,8 +122,14 @@ const SEEN_BYTES: usize = 40;
 #[derive(Clone, Debug)]
 pub struct AggregateState {
     /// Keys of the arguments seen, when DISTINCT. Boxed, because there are many states and hardly any has it.
-    seen: Option<Box<HashSet<Vec<u8>, ahash::RandomState>>>,
+    seen: Option<Box<Seen>>,
     sum: Accumulated,
+}
+
+/// Keys that do not count again.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    keys: HashSet<Vec<u8>, ahash::RandomState>,
 }
 
 /// What is known of the group so far.
@@ -166,7 +172,7 @@ impl AggregateState {
         let keys = self
             .seen
             .iter()
-            .flat_map(|seen| seen.iter())
+            .flat_map(|seen| &seen.keys)
             .map(|key| key.capacity() + SEEN_BYTES)
             .sum::<usize>();
         let parts = if let Accumulated::Text(text) = &self.sum { text.kept_bytes() } else { 0 };
@@ -233,7 +239,7 @@ impl Aggregate {
         if let Some(seen) = &mut state.seen {
             let Some(key) = self.distinct_key(row, ctx)? else { return Ok(()) };
             let bytes = key.capacity() + SEEN_BYTES;
-            if !seen.insert(key) {
+            if !seen.keys.insert(key) {
                 return Ok(());
             }
             ctx.keep(bytes)?;
@@ -250,6 +256,13 @@ impl Aggregate {
             }
             Accumulated::Text(text) => group_text::add(self, text, row, ctx),
             sum => {
+                if let Accumulated::Total { total: Total::Int(sum), count } = sum
+                    && let Some(Value::Int(v)) = self.args[0].leaf(row, ctx)
+                {
+                    *sum += i128::from(*v);
+                    *count += 1;
+                    return Ok(());
+                }
                 let value = match self.kind {
                     AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
                     _ => self.args[0].eval_number(row, ctx)?,

@@ -221,6 +221,18 @@ fn class_of_value(value: &Value) -> TypeClass {
 }
 
 fn pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
+    if let [left, right] = a.call.args.as_slice()
+        && let (Some(left), Some(right)) = (left.leaf(a.row, a.ctx), right.leaf(a.row, a.ctx))
+    {
+        match (left, right) {
+            (Value::Int(x), Value::Int(y)) => {
+                return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
+            }
+            (Value::Decimal(x), Value::Decimal(y)) => return Ok(Some(Pair::Decimal(*x, *y))),
+            (Value::Double(x), Value::Double(y)) => return Ok(Some(Pair::Real(*x, *y))),
+            _ => {}
+        }
+    }
     let (left, right) = (a.number(0)?, a.number(1)?);
     if let (Value::Int(x), Value::Int(y)) = (left.as_ref(), right.as_ref()) {
         return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));

@@ -37,6 +37,17 @@ impl Expr {
         }
     }
 
+    /// The value of a leaf that is what it shows, without a look at the rest: what most operands are.
+    #[inline]
+    pub(crate) fn leaf<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> Option<&'a Value> {
+        match self {
+            Expr::Column(node) => Some(&row[node.ordinal]).filter(|v| !matches!(v, Value::Timestamp(_))),
+            Expr::Const(node) => (node.ty.flavor == Flavor::Plain).then_some(&node.value),
+            Expr::Param(node) => ctx.params.get(node.index),
+            _ => None,
+        }
+    }
+
     /// [`Expr::eval`] of what has operands.
     fn eval_node<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
         ctx.check_stack()?;
@@ -149,6 +160,11 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     if let (Expr::Row(left), Expr::Row(right), CompareHow::Row(hows)) = (&node.left, &node.right, &node.how) {
         return compare_row_exprs(node.op, left, right, hows, row, ctx);
     }
+    if let (Some(a), Some(b)) = (node.left.leaf(row, ctx), node.right.leaf(row, ctx))
+        && let Some(order) = compare_plain(a, b, &node.how)
+    {
+        return Ok(Some(node.op.accepts(order)));
+    }
     // A quotient compares with the digits of its type.
     let left = node.left.eval_output(row, ctx)?;
     if left.is_null() && node.op != CompareOp::NullSafeEq {
@@ -163,6 +179,19 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     }
     Ok(compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?
         .map(|order| node.op.accepts(order)))
+}
+
+/// The order of two values of one type that nothing is done to before.
+#[inline]
+fn compare_plain(a: &Value, b: &Value, how: &CompareHow) -> Option<Ordering> {
+    let CompareHow::Scalar { collation, class: None } = how else { return None };
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
+        (Value::Str(x), Value::Str(y)) => Some(collation.compare(&x.bytes, &y.bytes)),
+        (Value::Date(x), Value::Date(y)) => Some(x.cmp(y)),
+        (Value::DateTime(x), Value::DateTime(y)) => Some(x.cmp(y)),
+        _ => None,
+    }
 }
 
 /// Rows: `=` is the conjunction of its parts, `<` decides at the first difference; NULL before that is

@@ -4,8 +4,9 @@
 //! A short key, which most are, is a number itself (the *word*) and lies in its slot: finding it touches one
 //! cache line. A long one lies beside, behind its length; its word is a part of its hash and where it lies.
 //!
-//! Looking for many keys, a processor waits for memory most of the time. So whoever has a batch of keys hashes
-//! all ([`KeyBatch`]) and lets the table look at all their slots first, which the processor does side by side.
+//! Looking for many keys, a processor waits for memory most of the time. So whoever has a batch of keys
+//! hashes all ([`KeyBatch`]) and lets the table look at all their slots first, which the processor does side
+//! by side.
 //!
 //! The slots are a power of two, probed one after the other; a third of them are free. They are chosen by the
 //! lower bits of the hash; partitions ([`crate::partition`]) go by the upper ones.

@@ -11,7 +11,7 @@
 //! | `source`, `scan` | rows of nothing, of expressions, of tables |
 //! | `project`, `limit` | filter, projection, LIMIT |
 //! | `join` | joins by lookup, by a hash table, by going through all |
-//! | `aggregate` | groups: hashed, ordered, rolled up |
+//! | `aggregate`, `rollup` | groups: hashed, ordered, rolled up |
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
 //! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
@@ -32,6 +32,7 @@ mod operator;
 mod partition;
 mod project;
 mod quantified;
+mod rollup;
 mod row_store;
 mod rows;
 mod runtime;

@@ -5,9 +5,9 @@
 //! order of the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number,
 //! which decides most comparisons.
 //!
-//! Rows that do not fit become sorted *runs* on disk, which are merged: many into one as long as there are
-//! more than [`FAN_IN`], the rest while rows are asked for. Equal rows stay in the order they came: in a run,
-//! and because runs are merged in their order.
+//! Rows that do not fit become sorted *runs* on disk, which are merged: [`FAN_IN`] into one of the next level
+//! whenever a level has so many, the rest while rows are asked for. Equal rows stay in the order they came:
+//! in a run, and because runs are merged in their order.
 //!
 //! With a limit only so many rows are kept: twice as many are sorted and cut, and a row that comes behind the
 //! last one kept is dropped at once.
@@ -95,8 +95,7 @@ pub(crate) struct Sorter<'p> {
     worst: Option<Vec<Value>>,
     held: Held,
     memory: usize,
-    file: Option<SpillFile>,
-    runs: Vec<Chain>,
+    runs: Vec<SortedRun>,
     /// The sorted rows in memory come from here on.
     next: usize,
     merge: Option<Merge>,
@@ -114,7 +113,6 @@ impl<'p> Sorter<'p> {
             worst: None,
             held: Held::default(),
             memory: 0,
-            file: None,
             runs: Vec::new(),
             next: 0,
             merge: None,
@@ -135,7 +133,6 @@ impl<'p> Sorter<'p> {
         self.fronts.clear();
         self.worst = None;
         self.held.release(run);
-        self.file = None;
         self.runs.clear();
         self.merge = None;
         self.next = 0;
@@ -227,27 +224,37 @@ impl<'p> Sorter<'p> {
     /// Writes what is in memory as a run.
     fn spill(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.sort(run)?;
-        if self.file.is_none() {
-            self.file = Some(SpillFile::create(run)?);
-        }
-        let Some(file) = &self.file else { return Ok(()) };
+        // Runs of one round of merging share a file, which goes when they are merged.
+        let file = match self.runs.last() {
+            Some(last) if last.level == 0 => last.file.clone(),
+            _ => SpillFile::create(run)?,
+        };
         let mut chain = Chain::default();
         for entry in &self.entries {
             run.eval.step()?;
-            chain.push(file, self.rows.row(entry.row as usize))?;
+            chain.push(&file, self.rows.row(entry.row as usize))?;
         }
-        chain.finish(file)?;
-        self.runs.push(chain);
+        chain.finish(&file)?;
+        self.runs.push(SortedRun { chain, file, level: 0 });
         self.rows.clear();
         self.entries.clear();
         self.fronts.clear();
         self.held.release(run);
-        if self.runs.len() == FAN_IN { self.merge_runs(run, file.clone()) } else { Ok(()) }
+        while let Some(last) = self.runs.last().map(|last| last.level) {
+            let of_level = self.runs.iter().rev().take_while(|run| run.level == last).count();
+            if of_level < FAN_IN {
+                break;
+            }
+            self.merge_last(run, of_level, last + 1)?;
+        }
+        Ok(())
     }
 
-    /// Makes one run of all.
-    fn merge_runs(&mut self, run: Run<'_, 'p>, file: SpillFile) -> SqlResult<()> {
-        let mut merge = Merge::new(std::mem::take(&mut self.runs), file.clone(), &self.order)?;
+    /// Makes one run of the last ones.
+    fn merge_last(&mut self, run: Run<'_, 'p>, count: usize, level: u32) -> SqlResult<()> {
+        let merged = self.runs.split_off(self.runs.len() - count);
+        let mut merge = Merge::new(merged, &self.order)?;
+        let file = SpillFile::create(run)?;
         let mut chain = Chain::default();
         let mut row = Vec::new();
         while chain.rows() < self.limit && merge.next(&self.order, &mut row)? {
@@ -255,7 +262,7 @@ impl<'p> Sorter<'p> {
             chain.push(&file, &row)?;
         }
         chain.finish(&file)?;
-        self.runs.push(chain);
+        self.runs.push(SortedRun { chain, file, level });
         Ok(())
     }
 
@@ -269,8 +276,7 @@ impl<'p> Sorter<'p> {
         if !self.entries.is_empty() {
             self.spill(run)?;
         }
-        let Some(file) = &self.file else { return Ok(()) };
-        self.merge = Some(Merge::new(std::mem::take(&mut self.runs), file.clone(), &self.order)?);
+        self.merge = Some(Merge::new(std::mem::take(&mut self.runs), &self.order)?);
         Ok(())
     }
 
@@ -305,23 +311,30 @@ impl<'p> Sorter<'p> {
 
 /// Runs that are read side by side: a heap of those with rows left, the smallest row on top.
 struct Merge {
-    file: SpillFile,
     runs: Vec<MergedRun>,
     heap: Vec<usize>,
 }
 
-struct MergedRun {
+/// A run on disk.
+struct SortedRun {
     chain: Chain,
+    file: SpillFile,
+    /// How often its rows were merged.
+    level: u32,
+}
+
+struct MergedRun {
+    run: SortedRun,
     reader: ChainReader,
     row: Vec<Value>,
 }
 
 impl Merge {
-    fn new(chains: Vec<Chain>, file: SpillFile, order: &Order<'_>) -> SqlResult<Merge> {
-        let mut merge = Merge { file, runs: Vec::new(), heap: Vec::new() };
-        for chain in chains {
-            let mut run = MergedRun { chain, reader: ChainReader::default(), row: Vec::new() };
-            if run.reader.next(&merge.file, &run.chain, &mut run.row)? {
+    fn new(runs: Vec<SortedRun>, order: &Order<'_>) -> SqlResult<Merge> {
+        let mut merge = Merge { runs: Vec::new(), heap: Vec::new() };
+        for run in runs {
+            let mut run = MergedRun { run, reader: ChainReader::default(), row: Vec::new() };
+            if run.reader.next(&run.run.file, &run.run.chain, &mut run.row)? {
                 merge.heap.push(merge.runs.len());
             }
             merge.runs.push(run);
@@ -338,7 +351,7 @@ impl Merge {
         let run = &mut self.runs[*top];
         std::mem::swap(row, &mut run.row);
         run.row.clear();
-        if !run.reader.next(&self.file, &run.chain, &mut run.row)? {
+        if !run.reader.next(&run.run.file, &run.run.chain, &mut run.row)? {
             self.heap.swap_remove(0);
         }
         self.sink(0, order);

@@ -105,7 +105,8 @@ fn a_statement_can_be_killed_at_any_question() {
             let rows = run_in(&plan, &mut storage(memory), &counting).expect("runs").0.len() as u64;
             let asked = 1_000_000 - counting.patience.get().expect("it was set");
             assert!(asked >= rows / 1000, "{name}: {asked} questions for {rows} rows");
-            for patience in (0..asked).step_by(1 + asked as usize / 12) {
+            // How rows fall into partitions differs from run to run, and so does the number of questions.
+            for patience in (0..=asked / 2).step_by(1 + asked as usize / 24) {
                 let impatient = Session::default();
                 impatient.patience.set(Some(patience));
                 let outcome = run_in(&plan, &mut storage(memory), &impatient);

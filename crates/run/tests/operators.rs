@@ -9,7 +9,7 @@ use cohort_optimize::{
     Scan, SetOperation, Sort, VirtualScan,
 };
 use cohort_run::Batch;
-use cohort_types::{Decimal, ErrorCode, Str, TypeKind, Value};
+use cohort_types::{Decimal, ErrorCode, NoWarnings, Str, TypeKind, Value};
 use support::*;
 
 fn limit(input: Node, offset: Option<i64>, count: Option<i64>, count_all: bool) -> Node {
@@ -339,6 +339,27 @@ fn sorts_are_stable_and_limited() {
     assert_eq!(shown_all(&rows_of(&computed, &mut storage)), down, "a key that is no column leaves no trace");
     let three = LimitCount { count: Some(lit(2)), offset: Some(lit(1)) };
     assert_eq!(shown_all(&rows_of(&sort(Some(three), col(0), asc()), &mut storage)), all[..3]);
+}
+
+#[test]
+fn runs_are_merged_in_levels() {
+    let count = 10_000;
+    let rows: Rows = (0..count).map(|n| ints(&[Some(n * 7919 % 100), Some(n)])).collect();
+    let node = Node::Sort(Box::new(Sort { input: of("t", 2), keys: vec![(col(0), desc())], limit: None }));
+    let root = plan(node, 2);
+    let mut storage = Memory::new(&[("t", rows)]);
+    // A run holds a row or two: several levels of 64 runs each.
+    storage.memory = 200;
+    let got = rows_of(&root, &mut storage);
+    assert!(storage.spilled > 64, "{}", storage.spilled);
+    let key = |row: &[Value]| {
+        (std::cmp::Reverse(row[0].to_decimal(&mut NoWarnings)), row[1].to_decimal(&mut NoWarnings))
+    };
+    assert!(
+        got.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])),
+        "in order, and equal ones as they came"
+    );
+    assert_eq!(got.len() as i64, count);
 }
 
 fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Session) {

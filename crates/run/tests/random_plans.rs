@@ -345,11 +345,17 @@ fn random_plans_answer_as_nested_loops() {
             assert_eq!(sorted(&rows), wanted, "round {round} memory {memory}: {:?}\n{tables:?}", root.root);
             spilled += u64::from(storage.spilled > 0);
         }
+        // What answers anew each time makes rows go one by one.
+        let rand = cohort_expr::build_call("rand", vec![], &SessionEnv::new(0)).expect("builds");
+        let always = cmp(CompareOp::Lt, rand, lit(2));
+        let one_by_one = plan(Node::Filter { input: Box::new(root.root), condition: always }, width);
+        assert_eq!(sorted(&rows_of(&one_by_one, &mut Memory::new(&tables))), wanted, "round {round}");
+        let Node::Filter { input, .. } = one_by_one.root else { panic!("it was put there") };
         // The same again, sorted by everything, and a part of it.
         let (offset, count) = (random.below(5), random.below(20));
         let limit = || LimitCount { count: Some(lit(count as i64)), offset: Some(lit(offset as i64)) };
         let keys = (0..width).map(|n| (col(n), if n % 2 == 0 { asc() } else { desc() })).collect();
-        let sort = Node::Sort(Box::new(Sort { input: root.root, keys, limit: Some(limit()) }));
+        let sort = Node::Sort(Box::new(Sort { input: *input, keys, limit: Some(limit()) }));
         let limited =
             plan(Node::Limit(Box::new(LimitNode { input: sort, limit: limit(), count_all: false })), width);
         let mut ordered = expected;
