@@ -12,6 +12,7 @@ use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::update::touch_on_update;
+use crate::dml::view_check::passes_checks;
 use crate::statement::StatementContext;
 use crate::table::{Duplicate, Reserved, TableWriter, UsedUp, positive};
 
@@ -176,6 +177,12 @@ impl Insert<'_> {
             }
             Err(error) => return Err(error),
         };
+        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
+            if let Some(value) = generated {
+                self.give_back(ctx, value);
+            }
+            return Ok(());
+        }
         let written = loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
             match &plan.on_duplicate {
@@ -347,6 +354,9 @@ impl Insert<'_> {
         }
         let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
         touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
+        if !passes_checks(&self.plan.checks, &self.existing, self.plan.ignore, &ctx.eval)? {
+            return Ok(Some(false));
+        }
         match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
             Ok(()) => Ok(Some(true)),
             Err(other) => {

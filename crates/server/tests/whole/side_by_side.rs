@@ -140,3 +140,13 @@ fn what_tools_ask() {
 fn joins_sets_and_names() {
     compare(include_str!("scripts/joins_and_sets.sql"));
 }
+
+#[test]
+fn views_are_those_of_mariadb() {
+    compare(include_str!("scripts/views.sql"));
+}
+
+#[test]
+fn rows_change_through_views_as_in_mariadb() {
+    compare(include_str!("scripts/view_changes.sql"));
+}
