@@ -197,15 +197,16 @@ pub fn bind_insert_view(
         let text = format!("The target table {} of the INSERT is not insertable-into", view.name.table);
         SqlError::new(ErrorCode::NonInsertableTable, text)
     };
-    let mut places = Vec::with_capacity(width);
-    for n in 0..width {
-        places.push(written(&from, first + n).map_err(|_| refused())?);
-    }
     let is_named = |n: &usize| columns.is_empty() || columns.iter().any(|c| same_name(c, &names[*n]));
-    let named: Vec<usize> = (0..width).filter(is_named).collect();
-    let target = named.first().map_or(0, |n| *n);
-    let base = places.get(target).ok_or_else(refused)?;
-    if named.iter().any(|n| places[*n].base.first != base.base.first) {
+    let mut named = Vec::with_capacity(width);
+    for n in (0..width).filter(is_named) {
+        named.push(written(&from, first + n).map_err(|_| refused())?);
+    }
+    // A name that the view does not have is told by who looks the names up.
+    let known = (0..width).filter_map(|n| Some((n, written(&from, first + n).ok()?)));
+    let places: Vec<(usize, Written<'_>)> = known.collect();
+    let base = named.first().or(places.first().map(|(_, place)| place)).ok_or_else(refused)?;
+    if named.iter().any(|place| place.base.first != base.base.first) {
         let text = format!("Can not modify more than one base table through a join view '{shown}'");
         return Err(SqlError::new(ErrorCode::ViewMultiUpdate, text));
     }
@@ -216,8 +217,8 @@ pub fn bind_insert_view(
     // What the view does not show has no name.
     entry.columns.iter_mut().for_each(|column| column.name = "".into());
     let mut own = Vec::new();
-    for (place, name) in places.iter().zip(&names).filter(|(place, _)| place.base.first == base.base.first) {
-        let column = &mut entry.columns[place.column];
+    for (n, place) in places.iter().filter(|(_, place)| place.base.first == base.base.first) {
+        let (column, name) = (&mut entry.columns[place.column], &names[*n]);
         if !column.name.is_empty() {
             return Err(refused());
         }

@@ -169,6 +169,10 @@ impl Insert<'_> {
     /// Writes the row that was built.
     fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
+        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
+            self.counts.records -= 1;
+            return Ok(());
+        }
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
             Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
@@ -177,12 +181,6 @@ impl Insert<'_> {
             }
             Err(error) => return Err(error),
         };
-        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
-            if let Some(value) = generated {
-                self.give_back(ctx, value);
-            }
-            return Ok(());
-        }
         let written = loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
             match &plan.on_duplicate {

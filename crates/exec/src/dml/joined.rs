@@ -184,6 +184,7 @@ impl JoinedChange {
                 }
                 let ignore = strictness == Strictness::Ignore;
                 if !passes_checks(&target.checks, &after, ignore, &ctx.eval)? {
+                    matched -= 1;
                     continue;
                 }
                 let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);

@@ -84,7 +84,6 @@ UPDATE v JOIN u ON v.id = u.t_id SET v.b = 'vj', u.n = 'vj';
 DELETE v FROM v JOIN u ON v.id = u.t_id WHERE u.uid = 3;
 SELECT * FROM t ORDER BY id;
 SELECT * FROM u ORDER BY uid;
-INSERT INTO v (aa) VALUES (1), (2) RETURNING id > 0, aa;
 TRUNCATE TABLE v;
 SELECT COUNT(*) FROM t;
 DROP DATABASE vc;
