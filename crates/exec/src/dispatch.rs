@@ -546,11 +546,11 @@ fn make_plan(
         Statement::Insert(insert) => {
             Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, session, query))?)
         }
-        Statement::Update(update) if update.is_simple() => {
+        Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }
         Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
-        Statement::Delete(delete) if delete.is_simple() => {
+        Statement::Delete(delete) if delete.is_simple() && !names_view(catalog, session, &delete.from) => {
             Planned::Delete(DeletePlan::plan(&ctx, session, delete)?)
         }
         Statement::Delete(delete) => Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete)?)),
@@ -565,6 +565,13 @@ fn make_plan(
     let warnings = session.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
     Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, reusable })
+}
+
+/// A view is changed as a join is.
+fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) -> bool {
+    let ast::TableRef::Table(factor) = table else { return false };
+    let schema = factor.name.db.as_deref().or(session.current_schema.as_deref());
+    schema.is_some_and(|schema| catalog.view(schema, &factor.name.name).is_some())
 }
 
 /// Locks the tables and runs the plan.

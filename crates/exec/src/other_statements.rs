@@ -170,7 +170,8 @@ impl Session {
             let aliases = wanted.get(&(schema, name)).map(|aliases| aliases.values().copied().max());
             let lock = aliases.flatten().unwrap_or(TableLock::Read);
             for (schema, table, alias) in crate::ddl::named_tables(view)? {
-                if self.state.db.virtual_tables.has_schema(&schema) {
+                // Common tables have no schema.
+                if schema.is_empty() || self.state.db.virtual_tables.has_schema(&schema) {
                     continue;
                 }
                 let locked = wanted.entry((schema.clone(), table.clone())).or_default();

@@ -144,7 +144,14 @@ impl VirtualTables {
 
     /// Whether a schema consists of virtual tables alone.
     pub fn has_schema(&self, schema: &str) -> bool {
-        schema.eq_ignore_ascii_case("information_schema")
+        self.virtual_schema(schema).is_some()
+    }
+
+    /// The name of a schema that consists of virtual tables alone, as it is spelled.
+    pub fn virtual_schema(&self, schema: &str) -> Option<&'static str> {
+        ["information_schema", "performance_schema"]
+            .into_iter()
+            .find(|name| schema.eq_ignore_ascii_case(name))
     }
 
     /// All of them.

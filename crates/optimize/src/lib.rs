@@ -5,6 +5,7 @@
 //! | `physical` | [`Plan`]: operators with their inputs |
 //! | `lower` | query blocks to operators |
 //! | `merge` | derived tables that become a part of the query around |
+//! | `push` | conditions that go down into derived tables |
 //! | `join` | join order, and how each table is found |
 //! | `access` | which index of a table, which part of it |
 //! | `sargable` | conditions that an index can answer |
@@ -21,6 +22,7 @@ mod join;
 mod lower;
 mod merge;
 mod physical;
+mod push;
 mod sargable;
 mod visit;
 
@@ -35,4 +37,5 @@ pub use physical::{
     Node, Plan, ReadMode, RecursiveStep, Scan, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan,
     WindowNode,
 };
+pub use push::push_conditions;
 pub use sargable::{Condition, conditions};

@@ -7,18 +7,15 @@
 //! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
 //! rows, which only items that are columns themselves become; with other items nothing is merged.
 
-use std::collections::HashMap;
-
 use cohort_expr::Expr;
-use cohort_plan::{Body, CommonTable, From, FromJoin, OrderBy, Query, Select, Source, can_merge};
+use cohort_plan::{
+    Body, CommonTable, From, FromJoin, Items, OrderBy, Query, Select, Source, can_merge, with_items,
+};
 
 use crate::visit::each_expr_mut;
 
 /// Most tables of one SELECT, as the binder counts them.
 const TABLES_MAX: usize = 61;
-
-/// What the columns of merged tables are.
-type Items = HashMap<usize, Expr>;
 
 /// Merges what can be merged, in all blocks of a statement.
 pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
@@ -34,7 +31,9 @@ pub fn merge(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTa
         return;
     }
     for query in all {
-        each_expr_mut(query, &mut |expr| replace(expr, &items));
+        each_expr_mut(query, &mut |expr| {
+            *expr = with_items(std::mem::replace(expr, Expr::null()), &items);
+        });
     }
 }
 
@@ -62,7 +61,7 @@ fn merge_query(query: &mut Query, items: &mut Items) {
 fn merge_select(select: &mut Select, items: &mut Items) -> Option<Vec<cohort_plan::Order>> {
     let from = select.from.take()?;
     let mut merging = Merging { items, tables: from.tables().len(), order: None };
-    let is_view = matches!(&from, From::Table(table) if table.is_view);
+    let is_view = matches!(&from, From::Table(table) if table.view.is_some());
     let mut conditions = Vec::new();
     select.from = Some(merging.from(from, false, &mut conditions));
     let order = merging.order.filter(|_| is_view);
@@ -121,25 +120,5 @@ impl Merging<'_> {
                 select.from.expect("what can be merged reads tables")
             }
         }
-    }
-}
-
-/// The items in place of the columns; of a column its number alone, since the one around may be padded.
-fn replace(expr: &mut Expr, items: &Items) {
-    let taken = std::mem::replace(expr, Expr::null());
-    *expr = replaced(taken, items);
-}
-
-fn replaced(expr: Expr, items: &Items) -> Expr {
-    match expr {
-        Expr::Column(mut column) => match items.get(&column.ordinal) {
-            None => Expr::Column(column),
-            Some(Expr::Column(inner)) => {
-                column.ordinal = inner.ordinal;
-                replaced(Expr::Column(column), items)
-            }
-            Some(item) => replaced(item.clone(), items),
-        },
-        other => other.map_children(&mut |child| replaced(child, items)),
     }
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
@@ -141,8 +141,8 @@ pub struct FromTable {
     /// What the statement calls it.
     pub name: Arc<str>,
     pub source: Source,
-    /// It is a view.
-    pub is_view: bool,
+    /// The view that it is.
+    pub view: Option<Arc<View>>,
     /// Its rows are locked for a change, and their key becomes the column of this number.
     pub key: Option<usize>,
 }

@@ -6,17 +6,18 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope};
-use crate::block::{Body, From, Order, OrderBy, Query, Select};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
+use crate::block::{Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
 use crate::from::bind_from;
 use crate::query::bind_limit;
 use crate::with::CommonTables;
+use crate::written::{Refusal, RowCheck, base_tables, written};
 
 /// A table whose rows are changed.
 pub struct ChangeTarget {
@@ -25,6 +26,8 @@ pub struct ChangeTarget {
     pub name: Arc<str>,
     /// The item that is its row's key, NULL where an outer join has padded.
     pub key_at: usize,
+    /// What views ask of rows that are written.
+    pub checks: Vec<RowCheck>,
 }
 
 /// A column to be assigned.
@@ -74,22 +77,28 @@ pub fn bind_joined_update(
         };
         bound.push((slot, value));
     }
+    let mut written_of_view = Vec::new();
+    let mut targets = Vec::with_capacity(bound.len());
     for (slot, _) in &bound {
-        change.target(change.scope.table_of(*slot), "UPDATE")?;
+        let number = change.scope.table_of(*slot);
+        let target = change.target(*slot, "UPDATE", Some(Privilege::Update))?;
+        if matches!(change.scope.tables[number].relation, Relation::View(_)) {
+            written_of_view.push((number, target.0));
+        }
+        targets.push(target);
+    }
+    for (number, target) in &written_of_view {
+        if written_of_view.iter().any(|(other, of)| other == number && of != target) {
+            return Err(more_than_one(&change.scope.tables[*number]));
+        }
     }
     let mut made = Vec::with_capacity(bound.len());
-    for (slot, value) in bound {
-        let number = change.scope.table_of(slot);
-        let target = change.numbers.iter().position(|n| *n == number).expect("made a target above");
+    for ((_, value), (target, column)) in bound.into_iter().zip(targets) {
         let value_at = value.map(|value| {
             change.items.push(value);
             change.items.len() - 1
         });
-        made.push(ChangeAssignment {
-            target,
-            column: slot - change.scope.tables[number].first_slot,
-            value_at,
-        });
+        made.push(ChangeAssignment { target, column, value_at });
     }
     Ok(change.finish(made))
 }
@@ -118,12 +127,26 @@ pub fn bind_joined_delete(
         numbers.push(0);
     }
     for number in numbers {
-        change.target(number, "DELETE")?;
+        let mut slot = change.scope.tables[number].first_slot;
+        if let Relation::View(view) = &change.scope.tables[number].relation {
+            let view = view.clone();
+            ctx.names.view(&view.name.schema, &view.name.table, Privilege::Delete.into())?;
+            slot = change.only_base_of(slot, &view)?;
+        }
+        change.target(slot, "DELETE", None)?;
         if let Relation::Base(table) = &change.scope.tables[number].relation {
             ctx.names.base_table(&table.name.schema, &table.name.table, Privilege::Delete.into())?;
         }
     }
     Ok(change.finish(Vec::new()))
+}
+
+/// Error 1393.
+fn more_than_one(entry: &ScopeTable) -> SqlError {
+    let schema = entry.schema.as_deref().unwrap_or_default();
+    let text =
+        format!("Can not modify more than one base table through a join view '{schema}.{}'", entry.name);
+    SqlError::new(ErrorCode::ViewMultiUpdate, text)
 }
 
 /// The value with what was assigned before in place of the columns.
@@ -146,8 +169,8 @@ struct Change<'c> {
     limit: crate::block::Limit,
     items: Vec<Expr>,
     targets: Vec<ChangeTarget>,
-    /// Their numbers in the scope.
-    numbers: Vec<usize>,
+    /// The numbers of their first columns.
+    firsts: Vec<usize>,
     block: u32,
 }
 
@@ -167,7 +190,7 @@ impl<'c> Change<'c> {
             limit: bind_limit(ctx, clauses.limit)?,
             items: Vec::new(),
             targets: Vec::new(),
-            numbers: Vec::new(),
+            firsts: Vec::new(),
             block,
         };
         if let Some(filter) = clauses.filter {
@@ -190,27 +213,54 @@ impl<'c> Change<'c> {
         binder
     }
 
-    /// Makes a table of the scope a target; error 1288 when it is none that rows lie in.
-    fn target(&mut self, number: usize, statement: &str) -> SqlResult<()> {
-        if self.numbers.contains(&number) {
-            return Ok(());
+    /// Makes the table of a column a target: its number among the targets, and the column of the table. Error
+    /// 1288 when it is none that rows lie in, 1348 when a view computes the column.
+    fn target(&mut self, slot: usize, statement: &str, how: Option<Privilege>) -> SqlResult<(usize, usize)> {
+        let entry = &self.scope.tables[self.scope.table_of(slot)];
+        let found = written(&self.from, slot).map_err(|refusal| match refusal {
+            Refusal::Table => {
+                let text = format!("The target table {} of the {statement} is not updatable", entry.name);
+                SqlError::new(ErrorCode::NonUpdatableTable, text)
+            }
+            Refusal::Column => {
+                let text = format!("Column '{}' is not updatable", self.scope.slot(slot).name);
+                SqlError::new(ErrorCode::NonUpdatableColumn, text)
+            }
+        })?;
+        match how {
+            Some(how) => found.use_column(self.ctx, how)?,
+            None => found.want(self.ctx, Privilege::Delete.into())?,
         }
-        let entry = &self.scope.tables[number];
-        let Relation::Base(table) = &entry.relation else {
-            let text = format!("The target table {} of the {statement} is not updatable", entry.name);
-            return Err(SqlError::new(ErrorCode::NonUpdatableTable, text));
-        };
+        let (first, column) = (found.base.first, found.column);
+        if let Some(n) = self.firsts.iter().position(|known| *known == first) {
+            return Ok((n, column));
+        }
         let key = self.ctx.new_columns(1);
-        let first = entry.first_slot;
         self.targets.push(ChangeTarget {
-            table: table.clone(),
-            name: entry.name.clone(),
+            table: found.table.clone(),
+            name: found.base.name.clone(),
             key_at: self.items.len(),
+            checks: found.checks()?,
         });
         self.items.push(Expr::column(key, ExprType::null(), "key"));
-        self.numbers.push(number);
+        self.firsts.push(first);
         mark_target(&mut self.from, first, key);
-        Ok(())
+        Ok((self.targets.len() - 1, column))
+    }
+
+    /// A column that is one of the only base table of a view: error 1395 when it joins several.
+    fn only_base_of(&self, slot: usize, view: &View) -> SqlResult<usize> {
+        let tables = self.from.tables();
+        let is_it = |table: &&&FromTable| table.first == slot;
+        let Some(FromTable { source: Source::Derived(query), .. }) = tables.iter().find(is_it) else {
+            return Ok(slot);
+        };
+        if query.is_updatable() && base_tables(query).len() > 1 {
+            let text = format!("Can not delete from join view '{}.{}'", view.name.schema, view.name.table);
+            return Err(SqlError::new(ErrorCode::ViewDeleteMergeView, text));
+        }
+        let plain = (0..query.types.len()).find(|n| written(&self.from, slot + n).is_ok());
+        Ok(slot + plain.unwrap_or(0))
     }
 
     fn finish(self, assignments: Vec<ChangeAssignment>) -> JoinedChange {
@@ -236,7 +286,14 @@ impl<'c> Change<'c> {
 fn mark_target(from: &mut From, first: usize, key: usize) {
     match from {
         From::Table(table) if table.first == first => table.key = Some(key),
-        From::Table(_) => {}
+        From::Table(table) => {
+            if let Source::Derived(query) = &mut table.source
+                && let Body::Select(select) = &mut query.body
+                && let Some(from) = &mut select.from
+            {
+                mark_target(from, first, key);
+            }
+        }
         From::Join(join) => {
             mark_target(&mut join.left, first, key);
             mark_target(&mut join.right, first, key);

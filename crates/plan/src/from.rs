@@ -123,7 +123,14 @@ impl Tables<'_> {
         let columns = bound.columns.iter().zip(&bound.types).map(column).collect();
         let first_slot = bound.first_column;
         let relation = Relation::View(view);
-        let table = ScopeTable { relation, schema: Some(schema), name: shown.into(), columns, first_slot };
+        let table = ScopeTable {
+            relation,
+            schema: Some(schema),
+            name: shown.into(),
+            columns,
+            first_slot,
+            view: None,
+        };
         self.push(table, Source::Derived(Box::new(bound)))
     }
 
@@ -157,6 +164,7 @@ impl Tables<'_> {
             name: alias.into(),
             columns,
             first_slot: first,
+            view: None,
         };
         self.push(table, source)
     }
@@ -167,11 +175,14 @@ impl Tables<'_> {
             let text = format!("Not unique table/alias: '{}'", table.name);
             return Err(SqlError::new(ErrorCode::NonUniqTable, text));
         }
-        let is_view = matches!(table.relation, Relation::View(_));
+        let view = match &table.relation {
+            Relation::View(view) => Some(view.clone()),
+            _ => None,
+        };
         let number = self.scope.tables.len();
         let (first, width, name) = (table.first_slot, table.columns.len(), table.name.clone());
         self.scope.push(table);
-        let from = From::Table(Box::new(FromTable { first, width, name, source, is_view, key: None }));
+        let from = From::Table(Box::new(FromTable { first, width, name, source, view, key: None }));
         Ok(Side { from, numbers: vec![number] })
     }
 
@@ -290,7 +301,7 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
         })
         .collect();
     let schema = Some(found.schema().into());
-    ScopeTable { relation: Relation::Virtual(found.clone()), schema, name, columns, first_slot }
+    ScopeTable { relation: Relation::Virtual(found.clone()), schema, name, columns, first_slot, view: None }
 }
 
 /// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.

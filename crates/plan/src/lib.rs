@@ -12,6 +12,7 @@
 //! | `with` | common tables |
 //! | `view` | the queries of views |
 //! | `updatable` | which of them can be merged, and written through |
+//! | `written` | changes of rows through views |
 //! | `meaning` | [`Meanings`]: full names, for the text of a view |
 //! | `window` | window functions, bound |
 //! | `meta` | result metadata |
@@ -31,6 +32,7 @@ mod updatable;
 mod view;
 mod window;
 mod with;
+mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable,
@@ -47,7 +49,8 @@ pub use from::allowed_indexes;
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_limit, bind_query};
-pub use updatable::{can_merge, is_mergeable, origin};
+pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 pub use with::CommonTables;
+pub use written::{InsertView, RowCheck, bind_insert_view};

@@ -6,15 +6,19 @@
 use std::collections::HashMap;
 
 use cohort_sql::ast::{
-    BinaryOp, ColumnRef, Expr, Join, JoinCondition, JoinKind, ObjectName, Query, Rename, Select, SelectItem,
-    TableFactor,
+    BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, Join, JoinCondition, JoinKind, ObjectName, Query,
+    Rename, Select, SelectItem, TableFactor,
 };
+
+use cohort_types::{Charset, TypeKind};
 
 use crate::bind::{Relation, Scope};
 
 /// Names of one statement with their meanings, by the place of the name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meanings {
+    /// What CAST AS CHAR yields.
+    connection: Charset,
     columns: HashMap<usize, ColumnRef>,
     stars: HashMap<usize, Vec<ColumnRef>>,
     tables: HashMap<usize, ObjectName>,
@@ -43,6 +47,17 @@ fn full_name(scope: &Scope, slot: usize) -> ColumnRef {
 }
 
 impl Meanings {
+    /// Nothing is known. `connection`: the character set of texts that say none.
+    pub fn new(connection: Charset) -> Meanings {
+        Meanings {
+            connection,
+            columns: HashMap::new(),
+            stars: HashMap::new(),
+            tables: HashMap::new(),
+            pairs: HashMap::new(),
+        }
+    }
+
     pub(crate) fn note_column(&mut self, name: &ColumnRef, scope: &Scope, slot: usize) {
         self.columns.insert(place(name), full_name(scope, slot));
     }
@@ -78,6 +93,13 @@ impl Rename for Meanings {
     fn table(&mut self, table: &mut TableFactor) {
         if let Some(full) = self.tables.remove(&place(table)) {
             table.name = full;
+        }
+    }
+
+    fn cast(&mut self, to: &mut DataType) {
+        if matches!(to.kind, DeclaredKind::Column(TypeKind::Char | TypeKind::VarChar)) && to.charset.is_none()
+        {
+            to.charset = Some(self.connection.name().to_owned());
         }
     }
 

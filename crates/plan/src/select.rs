@@ -273,6 +273,11 @@ impl SelectBinder<'_> {
             }
             ast::Expr::Column(name) => {
                 if let Some(n) = self.item_named(name, Clause::OrderBy)? {
+                    if let Expr::Column(column) = &self.items[n].expr
+                        && self.scope.holds(column.ordinal)
+                    {
+                        self.ctx.note(|meanings| meanings.note_column(name, self.scope, column.ordinal));
+                    }
                     return Ok(Some(OrderBy::Item(n)));
                 }
             }

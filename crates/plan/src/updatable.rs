@@ -1,5 +1,7 @@
 //! Which queries can be a part of the query around, and through which rows can be changed.
 
+use std::collections::HashMap;
+
 use cohort_catalog::Table;
 use cohort_expr::Expr;
 
@@ -48,7 +50,7 @@ impl Query {
 fn is_updatable(from: &From) -> bool {
     from.tables().iter().any(|table| match &table.source {
         Source::Base { .. } => true,
-        Source::Derived(query) => table.is_view && query.is_updatable(),
+        Source::Derived(query) => table.view.is_some() && query.is_updatable(),
         Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => false,
     })
 }
@@ -64,5 +66,24 @@ pub fn origin(query: &Query, n: usize) -> Option<(&std::sync::Arc<Table>, usize)
         Source::Base { table, .. } => Some((table, at)),
         Source::Derived(inner) => origin(inner, at),
         Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => None,
+    }
+}
+
+/// What columns stand for, by number.
+pub type Items = HashMap<usize, Expr>;
+
+/// The expression with items in place of columns. Of an item that is a column only the number counts: the one
+/// around may be padded.
+pub fn with_items(expr: Expr, items: &Items) -> Expr {
+    match expr {
+        Expr::Column(mut column) => match items.get(&column.ordinal) {
+            None => Expr::Column(column),
+            Some(Expr::Column(inner)) => {
+                column.ordinal = inner.ordinal;
+                with_items(Expr::Column(column), items)
+            }
+            Some(item) => with_items(item.clone(), items),
+        },
+        other => other.map_children(&mut |child| with_items(child, items)),
     }
 }

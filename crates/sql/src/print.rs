@@ -221,8 +221,9 @@ fn write_call(expr: &Expr, out: &mut String) {
         }
         Expr::Aggregate(aggregate) => call(out, aggregate_name(aggregate.kind), |out| {
             out.push_str(if aggregate.distinct { "distinct " } else { "" });
+            // COUNT(*).
             if aggregate.args.is_empty() {
-                out.push('*');
+                out.push('0');
             }
             write_items(&aggregate.args, out);
             for (n, item) in aggregate.order_by.iter().enumerate() {

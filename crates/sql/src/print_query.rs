@@ -16,15 +16,21 @@ pub fn query(query: &Query) -> String {
         let table = |table: &crate::ast::CommonTable| {
             let columns: Vec<String> = table.columns.iter().map(|name| quoted_name(name)).collect();
             let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(",")) };
-            format!("{}{columns} as ({})", quoted_name(&table.name), self::query(&table.query))
+            format!("{}{columns} as ({})", common_name(&table.name), self::query(&table.query))
         };
         out.push_str(&with.tables.iter().map(table).collect::<Vec<_>>().join(", "));
-        out.push(' ');
     }
     body(&query.body, &mut out);
     order(" order by ", &query.order_by, &mut out);
     limit(query.limit.as_ref(), &mut out);
     out
+}
+
+/// MariaDB quotes no name of a common table; one that would not be read again is quoted here.
+fn common_name(name: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word);
+    if is_plain && !crate::parser::is_reserved(name) { name.to_owned() } else { quoted_name(name) }
 }
 
 fn body(node: &QueryBody, out: &mut String) {

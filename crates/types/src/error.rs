@@ -274,6 +274,7 @@ errors! {
     ViewNonupdCheck = 1368, "HY000";
     ViewCheckFailed = 1369, "44000";
     ViewMultiUpdate = 1393, "HY000";
+    ViewNoInsertFieldList = 1394, "HY000";
     ViewDeleteMergeView = 1395, "HY000";
     NoSuchUser = 1449, "HY000";
     ForbidSchemaChange = 1450, "HY000";

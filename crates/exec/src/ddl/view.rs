@@ -135,7 +135,7 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     let catalog = catalog(ctx);
     let names = SessionNames::new(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
-    plan.meanings.replace(Some(Meanings::default()));
+    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
     let bound = bind_query(&plan, &CommonTables::default(), None, query)?;
     if names.take_views().iter().any(|view| view.name == *name) {
         return Err(SqlError::no_such_table(&name.schema, &name.table));
@@ -250,18 +250,16 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     lock_all(ctx, names.iter())?;
     let catalog = catalog(ctx);
     let mut changes = Changes::default();
-    let (mut missing, mut wrong) = (Vec::new(), None);
+    let mut missing = Vec::new();
     for name in &names {
         if catalog.view(&name.schema, &name.table).is_some() {
             changes.catalog.push(CatalogChange::DropView(name.clone()));
-        } else if catalog.table(&name.schema, &name.table).is_some() {
-            wrong.get_or_insert_with(|| not_a_view(name));
         } else {
             missing.push(format!("{}.{}", name.schema, name.table));
         }
     }
     let unknown = || SqlError::new(ErrorCode::UnknownView, format!("Unknown VIEW: '{}'", missing.join(",")));
-    let failed = wrong.or_else(|| (!missing.is_empty() && !drop.if_exists).then(unknown));
+    let failed = (!missing.is_empty() && !drop.if_exists).then(unknown);
     if !changes.catalog.is_empty() || failed.is_none() {
         commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     }
@@ -293,7 +291,9 @@ pub(crate) fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String
 pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
     let mut query = cohort_plan::view_query(view)?;
     let tables = named_tables(view)?;
-    if current == Some(&view.name.schema) && tables.iter().all(|(schema, ..)| Some(&**schema) == current) {
+    // Common tables have no database.
+    let is_here = |(schema, ..): &(String, String, String)| schema.is_empty() || Some(&**schema) == current;
+    if current == Some(&view.name.schema) && tables.iter().all(is_here) {
         query.rename(&mut WithoutSchema);
     }
     Ok(print_query::query(&query))

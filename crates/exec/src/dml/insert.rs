@@ -13,6 +13,7 @@ use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::refuse_generated;
 use crate::dml::update::touch_on_update;
+use crate::dml::view_check::passes_checks;
 use crate::statement::StatementContext;
 use crate::table::{Duplicate, DuplicateLock, Reserved, TableWriter, UsedUp, positive};
 
@@ -200,6 +201,10 @@ impl Insert<'_> {
     /// Writes the row that was built.
     fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
+        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
+            self.counts.records -= 1;
+            return Ok(());
+        }
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
             Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
@@ -396,7 +401,9 @@ impl Insert<'_> {
         let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
         touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
         self.plan.rules.generate(&ctx.eval, &self.assigner, &mut self.existing, number)?;
-        if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)? {
+        if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)?
+            || !passes_checks(&self.plan.checks, &self.existing, self.plan.ignore, &ctx.eval)?
+        {
             return Ok(Some(false));
         }
         match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {

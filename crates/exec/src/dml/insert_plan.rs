@@ -12,7 +12,7 @@ use crate::dml::returning::Returning;
 use crate::dml::rules::RowRules;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
-use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, RowCheck, Scope, bind_insert_view, not_supported};
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ pub struct InsertPlan {
     pub(crate) ignore: bool,
     pub(crate) returning: Option<Returning>,
     pub(crate) rules: RowRules,
+    /// What a view with CHECK OPTION asks of the rows.
+    pub(crate) checks: Vec<RowCheck>,
 }
 
 impl InsertPlan {
@@ -65,10 +67,22 @@ impl InsertPlan {
         if !insert.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
         }
-        let table = ctx.base_table(&insert.table, wanted(insert))?;
-        let scope = Scope::of_table(table.clone(), None);
+        let through = bind_insert_view(ctx, &insert.table, &insert.columns, wanted(insert))?;
+        if through.is_some() && !insert.returning.is_empty() {
+            return Err(not_supported("RETURNING of an INSERT into a view"));
+        }
+        let (table, scope, shown, checks) = match through {
+            Some(view) => (view.table, view.scope, Some(view.columns), view.checks),
+            None => {
+                let table = ctx.base_table(&insert.table, wanted(insert))?;
+                (table.clone(), Scope::of_table(table, None), None, Vec::new())
+            }
+        };
         let binder = Binder::new(ctx, &scope, Clause::Values);
-        let mut columns = columns(&binder, &table, &insert.columns)?;
+        let mut columns = match shown {
+            Some(shown) if insert.columns.is_empty() => shown,
+            _ => columns(&binder, &table, &insert.columns)?,
+        };
         use_inserted(ctx, &scope, insert, &columns)?;
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
@@ -108,6 +122,7 @@ impl InsertPlan {
             ignore: insert.ignore,
             returning,
             rules,
+            checks,
         })
     }
 

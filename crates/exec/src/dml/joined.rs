@@ -21,6 +21,7 @@ use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
 use crate::dml::rules::{RowRules, refuse_generated};
 use crate::dml::update::{WrittenRow, write_row};
+use crate::dml::view_check::passes_checks;
 use crate::guards::refuse_without_key;
 use crate::plan::{PlanBody, QueryPlan};
 use crate::select::rows;
@@ -76,7 +77,11 @@ impl JoinedChange {
         let rules = bound.targets.iter().map(|target| RowRules::of(ctx, &target.table));
         let rules = rules.collect::<SqlResult<_>>()?;
         let what = What::Update { assignments: bound.assignments, defaults, rules, ignore: update.ignore };
-        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
+        Ok(JoinedChange {
+            source: source(ctx, session, bound.query, bound.targets.len())?,
+            targets: bound.targets,
+            what,
+        })
     }
 
     /// Binds and plans a DELETE.
@@ -95,7 +100,11 @@ impl JoinedChange {
         let only = &bound.targets[0];
         let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
         let what = What::Delete { returning };
-        Ok(JoinedChange { source: source(ctx, session, bound.query)?, targets: bound.targets, what })
+        Ok(JoinedChange {
+            source: source(ctx, session, bound.query, bound.targets.len())?,
+            targets: bound.targets,
+            what,
+        })
     }
 
     /// The query that finds the rows; the statement locks the names of its tables.
@@ -183,6 +192,11 @@ impl JoinedChange {
                         None => assigner.default(&ctx.eval, assignment.column, default, &after, matched)?,
                     };
                 }
+                let ignore = strictness == Strictness::Ignore;
+                if !passes_checks(&target.checks, &after, ignore, &ctx.eval)? {
+                    matched -= 1;
+                    continue;
+                }
                 let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);
                 let row = WrittenRow { key: &key, before: &before, after: &mut after, number: matched };
                 if write_row(ctx, writer, &rules[n], &assigner, &assigned, row)? {
@@ -259,9 +273,17 @@ fn source(
     ctx: &PlanContext<'_>,
     session: &SessionState,
     mut query: cohort_plan::Query,
+    targets: usize,
 ) -> SqlResult<QueryPlan> {
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut query, &mut subqueries, &mut common);
+    let from = query.select().and_then(|select| select.from.as_ref());
+    let keyed = from.map_or(0, |from| from.tables().iter().filter(|table| table.key.is_some()).count());
+    if keyed != targets {
+        return Err(cohort_plan::not_supported(
+            "a change of rows through a view in a join of that many tables",
+        ));
+    }
     let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, session)?;
     Ok(QueryPlan {
         body: PlanBody::Tree(Box::new(plan)),

@@ -34,6 +34,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod update;
+mod view_check;
 
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};

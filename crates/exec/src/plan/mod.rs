@@ -27,6 +27,7 @@ pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Qu
     let mut bound = bind_query(ctx, &CommonTables::default(), None, query)?;
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
+    cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
     let direct = match subqueries.is_empty() && common.is_empty() {
         true => direct::direct(&bound, session)?,
         false => None,

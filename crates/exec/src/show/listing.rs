@@ -135,6 +135,7 @@ impl Listing {
             name: Arc::from("SHOW"),
             columns: self.columns.iter().map(column).collect(),
             first_slot: 0,
+            view: None,
         };
         let mut scope = Scope::default();
         scope.push(table);

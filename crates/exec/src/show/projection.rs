@@ -209,8 +209,10 @@ pub(super) fn databases(ctx: &mut StatementContext<'_>, filter: Option<&ShowFilt
 /// The schema of a SHOW, which must be there: error 1049.
 fn known_schema(ctx: &StatementContext<'_>, db: Option<&str>) -> SqlResult<String> {
     let name = schema_of(ctx, db)?;
-    let is_known = ctx.db.virtual_tables.has_schema(&name) || ctx.db.catalog().schemas.contains_key(&name);
-    let name = if ctx.db.virtual_tables.has_schema(&name) { "information_schema".to_owned() } else { name };
+    if let Some(spelled) = ctx.db.virtual_tables.virtual_schema(&name) {
+        return Ok(spelled.to_owned());
+    }
+    let is_known = ctx.db.catalog().schemas.contains_key(&name);
     if is_known { Ok(name) } else { Err(SqlError::unknown_database(&name)) }
 }
 

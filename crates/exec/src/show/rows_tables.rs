@@ -57,6 +57,9 @@ pub(super) fn schemata(table: &SchemaTable, _: &WantedNames, ctx: &mut Statement
     };
     let mut rows = vec![row("information_schema", Collation::UTF8MB3_GENERAL_CI, "")];
     rows.extend(visible(ctx).iter().map(|s| row(&s.name, s.collation, &s.comment)));
+    if sees_schema(&ctx.session.access(), "performance_schema") {
+        rows.push(row("performance_schema", Collation::UTF8MB3_GENERAL_CI, ""));
+    }
     Ok(rows)
 }
 
@@ -68,7 +71,8 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
         .iter()
         .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
         .cloned();
-    let (views, logs): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
+    let (views, others): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
+    let (logs, performance): (Vec<_>, Vec<_>) = others.into_iter().partition(|t| t.schema() == "mysql");
     let mut rows: Vec<_> = views
         .into_iter()
         .map(|view| {
@@ -91,6 +95,8 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
     let access = ctx.session.access();
     let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
     rows.extend(seen.map(|log| log_row(table, log.name())));
+    let seen = performance.iter().filter(|found| sees_table(&access, "performance_schema", found.name()));
+    rows.extend(seen.map(|found| performance_row(table, found.name())));
     let first = rows.len();
     for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
@@ -106,6 +112,22 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
         });
     }
     Ok(rows)
+}
+
+fn performance_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
+    out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text("performance_schema")),
+        ("TABLE_NAME", text(name)),
+        ("TABLE_TYPE", text("BASE TABLE")),
+        ("ENGINE", text("PERFORMANCE_SCHEMA")),
+        ("VERSION", number(10_u64)),
+        ("ROW_FORMAT", text("Dynamic")),
+        ("TABLE_COLLATION", text("utf8mb3_general_ci")),
+        ("CREATE_OPTIONS", text("")),
+        ("TABLE_COMMENT", text("")),
+        ("TEMPORARY", text("N")),
+    ])
 }
 
 fn log_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
@@ -181,8 +203,13 @@ fn columns_held(access: &Access, table: &Table, n: usize) -> Privileges {
 pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let access = ctx.session.access();
     let mut rows = Vec::new();
-    for table in
-        ctx.db.virtual_tables.all().iter().filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+    let sees = |schema: &str, name: &str| schema != "performance_schema" || sees_table(&access, schema, name);
+    for table in ctx
+        .db
+        .virtual_tables
+        .all()
+        .iter()
+        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
     {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));

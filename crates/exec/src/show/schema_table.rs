@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, SqlResult, Value};
 
+use super::recorded_type::column_type;
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
 
@@ -35,7 +36,7 @@ static TABLES: LazyLock<Vec<Arc<SchemaTable>>> = LazyLock::new(|| {
         let table = tables.last_mut().expect("a table's name comes before its columns");
         let mut fields = line.split('\t');
         let name = fields.next().expect("split yields at least one");
-        let ty = column_type(fields.next().unwrap_or_default());
+        let ty = column_type(fields.next().unwrap_or_default(), Collation::UTF8MB3_GENERAL_CI);
         let nullable = fields.next() == Some("null");
         table.places.insert(name, table.columns.len());
         table.columns.push(VirtualColumn { name, ty, nullable });
@@ -49,32 +50,12 @@ pub fn information_schema() -> VirtualTables {
     let others = super::log_tables::log_tables()
         .into_iter()
         .chain([super::user_table::user_table(), super::position_table::position_table()]);
-    VirtualTables::new(tables.chain(others).collect())
+    VirtualTables::new(tables.chain(others).chain(super::server_tables::server_tables()).collect())
 }
 
 /// A table by its name.
 pub(super) fn table(name: &str) -> &'static Arc<SchemaTable> {
     TABLES.iter().find(|t| t.name == name).expect("the callers name recorded tables")
-}
-
-/// A type as it was recorded: `varchar(64)`.
-fn column_type(text: &str) -> ColumnType {
-    let is_unsigned = text.ends_with(" unsigned");
-    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
-    let arguments = rest.split_once(')').map_or("", |(inside, _)| inside);
-    let mut numbers = arguments.split(',').filter_map(|n| n.parse::<u32>().ok());
-    let (first, second) = (numbers.next(), numbers.next().unwrap_or(0));
-    let text_type = |kind| ColumnType::string(kind, first.unwrap_or(0), Collation::UTF8MB3_GENERAL_CI);
-    match name {
-        "tinyint" => ColumnType::int(TypeKind::TinyInt, first, is_unsigned),
-        "int" => ColumnType::int(TypeKind::Int, first, is_unsigned),
-        "bigint" => ColumnType::int(TypeKind::BigInt, first, is_unsigned),
-        "decimal" => ColumnType::decimal(first.unwrap_or(10) as u8, second as u8),
-        "datetime" => ColumnType::temporal(TypeKind::DateTime, first.unwrap_or(0) as u8),
-        "blob" => ColumnType::string(TypeKind::Blob, 0, Collation::BINARY),
-        "longtext" => text_type(TypeKind::LongText),
-        _ => text_type(TypeKind::VarChar),
-    }
 }
 
 impl SchemaTable {

@@ -11,7 +11,7 @@ use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// Columns that are Y or N, and what GRANT calls them.
-const PRIVILEGES: [(&str, Privilege); 30] = [
+pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [
     ("Select_priv", Privilege::Select),
     ("Insert_priv", Privilege::Insert),
     ("Update_priv", Privilege::Update),

@@ -165,9 +165,13 @@ fn column(bound: &Query, n: usize) -> Column {
             ..base
         };
     }
+    let mut column_type = ty.to_column_type();
+    if ty.null_literal {
+        column_type.kind = TypeKind::Binary;
+    }
     Column {
         name,
-        ty: ty.to_column_type(),
+        ty: column_type,
         nullable: ty.nullable,
         default: if ty.nullable { DefaultValue::Value(Value::Null) } else { zero(ty) },
         on_update: OnUpdate::Keep,

@@ -85,6 +85,8 @@ pub struct ScopeTable {
     pub columns: Vec<ScopeColumn>,
     /// Slot of the first column.
     pub first_slot: usize,
+    /// A base table that the statement names through a view.
+    pub view: Option<Arc<View>>,
 }
 
 /// The tables in scope, in the order of FROM.
@@ -151,6 +153,9 @@ impl<'p> PlanContext<'p> {
     /// The statement uses the column of a slot: error 1143.
     pub fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
         let table = &scope.tables[scope.table_of(slot)];
+        if let Some(view) = &table.view {
+            return self.names.use_view_column(view, &scope.slot(slot).name, how);
+        }
         match &table.relation {
             Relation::Base(base) => self.names.use_column(base, slot - table.first_slot, how),
             Relation::View(view) => self.names.use_view_column(view, &scope.slot(slot).name, how),
@@ -202,7 +207,14 @@ impl ScopeTable {
                 invisible: c.invisible,
             })
             .collect();
-        ScopeTable { relation: Relation::Base(table), schema: Some(schema), name, columns, first_slot }
+        ScopeTable {
+            relation: Relation::Base(table),
+            schema: Some(schema),
+            name,
+            columns,
+            first_slot,
+            view: None,
+        }
     }
 
     fn matches(&self, db: Option<&str>, table: Option<&str>) -> bool {

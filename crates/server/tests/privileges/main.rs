@@ -72,6 +72,8 @@ const WORLD: &[&str] = &[
     "CREATE TABLE d.t (a INT PRIMARY KEY, b INT DEFAULT 0, KEY k (b))",
     "CREATE TABLE d.u (a INT PRIMARY KEY)",
     "CREATE TABLE e.t (a INT PRIMARY KEY, b INT)",
+    "CREATE VIEW d.v AS SELECT a, b FROM d.t",
+    "CREATE SQL SECURITY INVOKER VIEW d.vi AS SELECT a FROM e.t",
     "INSERT INTO d.t VALUES (1, 1), (2, 2)",
     "INSERT INTO e.t VALUES (1, 1), (2, 2)",
     "DROP USER IF EXISTS n@localhost",

@@ -117,6 +117,53 @@ fn mariadb_dump_loads_here_and_there() {
 }
 
 #[test]
+fn a_dump_with_views_goes_to_mariadb_and_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut client = server.client();
+    for sql in [
+        "SET NAMES utf8mb4",
+        "CREATE DATABASE vd",
+        "USE vd",
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(20))",
+        "INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'thr''ee')",
+        // It is dumped before the one that it reads.
+        "CREATE VIEW z AS SELECT id, a + 1 AS a1, CONCAT(b, '\\'', 'ü') AS q FROM t WHERE a > 5 OR b LIKE 'x%'",
+        "CREATE VIEW a AS SELECT z.id, COUNT(*) AS n FROM z LEFT JOIN t ON t.id = z.id GROUP BY z.id",
+        "CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW m AS SELECT id, a FROM t WHERE a < 50 WITH LOCAL CHECK OPTION",
+        "CREATE ALGORITHM=TEMPTABLE VIEW `w``x` (`c d`, e) AS SELECT id, a FROM t UNION SELECT 7, 8",
+        "CREATE VIEW j AS SELECT x.id, (SELECT MAX(y.a) FROM t y WHERE y.id <= x.id) AS m FROM t x JOIN t w USING (id)",
+    ] {
+        client.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let arguments = ["--skip-dump-date", "--skip-comments", "--databases", "vd"];
+    let here = |port: u16| {
+        let port = format!("--port={port}");
+        let own = ["--no-defaults", "--host=127.0.0.1", "--user=root", &port];
+        let dumped = run("mariadb-dump", &[&own[..], &arguments].concat());
+        assert!(dumped.status.success() && dumped.stderr.is_empty(), "{}", text(&dumped));
+        String::from_utf8(dumped.stdout).expect("text")
+    };
+    let ours = here(server.port);
+    assert_eq!(ours.matches("SQL SECURITY").count(), 5, "{ours}");
+    let mariadb = Maria::new(&[]);
+    let socket = format!("--socket={}", mariadb.socket.display());
+    crate::binlog_exchange::feed(&[&socket], ours.replace("ENGINE=ROCKSDB", "ENGINE=InnoDB").as_bytes());
+    let theirs = run("mariadb-dump", &[&["--no-defaults", "--user=root", &socket], &arguments[..]].concat());
+    assert!(theirs.status.success(), "{}", text(&theirs));
+    let back = Cohort::start(folder.path(), "back", &[]);
+    let port = format!("--port={}", back.port);
+    crate::binlog_exchange::feed(&["--host=127.0.0.1", &port], &theirs.stdout);
+    let again = here(back.port);
+    let differing = again.lines().zip(ours.lines()).find(|(back, first)| back != first);
+    assert_eq!(differing, None);
+    for view in ["z", "a", "m", "`w``x`", "j"] {
+        let sql = format!("SELECT * FROM vd.{view} ORDER BY 1");
+        assert_eq!(rows(&mut back.client(), &sql), rows(&mut client, &sql), "{view}");
+    }
+}
+
+#[test]
 fn tools_look_at_all_databases_and_backups_take_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Cohort::start(folder.path(), "data", &[]);

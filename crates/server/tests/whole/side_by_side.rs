@@ -147,3 +147,13 @@ fn joins_sets_and_names() {
 fn generated_columns_and_checks() {
     compare(include_str!("scripts/rules.sql"));
 }
+
+#[test]
+fn views_are_those_of_mariadb() {
+    compare(include_str!("scripts/views.sql"));
+}
+
+#[test]
+fn rows_change_through_views_as_in_mariadb() {
+    compare(include_str!("scripts/view_changes.sql"));
+}

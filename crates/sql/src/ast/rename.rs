@@ -1,6 +1,6 @@
 //! A walk over a query that may change what it names.
 
-use super::{ColumnRef, Expr, Join, Query, QueryBody, Select, TableFactor, TableRef};
+use super::{ColumnRef, DataType, Expr, Join, Query, QueryBody, Select, TableFactor, TableRef};
 
 /// Changes the names of a query.
 pub trait Rename {
@@ -13,6 +13,9 @@ pub trait Rename {
 
     /// Called when all names of the SELECT were seen; `is_operand`: it is part of an expression.
     fn select(&mut self, _select: &mut Select, _is_operand: bool) {}
+
+    /// The type of a CAST.
+    fn cast(&mut self, _to: &mut DataType) {}
 
     /// A variable or a placeholder.
     fn variable(&mut self) {}
@@ -79,6 +82,10 @@ fn rename_in(expr: &mut Expr, by: &mut dyn Rename) {
     while let Some(expr) = open.pop() {
         match expr {
             Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
+            Expr::Cast { expr, to } => {
+                by.cast(to);
+                open.push(expr);
+            }
             Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) => by.variable(),
             Expr::Assign { value, .. } => {
                 by.variable();

@@ -537,6 +537,11 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Whether a word is a name only in quotes.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    words::is_reserved(word.as_bytes())
+}
+
 fn too_deep() -> SqlError {
     let text = format!("Expressions of more than {HEIGHT_MAX} levels are not supported");
     SqlError::new(ErrorCode::StackOverrunNeedMore, text)

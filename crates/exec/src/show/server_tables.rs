@@ -1,0 +1,87 @@
+//! Tables of the schemas `mysql` and `performance_schema` that tools read: columns as recorded from MariaDB
+//! 10.11. Those of `mysql` hold what does not exist here (routines, events, help, named time zones) and have
+//! no rows, but for `db`; lists of tables leave them out, as `mysql.user`. Those of `performance_schema` have
+//! none because it is switched off, as it is in MariaDB by default.
+
+use std::sync::Arc;
+
+use cohort_types::{Collation, Privilege, SqlResult, Value};
+
+use super::recorded_type::column_type;
+use super::user_table::PRIVILEGES;
+use crate::statement::StatementContext;
+use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+
+/// `[schema.table]`, then a line per column: name, type, `null` if it may be, collation if it is another than
+/// usual; separated by tabs.
+const TABLES: &str = include_str!("server_tables.txt");
+
+struct ServerTable {
+    schema: &'static str,
+    name: &'static str,
+    columns: Vec<VirtualColumn>,
+}
+
+/// All of them.
+pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
+    let mut tables: Vec<ServerTable> = Vec::new();
+    for line in TABLES.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            let (schema, name) = name.split_once('.').expect("a schema stands before the table");
+            tables.push(ServerTable { schema, name, columns: Vec::new() });
+            continue;
+        }
+        let mut fields = line.split('\t');
+        let (name, ty) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let nullable = fields.next() == Some("null");
+        let collation = fields.next().and_then(Collation::by_name).unwrap_or(Collation::UTF8MB3_GENERAL_CI);
+        let table = tables.last_mut().expect("a table's name comes before its columns");
+        table.columns.push(VirtualColumn { name, ty: column_type(ty, collation), nullable });
+    }
+    tables.into_iter().map(|table| Arc::new(table) as Arc<dyn VirtualTable>).collect()
+}
+
+impl VirtualDefinition for ServerTable {
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[VirtualColumn] {
+        &self.columns
+    }
+}
+
+impl VirtualTable for ServerTable {
+    fn is_listed(&self) -> bool {
+        self.schema != "mysql"
+    }
+
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        if (self.schema, self.name) != ("mysql", "db") {
+            return Ok(Vec::new());
+        }
+        let catalog = ctx.db.catalog();
+        let mut rows = Vec::new();
+        for account in catalog.accounts.values() {
+            let (user, host) = &account.name;
+            for (schema, held) in &account.grants.schemas {
+                let cell = |column: &VirtualColumn| match column.name {
+                    "Host" => Value::text(host.as_str()),
+                    "Db" => Value::text(schema.as_str()),
+                    "User" => Value::text(user.as_str()),
+                    name => {
+                        let known = PRIVILEGES.iter().find(|(known, _)| *known == name);
+                        let privilege = known.map_or(Privilege::DeleteHistory, |(_, privilege)| *privilege);
+                        column.ty.enum_value(if held.has(privilege) { 2 } else { 1 }).unwrap_or(Value::Null)
+                    }
+                };
+                rows.push(self.columns.iter().map(cell).collect());
+            }
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,163 @@
+//! Conditions that go down into derived tables which stay apart: before the groups are made, the duplicates
+//! removed, the sets put together.
+//!
+//! A condition moves when it reads one derived table alone and means the same below: over a grouping it may
+//! read keys only, and through a set operation it goes into every operand. What makes rows one (GROUP BY,
+//! DISTINCT, UNION) keeps any of several texts that are equal in their collation, so a condition over texts
+//! moves there only when it compares in that collation.
+
+use cohort_expr::{CompareHow, Expr, TypeClass};
+use cohort_plan::{Body, CommonTable, From, FromTable, Items, Query, Select, Source, with_items};
+
+use crate::visit::has_subquery;
+
+/// Moves conditions down in all blocks of a statement.
+pub fn push_conditions(query: &mut Query, subqueries: &mut [Query], common: &mut [CommonTable]) {
+    in_query(query);
+    subqueries.iter_mut().for_each(in_query);
+    for table in common {
+        in_query(&mut table.seed);
+        table.step.iter_mut().for_each(|step| in_query(&mut step.query));
+    }
+}
+
+fn in_query(query: &mut Query) {
+    match &mut query.body {
+        Body::Select(select) => in_select(select),
+        Body::Set(set) => {
+            in_query(&mut set.first);
+            set.rest.iter_mut().for_each(|operand| in_query(&mut operand.query));
+        }
+        Body::Values(_) => {}
+        Body::Nested(inner) => in_query(inner),
+    }
+}
+
+fn in_select(select: &mut Select) {
+    let Some(from) = &mut select.from else { return };
+    let mut tables = Vec::new();
+    derived(from, false, &mut tables);
+    select.conditions.retain(|condition| {
+        let columns = condition.columns();
+        if columns.is_empty() || condition.is_volatile() || has_subquery(condition) {
+            return true;
+        }
+        let reads_only = |table: &FromTable| {
+            columns.iter().all(|column| (table.first..table.first + table.width).contains(column))
+        };
+        for (table, padded) in &mut tables {
+            if *padded || !reads_only(table) {
+                continue;
+            }
+            let Source::Derived(query) = &mut table.source else { continue };
+            if accepts(query, condition) {
+                push(query, condition.clone());
+                return false;
+            }
+        }
+        true
+    });
+    for (table, _) in tables {
+        if let Source::Derived(query) = &mut table.source {
+            in_query(query);
+        }
+    }
+}
+
+/// The derived tables of FROM, and whether an outer join may pad them.
+fn derived<'f>(from: &'f mut From, padded: bool, found: &mut Vec<(&'f mut FromTable, bool)>) {
+    match from {
+        From::Table(table) => {
+            if matches!(table.source, Source::Derived(_)) {
+                found.push((table, padded));
+            }
+        }
+        From::Join(join) => {
+            let outer = join.outer;
+            derived(&mut join.left, padded, found);
+            derived(&mut join.right, padded || outer, found);
+        }
+    }
+}
+
+/// Whether the condition, which reads result columns of the query alone, means the same in it.
+fn accepts(query: &Query, condition: &Expr) -> bool {
+    if query.limit.count.is_some() || query.limit.offset.is_some() || query.count_all {
+        return false;
+    }
+    let read = || condition.columns().into_iter().map(|column| column - query.first_column);
+    match &query.body {
+        Body::Select(select) => {
+            let Select { group, windows, distinct, items, .. } = &**select;
+            let is_plain = |n: usize| !items[n].is_volatile() && !has_subquery(&items[n]);
+            let is_key = |n: usize| match group {
+                None => true,
+                Some(group) => group.explicit && !group.rollup && group.keys.contains(&items[n]),
+            };
+            let makes_one = group.is_some() || *distinct;
+            windows.is_empty()
+                && read().all(|n| is_plain(n) && is_key(n))
+                && (!makes_one || keeps_alike(query, condition))
+        }
+        Body::Set(set) => {
+            let operands =
+                || std::iter::once(&set.first).chain(set.rest.iter().map(|operand| &operand.query));
+            operands().all(|operand| {
+                let is_same = |n: usize| operand.types[n] == query.types[n];
+                read().all(is_same) && accepts(operand, &renumbered(condition, query, operand))
+            }) && keeps_alike(query, condition)
+        }
+        Body::Nested(inner) => accepts(inner, &renumbered(condition, query, inner)),
+        Body::Values(_) => false,
+    }
+}
+
+/// Whether the condition is true of all values that are equal or of none.
+fn keeps_alike(query: &Query, condition: &Expr) -> bool {
+    let ty = |column: usize| &query.types[column - query.first_column];
+    let has_texts = condition.columns().into_iter().any(|c| ty(c).class() == TypeClass::String);
+    let compares_alike = || match condition {
+        Expr::Compare(node) => match (&node.left, &node.right) {
+            (Expr::Column(column), other) | (other, Expr::Column(column)) => {
+                let own = ty(column.ordinal).collation;
+                let is_own =
+                    matches!(&node.how, CompareHow::Scalar { collation, class: None } if *collation == own);
+                is_own && other.columns().is_empty()
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    !has_texts || compares_alike()
+}
+
+/// The condition over the result of `from`, over that of `to`.
+fn renumbered(condition: &Expr, from: &Query, to: &Query) -> Expr {
+    let (first, other) = (from.first_column, to.first_column);
+    condition.clone().map_columns(&mut |column| column - first + other)
+}
+
+fn push(query: &mut Query, condition: Expr) {
+    let first = query.first_column;
+    let renumber = |to: usize| condition.clone().map_columns(&mut |column| column - first + to);
+    match &mut query.body {
+        Body::Select(select) => {
+            let items: Items =
+                select.items.iter().enumerate().map(|(n, item)| (first + n, item.clone())).collect();
+            select.conditions.push(with_items(condition, &items));
+        }
+        Body::Set(set) => {
+            let condition = renumber(set.first.first_column);
+            push(&mut set.first, condition);
+            for operand in &mut set.rest {
+                let condition = renumber(operand.query.first_column);
+                push(&mut operand.query, condition);
+            }
+        }
+        Body::Nested(inner) => {
+            let condition = renumber(inner.first_column);
+            push(inner, condition);
+        }
+        Body::Values(_) => unreachable!("VALUES accepts no condition"),
+    }
+}

@@ -1,0 +1,233 @@
+//! What a change of a column means where the table is a view: the base table below it, the privileges on the
+//! way, and what WITH CHECK OPTION asks of the rows.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Table, TableName, View};
+use cohort_expr::Expr;
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+use crate::bind::{PlanContext, Scope, not_supported, same_name};
+use crate::block::{From, FromTable, Query, Source};
+use crate::updatable::{Items, can_merge, with_items};
+use crate::view::{bind_view, invalid_view};
+
+/// A column of a base table that a column of the statement stands for.
+pub(crate) struct Written<'f> {
+    /// The views on the way to it, outermost first.
+    levels: Vec<&'f FromTable>,
+    pub base: &'f FromTable,
+    pub table: Arc<Table>,
+    pub column: usize,
+}
+
+/// WITH CHECK OPTION: rows that the statement writes have to meet the condition, over a row of the table.
+#[derive(Clone)]
+pub struct RowCheck {
+    /// The view that the statement names.
+    pub view: TableName,
+    pub condition: Expr,
+}
+
+/// Why a column cannot be written.
+pub(crate) enum Refusal {
+    /// Its table cannot.
+    Table,
+    /// It is computed.
+    Column,
+}
+
+/// The table of FROM that brings a column, and whether an outer join may pad it.
+fn find(from: &From, column: usize, padded: bool) -> Option<(&FromTable, bool)> {
+    match from {
+        From::Table(table) => {
+            let has = (table.first..table.first + table.width).contains(&column);
+            has.then_some((&**table, padded))
+        }
+        From::Join(join) => {
+            find(&join.left, column, padded).or_else(|| find(&join.right, column, padded || join.outer))
+        }
+    }
+}
+
+/// What the column of a number stands for.
+pub(crate) fn written(from: &From, column: usize) -> Result<Written<'_>, Refusal> {
+    let (mut from, mut column, mut padded, mut levels) = (from, column, false, Vec::new());
+    loop {
+        let (table, is_padded) = find(from, column, padded).ok_or(Refusal::Table)?;
+        padded = is_padded;
+        match &table.source {
+            Source::Base { table: base, .. } => {
+                let (base, at) = (base.clone(), column - table.first);
+                return Ok(Written { levels, base: table, table: base, column: at });
+            }
+            Source::Derived(query) if table.view.is_some() => {
+                let select = query.select().filter(|_| query.is_updatable() && can_merge(query, padded));
+                let select = select.ok_or(Refusal::Table)?;
+                let Expr::Column(inner) = &select.items[column - table.first] else {
+                    return Err(Refusal::Column);
+                };
+                levels.push(table);
+                (from, column) = (select.from.as_ref().ok_or(Refusal::Table)?, inner.ordinal);
+            }
+            _ => return Err(Refusal::Table),
+        }
+    }
+}
+
+/// The base tables of a view that is merged, through the views in it.
+pub(crate) fn base_tables(query: &Query) -> Vec<&FromTable> {
+    let from = query.select().and_then(|select| select.from.as_ref());
+    let tables = from.map(From::tables).unwrap_or_default();
+    let below = |table| match table {
+        &FromTable { source: Source::Derived(ref inner), view: Some(_), .. } => base_tables(inner),
+        table => vec![table],
+    };
+    tables.into_iter().flat_map(below).collect()
+}
+
+impl Written<'_> {
+    /// The definers of the views on the way need the privilege, too.
+    pub(crate) fn use_column(&self, ctx: &PlanContext<'_>, how: Privilege) -> SqlResult<()> {
+        self.inside(ctx, |ctx| ctx.names.use_column(&self.table, self.column, how))
+    }
+
+    /// The same for the table as a whole.
+    pub(crate) fn want(&self, ctx: &PlanContext<'_>, wanted: Privileges) -> SqlResult<()> {
+        let name = &self.table.name;
+        self.inside(ctx, |ctx| ctx.names.base_table(&name.schema, &name.table, wanted).map(drop))
+    }
+
+    fn inside(
+        &self,
+        ctx: &PlanContext<'_>,
+        check: impl FnOnce(&PlanContext<'_>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let views: Vec<&Arc<View>> = self.views().collect();
+        let Some(outermost) = views.first() else { return Ok(()) };
+        for (n, view) in views.iter().enumerate() {
+            if let Err(error) = ctx.names.enter_view(view) {
+                (0..n).for_each(|_| ctx.names.leave_view());
+                return Err(error);
+            }
+        }
+        let checked = check(ctx);
+        views.iter().for_each(|_| ctx.names.leave_view());
+        checked.map_err(|_| invalid_view(outermost))
+    }
+
+    fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.levels.iter().filter_map(|level| level.view.as_ref())
+    }
+
+    /// What the views on the way ask of rows: CASCADED of all below, too.
+    pub(crate) fn checks(&self) -> SqlResult<Vec<RowCheck>> {
+        let Some(outermost) = self.views().next() else { return Ok(Vec::new()) };
+        let (mut items, mut conditions, mut cascaded) = (Items::new(), Vec::new(), false);
+        for level in &self.levels {
+            let (Some(view), Source::Derived(query)) = (&level.view, &level.source) else { continue };
+            let Some(select) = query.select() else { continue };
+            let numbered = select.items.iter().enumerate();
+            items.extend(numbered.map(|(n, item)| (level.first + n, item.clone())));
+            cascaded |= view.check == "CASCADED";
+            if cascaded || view.check == "LOCAL" {
+                conditions.extend(select.conditions.iter().cloned());
+                if matches!(select.from, Some(From::Join(_))) {
+                    return Err(not_supported("WITH CHECK OPTION of a view over a join"));
+                }
+            }
+        }
+        let (first, width) = (self.base.first, self.base.width);
+        let check = |condition: Expr| {
+            let condition = with_items(condition, &items);
+            let is_own = condition.columns().iter().all(|c| (first..first + width).contains(c));
+            let mut asks = false;
+            condition.walk(&mut |node| {
+                asks |= matches!(node, Expr::Subquery(_));
+                !asks
+            });
+            if asks || !is_own {
+                return Err(not_supported("WITH CHECK OPTION with a subquery"));
+            }
+            let condition = condition.map_columns(&mut |column| column - first);
+            Ok(RowCheck { view: outermost.name.clone(), condition })
+        };
+        conditions.into_iter().map(check).collect()
+    }
+}
+
+/// A view that INSERT names: the base table that gets the rows.
+pub struct InsertView {
+    pub table: Arc<Table>,
+    /// The table's columns under the view's names.
+    pub scope: Scope,
+    /// Columns of the table, in the view's order.
+    pub columns: Vec<usize>,
+    pub checks: Vec<RowCheck>,
+}
+
+/// Resolves the target of an INSERT that is a view; None when it is none. `columns`: those that the statement
+/// names. Errors 1471, 1393, 1394.
+pub fn bind_insert_view(
+    ctx: &PlanContext<'_>,
+    name: &ast::ObjectName,
+    columns: &[String],
+    wanted: Privileges,
+) -> SqlResult<Option<InsertView>> {
+    let Some(view) = ctx.names.view(ctx.schema_of(name)?, &name.name, wanted)? else { return Ok(None) };
+    let bound = bind_view(ctx, &view)?;
+    let shown = format!("{}.{}", view.name.schema, view.name.table);
+    let is_join = base_tables(&bound).len() > 1;
+    if is_join && columns.is_empty() && bound.is_updatable() {
+        let text = format!("Can not insert into join view '{shown}' without fields list");
+        return Err(SqlError::new(ErrorCode::ViewNoInsertFieldList, text));
+    }
+    let names: Vec<String> = bound.columns.iter().map(|column| column.name.clone()).collect();
+    let (first, width) = (bound.first_column, names.len());
+    let from = From::Table(Box::new(FromTable {
+        first,
+        width,
+        name: view.name.table.as_str().into(),
+        source: Source::Derived(Box::new(bound)),
+        view: Some(view.clone()),
+        key: None,
+    }));
+    let refused = || {
+        let text = format!("The target table {} of the INSERT is not insertable-into", view.name.table);
+        SqlError::new(ErrorCode::NonInsertableTable, text)
+    };
+    let is_named = |n: &usize| columns.is_empty() || columns.iter().any(|c| same_name(c, &names[*n]));
+    let mut named = Vec::with_capacity(width);
+    for n in (0..width).filter(is_named) {
+        named.push(written(&from, first + n).map_err(|_| refused())?);
+    }
+    // A name that the view does not have is told by who looks the names up.
+    let known = (0..width).filter_map(|n| Some((n, written(&from, first + n).ok()?)));
+    let places: Vec<(usize, Written<'_>)> = known.collect();
+    let base = named.first().or(places.first().map(|(_, place)| place)).ok_or_else(refused)?;
+    if named.iter().any(|place| place.base.first != base.base.first) {
+        let text = format!("Can not modify more than one base table through a join view '{shown}'");
+        return Err(SqlError::new(ErrorCode::ViewMultiUpdate, text));
+    }
+    let mut scope = Scope::of_table(base.table.clone(), Some(&view.name.table));
+    let entry = &mut scope.tables[0];
+    entry.schema = Some(view.name.schema.as_str().into());
+    entry.view = Some(view.clone());
+    // What the view does not show has no name.
+    entry.columns.iter_mut().for_each(|column| column.name = "".into());
+    let mut own = Vec::new();
+    for (n, place) in places.iter().filter(|(_, place)| place.base.first == base.base.first) {
+        let (column, name) = (&mut entry.columns[place.column], &names[*n]);
+        if !column.name.is_empty() {
+            return Err(refused());
+        }
+        column.name = name.as_str().into();
+        column.full_name = format!("`{}`.`{}`.`{name}`", view.name.schema, view.name.table).into();
+        own.push(place.column);
+    }
+    base.want(ctx, wanted)?;
+    let checks = base.checks()?;
+    let table = base.table.clone();
+    Ok(Some(InsertView { table, scope, columns: own, checks }))
+}
