@@ -30,6 +30,7 @@
 //! | `key` | key definitions |
 //! | `options` | table options |
 //! | `create_table` | CREATE TABLE |
+//! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
 //! | `rebuild` | what of a table's data must be made anew |
@@ -44,6 +45,7 @@ mod account_book;
 mod alter_table;
 mod charset;
 mod column;
+mod create_select;
 mod create_table;
 mod database;
 mod draft;

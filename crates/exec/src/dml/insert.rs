@@ -20,12 +20,12 @@ const RESERVE_MAX: u64 = 1 << 16;
 
 /// Counts as MariaDB keeps them.
 #[derive(Default)]
-struct Counts {
-    records: u64,
+pub(super) struct Counts {
+    pub(super) records: u64,
     /// Rows written; of ON DUPLICATE KEY UPDATE also the rows changed.
-    copied: u64,
+    pub(super) copied: u64,
     /// Rows that REPLACE removed or overwrote.
-    deleted: u64,
+    pub(super) deleted: u64,
     /// Rows that ON DUPLICATE KEY UPDATE changed.
     updated: u64,
     /// Rows that it found, changed or not.
@@ -33,12 +33,12 @@ struct Counts {
 }
 
 /// One execution.
-struct Insert<'p> {
+pub(super) struct Insert<'p> {
     plan: &'p InsertPlan,
-    assigner: Assigner<'p>,
+    pub(super) assigner: Assigner<'p>,
     writer: TableWriter,
-    counts: Counts,
-    row: Vec<Value>,
+    pub(super) counts: Counts,
+    pub(super) row: Vec<Value>,
     /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
     existing: Vec<Value>,
     reserved: Reserved,
@@ -59,25 +59,45 @@ impl InsertPlan {
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
         let null = if single { NullRule::Error } else { NullRule::Adjust };
-        let mut insert = Insert {
-            plan: self,
-            assigner: Assigner { table: &self.table, strictness, null },
-            writer: TableWriter::open(ctx.trx, &self.table)?,
+        let assigner = Assigner { table: &self.table, strictness, null };
+        let mut insert = Insert::begin(self, ctx, assigner)?;
+        let outcome = insert.run(ctx);
+        ctx.eval.set_abort_on_warning(false);
+        outcome?;
+        let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
+        Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })
+    }
+}
+
+impl<'p> Insert<'p> {
+    /// No row yet. The table's name is locked.
+    pub(super) fn begin(
+        plan: &'p InsertPlan,
+        ctx: &mut StatementContext<'_>,
+        assigner: Assigner<'p>,
+    ) -> SqlResult<Insert<'p>> {
+        let mut writer = TableWriter::open(ctx.trx, &plan.table)?;
+        writer.narrow_images(ctx.trx, plan.written());
+        Ok(Insert {
+            plan,
+            assigner,
+            writer,
             counts: Counts::default(),
-            row: Vec::with_capacity(self.table.columns.len()),
+            row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
             reserved: Reserved { next: 0, left: 0 },
             reserve_next: 1,
             generated_id: None,
             last_id: 0,
             returned: Vec::new(),
-        };
-        insert.writer.narrow_images(ctx.trx, self.written());
-        let outcome = insert.run(ctx);
-        ctx.eval.set_abort_on_warning(false);
-        outcome?;
-        let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
-        Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })
+        })
+    }
+
+    /// Asks for as many generated values as it has had so far: a long statement asks seldom.
+    pub(super) fn reserve_more(&mut self) {
+        if self.reserved.left == 0 {
+            self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
+        }
     }
 }
 
@@ -99,10 +119,7 @@ impl Insert<'_> {
                 for values in rows {
                     self.build_from(ctx, values)?;
                     self.put(ctx)?;
-                    // As many as asked for so far: a long statement asks seldom.
-                    if self.reserved.left == 0 {
-                        self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
-                    }
+                    self.reserve_more();
                 }
                 Ok(())
             }
@@ -138,7 +155,7 @@ impl Insert<'_> {
         Ok(())
     }
 
-    fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    pub(super) fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         ctx.check_interrupt()?;
         self.counts.records += 1;
         self.row.clear();
@@ -158,7 +175,13 @@ impl Insert<'_> {
     }
 
     /// Converts a value for its column; NULL stays for an AUTO_INCREMENT column, to be generated.
-    fn store(&self, ctx: &EvalContext<'_>, column: usize, value: Value, number: u64) -> SqlResult<Value> {
+    pub(super) fn store(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        value: Value,
+        number: u64,
+    ) -> SqlResult<Value> {
         if value.is_null() && self.plan.table.columns[column].auto_increment {
             return Ok(Value::Null);
         }
@@ -166,7 +189,7 @@ impl Insert<'_> {
     }
 
     /// Writes the row that was built.
-    fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
@@ -364,7 +387,7 @@ impl Insert<'_> {
         }
     }
 
-    fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
+    pub(super) fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
         let Counts { records, copied, deleted, updated, touched } = self.counts;
         let duplicates = if self.plan.ignore { records - copied } else { deleted + updated };
         let warnings = ctx.eval.warning_count();

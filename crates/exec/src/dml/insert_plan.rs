@@ -107,6 +107,53 @@ impl InsertPlan {
         })
     }
 
+    /// Rows of a query into columns of a table that was just described.
+    pub(crate) fn filling(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        query: QueryPlan,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Query(Box::new(query)), on_duplicate)
+    }
+
+    fn of_rows(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        rows: Rows,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        let scope = Scope::of_table(table.clone(), None);
+        let binder = Binder::new(ctx, &scope, Clause::Values);
+        let all = 0..table.columns.len();
+        let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
+        Ok(InsertPlan {
+            defaults: defaults.collect::<SqlResult<Vec<_>>>()?,
+            unnamed: all.filter(|column| !columns.contains(column)).collect(),
+            columns,
+            rows,
+            on_duplicate: match on_duplicate {
+                ast::OnDuplicate::Replace => OnDuplicate::Replace,
+                ast::OnDuplicate::Error | ast::OnDuplicate::Ignore => OnDuplicate::Refuse,
+            },
+            ignore: on_duplicate == ast::OnDuplicate::Ignore,
+            returning: None,
+            table,
+        })
+    }
+
+    /// Rows that the caller builds, each with values for these columns.
+    pub(crate) fn loading(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
+    }
+
     /// The columns whose values the statement, or the time and place of its execution, decide.
     pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
         let updated = match &self.on_duplicate {

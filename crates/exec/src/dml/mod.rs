@@ -10,6 +10,7 @@
 //! | `update` | [`UpdatePlan`] |
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
+//! | `load` | LOAD DATA |
 //! | `apply` | row events applied to tables |
 //! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
@@ -24,6 +25,7 @@ mod delete;
 mod insert;
 mod insert_plan;
 mod joined;
+mod load;
 mod outcome;
 mod returning;
 mod target;
