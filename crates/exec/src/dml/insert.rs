@@ -41,6 +41,8 @@ pub(super) struct Insert<'p> {
     pub(super) row: Vec<Value>,
     /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
     existing: Vec<Value>,
+    /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
+    source: Vec<Value>,
     reserved: Reserved,
     reserve_next: u64,
     /// The first generated value of a row that was written.
@@ -85,6 +87,7 @@ impl<'p> Insert<'p> {
             counts: Counts::default(),
             row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
+            source: Vec::new(),
             reserved: Reserved { next: 0, left: 0 },
             reserve_next: 1,
             generated_id: None,
@@ -149,9 +152,13 @@ impl Insert<'_> {
     fn build_from(&mut self, ctx: &mut StatementContext<'_>, values: Vec<Value>) -> SqlResult<()> {
         self.begin_row(ctx)?;
         let number = self.counts.records;
-        for (value, &column) in values.into_iter().zip(&self.plan.columns) {
+        let mut values = values.into_iter();
+        for &column in &self.plan.columns {
+            let value = values.next().expect("the query has a column for each");
             self.row[column] = self.store(&ctx.eval, column, value, number)?;
         }
+        self.source.clear();
+        self.source.extend(values);
         Ok(())
     }
 
@@ -351,6 +358,7 @@ impl Insert<'_> {
         let width = self.existing.len();
         let before = self.existing.clone();
         self.existing.extend(self.row.iter().cloned());
+        self.existing.extend(self.source.iter().cloned());
         let number = self.counts.records;
         for (column, cell) in assignments {
             let value = match cell {

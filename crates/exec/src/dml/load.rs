@@ -325,10 +325,13 @@ impl LoadPlan {
     fn default(&self, ctx: &StatementContext<'_>, insert: &Insert<'_>, column: usize) -> SqlResult<Value> {
         match &self.insert.defaults[column] {
             Default::Missing => {
-                let name = &insert.assigner.table.columns[column].name;
-                let text = format!("Field '{name}' doesn't have a default value");
-                let error = SqlError::new(ErrorCode::NoDefaultForField, text);
-                ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                // Told once.
+                if insert.counts.records == 1 {
+                    let name = &insert.assigner.table.columns[column].name;
+                    let text = format!("Field '{name}' doesn't have a default value");
+                    let error = SqlError::new(ErrorCode::NoDefaultForField, text);
+                    ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                }
                 Ok(self.start[column].clone())
             }
             default => insert.assigner.default(&ctx.eval, column, default, insert.counts.records),

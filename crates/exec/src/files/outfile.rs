@@ -218,7 +218,6 @@ impl Layout {
             if n > 0 {
                 out.extend_from_slice(&self.format.field_end);
             }
-            let start = out.len();
             text.clear();
             match value {
                 Value::Null if self.is_fixed => {}
@@ -232,7 +231,8 @@ impl Layout {
                 }
             }
             if self.is_fixed {
-                let missing = (column.length as usize).saturating_sub(out.len() - start);
+                // Escapes do not count.
+                let missing = (column.length as usize).saturating_sub(text.len());
                 out.extend(std::iter::repeat_n(b' ', missing));
             }
         }

@@ -196,3 +196,8 @@ fn files_of_the_server() {
     ];
     compare_with_files(include_str!("scripts/files.sql"), &given);
 }
+
+#[test]
+fn changes_over_joins_and_of_queries() {
+    compare(include_str!("scripts/joined_changes.sql"));
+}

@@ -20,6 +20,9 @@ impl Parser<'_> {
 
     fn file_charset(&mut self) -> SqlResult<Option<String>> {
         if self.eat_words(&["CHARACTER", "SET"]) || self.eat_word("CHARSET") {
+            if self.eat_word("BINARY") {
+                return Ok(Some("binary".to_owned()));
+            }
             return self.name_or_text().map(Some);
         }
         Ok(None)
