@@ -411,8 +411,8 @@ with_inert_settings! { settings! {
     QueryCacheMinResUnit = Setting::inert("query_cache_min_res_unit", num(4096, 0, U32), QUERY_CACHE).doc("Unit of the query cache.").unit("bytes");
     TableOpenCache = Setting::inert("table_open_cache", num(2000, 10, 1 << 20), "tables are shared by all sessions").doc("Open tables.");
     TableDefinitionCache = Setting::inert("table_definition_cache", num(400, 400, 2 << 20), "all definitions are in memory").doc("Table definitions in memory.");
-    LocalInfile = Setting::global("local_infile", flag(false)).doc("Allow LOAD DATA LOCAL. MariaDB's default is ON.").no_effect("LOAD DATA is not there yet");
-    SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use.").no_effect("LOAD DATA is not there yet");
+    LocalInfile = Setting::global("local_infile", flag(true)).doc("Allow LOAD DATA LOCAL.");
+    SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use. Empty: any.");
     SlowQueryLog = Setting::both("slow_query_log", flag(false)).doc("Log statements that take longer than long_query_time.");
     LogSlowQuery = Setting::both("log_slow_query", flag(false)).alias(VarId::SlowQueryLog).doc("The same.");
     SlowQueryLogFile = Setting::global("slow_query_log_file", path("")).doc("File of slow statements, in the data directory unless it has a path. Empty: the host's name and -slow.log.");

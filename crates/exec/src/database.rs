@@ -17,6 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
+use crate::files::ServerFiles;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
@@ -128,6 +129,8 @@ pub struct Database {
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Who follows other servers; set once by the server.
     pub replica: RwLock<Option<Arc<dyn ReplicaControl>>>,
+    /// The machine's files, for statements that name some; set once by the server.
+    pub files: RwLock<Option<Arc<dyn ServerFiles>>>,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
 }
@@ -162,6 +165,7 @@ impl Database {
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),
+            files: RwLock::new(None),
         })
     }
 

@@ -354,7 +354,7 @@ impl Session {
     }
 
     /// Runs `run` as one statement of the transaction.
-    fn in_statement<T>(
+    pub(crate) fn in_statement<T>(
         &mut self,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
@@ -632,7 +632,7 @@ fn execute(
 }
 
 /// Metadata locks of a data change.
-fn lock_for_write(
+pub(crate) fn lock_for_write(
     (table, alias): (&Arc<cohort_catalog::Table>, &str),
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {

@@ -37,6 +37,7 @@ mod ddl;
 mod diagnostics;
 mod dispatch;
 mod dml;
+mod files;
 mod gtid_position;
 mod guards;
 mod handler_counts;
@@ -62,6 +63,7 @@ pub use database::{Database, DatabaseParts, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use dml::{KeySet, RowKeys};
+pub use files::ServerFiles;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use replication::{

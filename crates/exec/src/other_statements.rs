@@ -50,6 +50,8 @@ impl Session {
                 return self.set_statement(items, statement, job, sink);
             }
             Statement::Use(schema) => self.use_schema(schema)?,
+            Statement::QueryIntoFile(query) => return self.query_into_file(query, job, sink),
+            Statement::LoadData(load) => return self.load_data(load, job, sink),
             Statement::Do(exprs) => self.do_exprs(exprs, job)?,
             Statement::Kill(kill) => self.kill(kill, job)?,
             Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,

@@ -737,3 +737,50 @@ fn a_domain_ends_at_its_last_number() {
     }
     assert!(client.run("SELECT COUNT(*), MAX(i) FROM t").contains("2 | 3"));
 }
+
+#[test]
+fn a_table_made_of_a_query_is_one_transaction_with_its_rows() {
+    let (disk, server, mut client) = server("CREATE TABLE b (n INT NOT NULL DEFAULT 7, s VARCHAR(9))");
+    client.ok("INSERT INTO b VALUES (1, 'x'), (2, 'y')");
+    client.ok("CREATE TABLE e1 (k INT) SELECT n, 'a''b' q FROM b WHERE n < 3");
+    client.ok("CREATE OR REPLACE TABLE e1 (PRIMARY KEY (n)) ENGINE=REFERENCE CHARSET=latin1 SELECT 5 AS n");
+    client.ok("CREATE TABLE IF NOT EXISTS e1 SELECT 1 AS a");
+    let refused = client.run("CREATE TABLE e2 (a INT PRIMARY KEY) SELECT 1 AS a UNION ALL SELECT 1");
+    assert!(refused.contains("1062"), "{refused}");
+    let texts = infos(&server, &disk, EventType::QUERY);
+    let made: Vec<&str> = texts.iter().filter(|text| text.contains("`e")).map(String::as_str).collect();
+    assert_eq!(
+        made,
+        [
+            "use `test`; CREATE TABLE `e1` (\n  `k` int(11) DEFAULT NULL,\n  `n` int(11) NOT NULL DEFAULT 7,\n  \
+             `q` varchar(3) NOT NULL\n)",
+            "use `test`; CREATE OR REPLACE TABLE `e1` (\n  `n` int(1) NOT NULL,\n  PRIMARY KEY (`n`)\n) \
+             ENGINE=REFERENCE DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci",
+        ]
+    );
+    assert_eq!(
+        infos(&server, &disk, EventType::ANNOTATE_ROWS).last().map(String::as_str),
+        Some("CREATE OR REPLACE TABLE e1 (PRIMARY KEY (n)) ENGINE=REFERENCE CHARSET=latin1 SELECT 5 AS n")
+    );
+    let kinds: Vec<EventType> = events(&server, &disk).iter().map(|(header, _)| header.kind).collect();
+    let at = kinds.iter().rposition(|kind| *kind == EventType::QUERY).expect("the last CREATE");
+    assert_eq!(
+        kinds[at - 1..at + 5],
+        [
+            EventType::GTID,
+            EventType::QUERY,
+            EventType::ANNOTATE_ROWS,
+            EventType::TABLE_MAP,
+            EventType::WRITE_ROWS_V1,
+            EventType::XID,
+        ]
+    );
+    // The rows stand behind a restart, too.
+    drop((client, server));
+    let mut server = Server::open(&disk).expect("it opens again");
+    let mut client = server.connect();
+    let rows = client.run("SELECT n + 70 FROM e1");
+    assert!(rows.contains("75"), "{rows}");
+    let refused = client.run("SELECT 1 FROM e2");
+    assert!(refused.contains("1146"), "{refused}");
+}

@@ -11,12 +11,14 @@ use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
 /// Each statement is one group of the binary log.
-const SCRIPT: [&str; 17] = [
+const SCRIPT: [&str; 19] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
     "CREATE DATABASE d",
     "CREATE TABLE d.u LIKE test.t",
     "ALTER TABLE test.t ADD COLUMN e INT NOT NULL DEFAULT 7",
+    "CREATE TABLE test.w (PRIMARY KEY (id)) SELECT id, c FROM test.t",
+    "CREATE OR REPLACE TABLE test.w (n INT AUTO_INCREMENT PRIMARY KEY) SELECT id, e FROM test.t",
     "CREATE INDEX kc ON test.t (c, k)",
     "ALTER TABLE test.t MODIFY k BIGINT NOT NULL, ADD UNIQUE (e, id)",
     "INSERT INTO test.t VALUES (4, 40, 'four', 8)",

@@ -119,9 +119,13 @@ pub fn bind_joined_delete(
                 .is_none_or(|db| table.schema.as_deref().is_some_and(|s| s.eq_ignore_ascii_case(db)));
             table.name.eq_ignore_ascii_case(&name.name) && schema_fits
         });
-        numbers.push(found.ok_or_else(|| {
+        let number = found.ok_or_else(|| {
             SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{}' in MULTI DELETE", name.name))
-        })?);
+        })?;
+        if numbers.contains(&number) {
+            return Err(SqlError::non_unique_table(&name.name));
+        }
+        numbers.push(number);
     }
     if targets.is_empty() {
         numbers.push(0);

@@ -44,7 +44,7 @@ impl Capabilities {
     /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
     pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
 
-    /// What this server offers. No TLS, no LOAD DATA LOCAL.
+    /// What this server offers. No TLS.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
@@ -52,6 +52,7 @@ impl Capabilities {
             | Self::NO_SCHEMA.0
             | Self::COMPRESS.0
             | Self::ODBC.0
+            | Self::LOCAL_FILES.0
             | Self::IGNORE_SPACE.0
             | Self::PROTOCOL_41.0
             | Self::INTERACTIVE.0

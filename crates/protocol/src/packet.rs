@@ -118,6 +118,13 @@ impl InputBuffer {
         }
     }
 
+    /// Takes the bytes that no packet has been made of.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        self.compact();
+        self.joined = 0;
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Frees what has been consumed, and the memory of a large packet.
     pub fn compact(&mut self) {
         self.bytes.drain(..self.start);

@@ -1,7 +1,7 @@
 //! A [`ResultSink`] that writes packets to the end of a session's output buffer.
 
 use cohort_base::{CommitSeq, Write};
-use cohort_types::{Charset, Collation, SqlError, Value};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, Value};
 
 use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
@@ -34,6 +34,10 @@ pub trait Drain {
     /// loses the bytes.
     fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq);
 
+    /// Appends the payload of the client's next packet, which has this number or, compressed, any; waits for
+    /// it. The packet's number; None when the client is gone.
+    fn receive(&mut self, sequence: u8, out: &mut Vec<u8>) -> Option<u8>;
+
     /// Whether the client is gone or killed.
     fn is_dead(&self) -> bool;
 }
@@ -53,6 +57,8 @@ pub struct ResultWriter<'a> {
     sent: bool,
     /// For the next OK packet.
     changes: Changes,
+    /// The client sends a file.
+    has_file: bool,
 }
 
 impl<'a> ResultWriter<'a> {
@@ -74,6 +80,7 @@ impl<'a> ResultWriter<'a> {
             hold: CommitSeq(0),
             sent: false,
             changes: Changes::new(encoding.capabilities),
+            has_file: false,
         }
     }
 
@@ -235,6 +242,37 @@ impl ResultSink for ResultWriter<'_> {
 
     fn hold_until(&mut self, seq: CommitSeq) {
         self.hold = self.hold.max(seq);
+    }
+
+    fn may_send_files(&self) -> bool {
+        self.encoding.capabilities.has(Capabilities::LOCAL_FILES)
+    }
+
+    fn request_file(&mut self, name: &[u8]) -> SqlResult<()> {
+        self.packet(|out| {
+            out.put_u8(0xfb);
+            out.extend_from_slice(name);
+        });
+        self.sent = true;
+        self.has_file = true;
+        self.drain.drain(self.out, self.hold);
+        Ok(())
+    }
+
+    fn file_bytes(&mut self, out: &mut Vec<u8>) -> SqlResult<()> {
+        if !self.has_file {
+            return Ok(());
+        }
+        let before = out.len();
+        let Some(sequence) = self.drain.receive(self.sequence, out) else {
+            self.has_file = false;
+            let text = "Got an error reading communication packets";
+            return Err(SqlError::new(ErrorCode::NetReadError, text));
+        };
+        self.sequence = sequence.wrapping_add(1);
+        // An empty packet ends the file.
+        self.has_file = out.len() > before;
+        Ok(())
     }
 
     fn is_dead(&self) -> bool {

@@ -10,7 +10,7 @@
 //! sink knows whether the command wants text or binary rows; the executor need not.
 
 use cohort_base::CommitSeq;
-use cohort_types::{SqlError, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::column_meta::ColumnMeta;
 
@@ -83,6 +83,23 @@ pub trait ResultSink {
     /// The next `ok` tells of this.
     fn changed(&mut self, change: SessionChange<'_>) {
         let _ = change;
+    }
+
+    /// Whether the client sends a file when it is asked for one (LOAD DATA LOCAL).
+    fn may_send_files(&self) -> bool {
+        false
+    }
+
+    /// Asks the client for a file, whose bytes come by `file_bytes`. What was written before leaves first.
+    fn request_file(&mut self, name: &[u8]) -> SqlResult<()> {
+        let _ = name;
+        Err(SqlError::not_supported("a file of this client"))
+    }
+
+    /// Appends the next bytes of the file; none at its end. An error: the client is gone.
+    fn file_bytes(&mut self, out: &mut Vec<u8>) -> SqlResult<()> {
+        let _ = out;
+        Ok(())
     }
 
     /// The statement failed; the command ends here.

@@ -6,15 +6,15 @@ use std::time::Duration;
 use cohort_base::CommitSeq;
 use cohort_config::Counter;
 use cohort_protocol::{
-    BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, OkInfo, Packet, PreparedReply, ResultEncoding,
-    ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
+    BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, InputBuffer, OkInfo, Packet, PreparedReply,
+    ResultEncoding, ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
 };
 use cohort_replication::source::{DumpRequest, MarkedEvents};
 use cohort_types::{ErrorCode, SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
 use crate::connection::{After, Connection, Inner};
-use crate::drain::SocketDrain;
+use crate::drain::{Incoming, SocketDrain};
 use crate::login;
 
 /// Runs one command of a client who has logged in.
@@ -44,10 +44,16 @@ fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUse
 
 fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let shared = connection.shared();
-    let Inner { input, out, session, statements, last_prepared, capabilities, dump, .. } = inner;
+    let Inner { input, out, session, statements, last_prepared, capabilities, dump, unpack, .. } = inner;
     let session = &mut **session.as_mut().expect("a connection that is ready has a session");
     let settings = session.settings();
-    let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max) };
+    let incoming = Incoming {
+        bytes: InputBuffer::default(),
+        is_next: input.is_empty(),
+        unpack,
+        packet_bytes_max: settings.packet_bytes_max,
+    };
+    let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max), incoming };
     let encoding = ResultEncoding { capabilities: *capabilities, results: settings.results };
     // A long command took several packets.
     let sequence = packet.sequence.wrapping_add(1);
@@ -124,6 +130,11 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         other => simple(connection, session, &other, &mut writer),
     }
     let hold = writer.hold().max(session.hold_until());
+    // What came behind a file.
+    let rest = drain.incoming.bytes.take_rest();
+    if !rest.is_empty() {
+        input.extend(&rest);
+    }
     let killed = session.killed() == Killed::Connection || connection.is_killed();
     inner.has_quit |= quit;
     inner.closing |= quit || killed;

@@ -41,7 +41,7 @@ use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
 use crate::backend::{Session, Wake};
-use crate::epoll::{Interest, wait_writable};
+use crate::epoll::{Interest, wait_readable, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
 use crate::server::{Place, Shared};
@@ -53,7 +53,7 @@ const INPUT_BYTES_KEPT: usize = 4 << 10;
 /// The largest packet of a client that has not logged in.
 const LOGIN_BYTES_MAX: usize = 128 << 10;
 /// The most that a compressed frame can hold.
-const FRAME_BYTES_MAX: usize = 1 << 24;
+pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
 
 /// Where the client is.
 #[derive(Clone, Debug)]
@@ -295,6 +295,11 @@ impl Connection {
     /// Blocks until there is room for output; false after the timeout.
     pub fn wait_writable(&self, timeout: Duration) -> bool {
         wait_writable(self.fd(), timeout).unwrap_or(false)
+    }
+
+    /// Blocks until something has come; false after the timeout.
+    pub fn wait_readable(&self, timeout: Duration) -> bool {
+        wait_readable(self.fd(), timeout).unwrap_or(false)
     }
 
     /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing,

@@ -1,18 +1,35 @@
 //! Output of a large result: sent while the statement runs, blocking the worker.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use cohort_base::CommitSeq;
-use cohort_protocol::Drain;
+use cohort_config::VarId;
+use cohort_protocol::{Decompressor, Drain, InputBuffer};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, FRAME_BYTES_MAX};
 
 /// The socket as a place for a result that does not fit into memory.
 pub(crate) struct SocketDrain<'a> {
     pub connection: &'a Connection,
     /// net_write_timeout.
     pub timeout: Duration,
+    /// What of a file the client has sent.
+    pub incoming: Incoming<'a>,
 }
+
+/// Packets that a client sends while its statement runs.
+pub(crate) struct Incoming<'a> {
+    /// What came and was not taken; the connection's when the statement is over.
+    pub bytes: InputBuffer,
+    /// Of the compressed protocol.
+    pub unpack: &'a mut Option<Decompressor>,
+    /// Nothing else that the client sent waits to be read.
+    pub is_next: bool,
+    pub packet_bytes_max: usize,
+}
+
+const RECEIVE_BYTES: usize = 64 << 10;
 
 impl SocketDrain<'_> {
     fn send_all(&self, out: &[u8]) -> bool {
@@ -39,6 +56,35 @@ impl SocketDrain<'_> {
     }
 }
 
+impl SocketDrain<'_> {
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        let Incoming { bytes: input, unpack, packet_bytes_max, .. } = &mut self.incoming;
+        let Some(unpack) = &mut **unpack else {
+            input.extend(bytes);
+            return true;
+        };
+        match unpack.unpack(bytes, *packet_bytes_max + FRAME_BYTES_MAX, input) {
+            Ok(Some(sequence)) => {
+                self.connection.count_frames_from(sequence.wrapping_add(1));
+                true
+            }
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    fn wait_for_input(&self) -> bool {
+        let shared = self.connection.shared();
+        let timeout = Duration::from_secs(shared.globals.uint(VarId::NetReadTimeout));
+        // What earlier statements ordered does not wait for this client.
+        shared.backend.lead();
+        shared.workers.begin();
+        let readable = self.connection.wait_readable(timeout);
+        shared.workers.end();
+        readable && !self.connection.is_dead()
+    }
+}
+
 impl Drain for SocketDrain<'_> {
     fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq) {
         let shared = self.connection.shared();
@@ -52,6 +98,41 @@ impl Drain for SocketDrain<'_> {
             self.connection.disconnect();
         }
         out.clear();
+    }
+
+    fn receive(&mut self, sequence: u8, out: &mut Vec<u8>) -> Option<u8> {
+        if !self.incoming.is_next {
+            self.connection.disconnect();
+            return None;
+        }
+        self.incoming.bytes.expect_sequence(sequence);
+        let packet_bytes_max = self.incoming.packet_bytes_max;
+        let mut scratch = Vec::new();
+        loop {
+            match self.incoming.bytes.next(packet_bytes_max) {
+                Ok(Some(packet)) => {
+                    out.extend_from_slice(self.incoming.bytes.payload(&packet));
+                    return Some(packet.sequence);
+                }
+                Ok(None) => {}
+                Err(_) => {
+                    self.connection.disconnect();
+                    return None;
+                }
+            }
+            scratch.resize(RECEIVE_BYTES, 0);
+            let taken = match self.connection.receive(&mut scratch) {
+                Ok(0) => false,
+                Ok(n) => self.take(&scratch[..n]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_input(),
+                Err(_) => false,
+            };
+            if !taken {
+                self.connection.disconnect();
+                return None;
+            }
+        }
     }
 
     fn is_dead(&self) -> bool {

@@ -27,7 +27,7 @@ use cohort_replication::source::{
 
 use crate::backend::Session;
 use crate::connection::Connection;
-use crate::drain::SocketDrain;
+use crate::drain::{Incoming, SocketDrain};
 use crate::epoll::{Until, poll};
 
 /// Both threads call nothing deep.
@@ -96,7 +96,9 @@ fn tell(
 ) {
     let shared = connection.shared();
     let timeout = Duration::from_secs(1);
-    let mut drain = SocketDrain { connection, timeout };
+    let incoming =
+        Incoming { bytes: InputBuffer::default(), is_next: false, unpack: &mut None, packet_bytes_max: 0 };
+    let mut drain = SocketDrain { connection, timeout, incoming };
     match end {
         DumpEnd::Finished(sequence) => {
             // A replica takes the old form only.

@@ -142,6 +142,17 @@ pub(crate) fn wait_writable(fd: impl AsFd, timeout: Duration) -> io::Result<bool
     }
 }
 
+/// Blocks until a socket has input, or its end; false after the timeout.
+pub(crate) fn wait_readable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
+    let mut polled = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
+    match rustix::event::poll(&mut polled, Some(&timespec(timeout))) {
+        Ok(ready) => Ok(ready > 0),
+        // The caller tries to read, and comes back.
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

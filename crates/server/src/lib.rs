@@ -52,6 +52,7 @@ mod ready;
 mod repeated;
 mod semi_sync;
 mod server;
+mod server_files;
 pub mod signals;
 mod sql_backend;
 mod statement_log;

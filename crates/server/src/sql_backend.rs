@@ -1,6 +1,6 @@
 //! The executor behind the seam of connections.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
@@ -24,6 +24,7 @@ use crate::backend::{
 };
 use crate::binlog_expiry::BinlogExpiry;
 use crate::error_log::ErrorLog;
+use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
 use crate::{flush_watch, semi_sync};
@@ -86,6 +87,9 @@ impl SqlBackend {
             replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
+        *db.files.write() = Some(Arc::new(MachineFiles {
+            datadir: PathBuf::from(globals.text(VarId::Datadir).as_deref().unwrap_or_default()),
+        }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
     }

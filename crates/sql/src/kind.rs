@@ -29,8 +29,8 @@ pub enum StatementKind {
 pub fn statement_kind(statement: &Statement) -> StatementKind {
     use Statement as S;
     match statement {
-        S::Query(_) | S::Do(_) => StatementKind::Query,
-        S::Insert(_) | S::Update(_) | S::Delete(_) => StatementKind::Dml,
+        S::Query(_) | S::QueryIntoFile(_) | S::Do(_) => StatementKind::Query,
+        S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) => StatementKind::Dml,
         S::CreateDatabase(_)
         | S::AlterDatabase(_)
         | S::DropDatabase(_)
@@ -83,7 +83,8 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
 pub fn command_name(statement: &Statement) -> &'static str {
     use Statement as S;
     match statement {
-        S::Query(_) => "select",
+        S::Query(_) | S::QueryIntoFile(_) => "select",
+        S::LoadData(_) => "load",
         S::Insert(insert) => match (insert.replace, &insert.source) {
             (false, crate::ast::InsertSource::Values(_)) => "insert",
             (false, crate::ast::InsertSource::Query(_)) => "insert_select",

@@ -70,6 +70,16 @@ errors! {
     NoTablesUsed = 1096, "HY000";
     DbCreateExists = 1007, "HY000";
     DbDropExists = 1008, "HY000";
+    UpdateTableUsed = 1093, "HY000";
+    CantGetStat = 13, "HY000";
+    ErrorOnRead = 1024, "HY000";
+    NetReadError = 1158, "08S01";
+    WrongFieldTerminators = 1083, "42000";
+    FileExists = 1086, "HY000";
+    WarnTooManyRecords = 1262, "01000";
+    AmbiguousFieldTerm = 1475, "HY000";
+    NonAsciiSeparator = 1638, "HY000";
+    LoadInfileCapabilityDisabled = 4166, "HY000";
     NoSuchThread = 1094, "HY000";
     KillDenied = 1095, "HY000";
     WrongFieldSpec = 1063, "42000";

@@ -30,6 +30,8 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Do(_)
+        | Statement::QueryIntoFile(_)
+        | Statement::LoadData(_)
         | Statement::Explain { .. } => Ok(()),
         // What they run comes here, too.
         Statement::SetStatement { .. }
@@ -137,7 +139,11 @@ impl Gate<'_> {
     }
 
     fn create_table(&self, create: &CreateTable) -> SqlResult<()> {
-        self.table(creation(create.mode), &create.name)?;
+        let mut wanted = creation(create.mode);
+        if create.query.is_some() {
+            wanted = wanted.with(P::Insert);
+        }
+        self.table(wanted, &create.name)?;
         create.like.iter().try_for_each(|other| self.table(P::Select, other))
     }
 
@@ -302,6 +308,8 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Do(_)
+        | Statement::QueryIntoFile(_)
+        | Statement::LoadData(_)
         | Statement::Explain { .. }
         | Statement::SetStatement { .. }
         | Statement::Prepare { .. }

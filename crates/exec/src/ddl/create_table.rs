@@ -6,11 +6,11 @@ use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::column::ColumnHome;
-use super::draft::TableDraft;
+use super::draft::{DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
-use super::{DdlOutcome, column, key, options};
+use super::{DdlOutcome, column, create_select, key, options};
 use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
@@ -62,9 +62,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         // Dropped between the look and the lock: rare enough to ask for another try.
         return Err(SqlError::new(ErrorCode::LockDeadlock, SqlError::deadlock().message));
     }
+    if let Some(select) = &create.query {
+        return create_select::create(ctx, create, select, (&name, &schema), changes);
+    }
     let table = match &create.like {
         Some(other) => like(ctx, &name, other)?,
-        None => describe(ctx, create, &name, &schema)?,
+        None => describe(ctx, create, &name, &schema, Vec::new())?,
     };
     changes.catalog.push(CatalogChange::PutTable(table));
     let log = match create.mode {
@@ -79,9 +82,6 @@ fn refuse(create: &CreateTable) -> SqlResult<()> {
     if create.temporary {
         return Err(not_supported("CREATE TEMPORARY TABLE"));
     }
-    if create.query.is_some() {
-        return Err(not_supported("CREATE TABLE ... SELECT"));
-    }
     if !create.foreign_keys.is_empty() {
         return Err(not_supported("FOREIGN KEY"));
     }
@@ -94,11 +94,14 @@ fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<Ddl
     Ok(DdlOutcome::default())
 }
 
-fn describe(
+/// The table that the statement describes; columns that a query gives, `selected`, come last, those that were
+/// written, too, in the way they were written.
+pub(super) fn describe(
     ctx: &StatementContext<'_>,
     create: &CreateTable,
     name: &TableName,
     schema: &Schema,
+    selected: Vec<DraftColumn>,
 ) -> SqlResult<Table> {
     let wanted = create.options.iter().rev().find_map(|option| match option {
         TableOption::Engine(engine) => Some(engine.as_str()),
@@ -114,6 +117,12 @@ fn describe(
     for def in &create.columns {
         draft.columns.push(column::draft(ctx, def, home)?);
     }
+    let mut behind = Vec::with_capacity(selected.len());
+    for column in selected {
+        let written = draft.column(&column.column.name);
+        behind.push(written.map_or(column, |n| draft.columns.remove(n)));
+    }
+    draft.columns.extend(behind);
     for def in &create.keys {
         draft.keys.push(key::draft(def)?);
     }

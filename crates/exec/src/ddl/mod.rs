@@ -31,6 +31,7 @@
 //! | `rules` | expressions of generated columns and CHECK constraints |
 //! | `options` | table options |
 //! | `create_table` | CREATE TABLE |
+//! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
 //! | `view` | CREATE, ALTER, DROP VIEW |
@@ -46,6 +47,7 @@ mod account_book;
 mod alter_table;
 mod charset;
 mod column;
+mod create_select;
 mod create_table;
 mod database;
 mod draft;

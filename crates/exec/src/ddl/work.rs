@@ -85,8 +85,28 @@ impl Changes {
     }
 }
 
+/// Logs the statement before the rows that it writes.
+pub(super) fn log_ahead(ctx: &mut StatementContext<'_>, log: LogText) -> SqlResult<()> {
+    let Some((event, flags)) = event(ctx, log, false) else { return Ok(()) };
+    ctx.trx.log_ahead(event, flags)
+}
+
 /// Makes the changes durable with the statement's event, and frees what they leave.
 pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
+    commit_with(ctx, changes, log, false)
+}
+
+/// The same for a statement that has written rows and was logged before them.
+pub(super) fn commit_rows(ctx: &mut StatementContext<'_>, changes: Changes) -> SqlResult<()> {
+    commit_with(ctx, changes, LogText::ByCaller, true)
+}
+
+fn commit_with(
+    ctx: &mut StatementContext<'_>,
+    changes: Changes,
+    log: LogText,
+    has_rows: bool,
+) -> SqlResult<()> {
     if let Err(error) = ctx.trx.check_killed() {
         free(ctx, &changes.loaded);
         return Err(error);
@@ -99,7 +119,7 @@ pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogT
     }
     let (event, event_flags) = event(ctx, log, catalog_has_xid).unzip();
     let event_flags = event_flags.unwrap_or(0);
-    let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags });
+    let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows });
     // What is ordered stays, whatever comes after.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     wait(ctx, seq)?;

@@ -22,12 +22,12 @@ const RESERVE_MAX: u64 = 1 << 16;
 
 /// Counts as MariaDB keeps them.
 #[derive(Default)]
-struct Counts {
-    records: u64,
+pub(super) struct Counts {
+    pub(super) records: u64,
     /// Rows written; of ON DUPLICATE KEY UPDATE also the rows changed.
-    copied: u64,
+    pub(super) copied: u64,
     /// Rows that REPLACE removed or overwrote.
-    deleted: u64,
+    pub(super) deleted: u64,
     /// Rows that ON DUPLICATE KEY UPDATE changed.
     updated: u64,
     /// Rows that it found, changed or not.
@@ -35,14 +35,16 @@ struct Counts {
 }
 
 /// One execution.
-struct Insert<'p> {
+pub(super) struct Insert<'p> {
     plan: &'p InsertPlan,
-    assigner: Assigner<'p>,
+    pub(super) assigner: Assigner<'p>,
     writer: TableWriter,
-    counts: Counts,
-    row: Vec<Value>,
+    pub(super) counts: Counts,
+    pub(super) row: Vec<Value>,
     /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
     existing: Vec<Value>,
+    /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
+    source: Vec<Value>,
     reserved: Reserved,
     reserve_next: u64,
     /// The first generated value of a row that was written.
@@ -61,29 +63,50 @@ impl InsertPlan {
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
         let null = if single { NullRule::Error } else { NullRule::Adjust };
-        let mut insert = Insert {
-            plan: self,
-            assigner: Assigner { table: &self.table, strictness, null },
-            writer: TableWriter::open(ctx.trx, &self.table)?,
-            counts: Counts::default(),
-            row: Vec::with_capacity(self.table.columns.len()),
-            existing: Vec::new(),
-            reserved: Reserved { next: 0, left: 0 },
-            reserve_next: 1,
-            generated_id: None,
-            last_id: 0,
-            returned: Vec::new(),
-        };
-        insert.writer.narrow_images(ctx.trx, self.written());
-        insert.writer.lock_duplicates(match self.on_duplicate {
-            OnDuplicate::Refuse => DuplicateLock::Shared,
-            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
-        });
+        let assigner = Assigner { table: &self.table, strictness, null };
+        let mut insert = Insert::begin(self, ctx, assigner)?;
         let outcome = insert.run(ctx);
         ctx.eval.set_abort_on_warning(false);
         outcome?;
         let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
         Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })
+    }
+}
+
+impl<'p> Insert<'p> {
+    /// No row yet. The table's name is locked.
+    pub(super) fn begin(
+        plan: &'p InsertPlan,
+        ctx: &mut StatementContext<'_>,
+        assigner: Assigner<'p>,
+    ) -> SqlResult<Insert<'p>> {
+        let mut writer = TableWriter::open(ctx.trx, &plan.table)?;
+        writer.narrow_images(ctx.trx, plan.written());
+        writer.lock_duplicates(match plan.on_duplicate {
+            OnDuplicate::Refuse => DuplicateLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
+        });
+        Ok(Insert {
+            plan,
+            assigner,
+            writer,
+            counts: Counts::default(),
+            row: Vec::with_capacity(plan.table.columns.len()),
+            existing: Vec::new(),
+            source: Vec::new(),
+            reserved: Reserved { next: 0, left: 0 },
+            reserve_next: 1,
+            generated_id: None,
+            last_id: 0,
+            returned: Vec::new(),
+        })
+    }
+
+    /// Asks for as many generated values as it has had so far: a long statement asks seldom.
+    pub(super) fn reserve_more(&mut self) {
+        if self.reserved.left == 0 {
+            self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
+        }
     }
 }
 
@@ -105,10 +128,7 @@ impl Insert<'_> {
                 for values in rows {
                     self.build_from(ctx, values)?;
                     self.put(ctx)?;
-                    // As many as asked for so far: a long statement asks seldom.
-                    if self.reserved.left == 0 {
-                        self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
-                    }
+                    self.reserve_more();
                 }
                 Ok(())
             }
@@ -158,17 +178,21 @@ impl Insert<'_> {
     fn build_from(&mut self, ctx: &mut StatementContext<'_>, values: Vec<Value>) -> SqlResult<()> {
         self.begin_row(ctx)?;
         let number = self.counts.records;
-        for (value, &column) in values.into_iter().zip(&self.plan.columns) {
+        let mut values = values.into_iter();
+        for &column in &self.plan.columns {
+            let value = values.next().expect("the query has a column for each");
             if self.plan.rules.generates(column) {
                 refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
                 continue;
             }
             self.row[column] = self.store(&ctx.eval, column, value, number)?;
         }
+        self.source.clear();
+        self.source.extend(values);
         self.late_defaults(ctx)
     }
 
-    fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    pub(super) fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         ctx.check_interrupt()?;
         self.counts.records += 1;
         self.row.clear();
@@ -191,7 +215,13 @@ impl Insert<'_> {
     }
 
     /// Converts a value for its column; NULL stays for an AUTO_INCREMENT column, to be generated.
-    fn store(&self, ctx: &EvalContext<'_>, column: usize, value: Value, number: u64) -> SqlResult<Value> {
+    pub(super) fn store(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        value: Value,
+        number: u64,
+    ) -> SqlResult<Value> {
         if value.is_null() && self.plan.table.columns[column].auto_increment {
             return Ok(Value::Null);
         }
@@ -199,7 +229,7 @@ impl Insert<'_> {
     }
 
     /// Writes the row that was built.
-    fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
         if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
             self.counts.records -= 1;
@@ -373,6 +403,7 @@ impl Insert<'_> {
         let width = self.existing.len();
         let before = self.existing.clone();
         self.existing.extend(self.row.iter().cloned());
+        self.existing.extend(self.source.iter().cloned());
         let number = self.counts.records;
         for (column, cell) in assignments {
             if self.plan.rules.generates(*column) {
@@ -423,7 +454,7 @@ impl Insert<'_> {
         }
     }
 
-    fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
+    pub(super) fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
         let Counts { records, copied, deleted, updated, touched } = self.counts;
         let duplicates = if self.plan.ignore { records - copied } else { deleted + updated };
         let warnings = ctx.eval.warning_count();

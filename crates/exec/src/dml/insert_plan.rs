@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{OnUpdate, Table};
-use cohort_expr::Expr;
+use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
@@ -12,7 +12,10 @@ use crate::dml::returning::Returning;
 use crate::dml::rules::RowRules;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
-use cohort_plan::{Binder, Clause, PlanContext, RowCheck, Scope, bind_insert_view, not_supported};
+use cohort_plan::{
+    Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_insert_view,
+    not_supported,
+};
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]
@@ -21,7 +24,8 @@ pub(crate) enum OnDuplicate {
     Refuse,
     /// REPLACE.
     Replace,
-    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one.
+    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one; then
+    /// what they read of the SELECT's tables.
     Update(Vec<(usize, Cell)>),
 }
 
@@ -87,6 +91,9 @@ impl InsertPlan {
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
+        let sourced = Sourced::of(insert, &scope);
+        let mut on_duplicate = &insert.on_duplicate;
+        let mut update_scope = scope.clone();
         let rows = match &insert.source {
             ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
                 let (source, named) = values_query(rows, &columns)?;
@@ -95,8 +102,20 @@ impl InsertPlan {
             }
             ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
             ast::InsertSource::Query(source) => {
-                let plan = query(source)?;
-                if plan.types.len() != columns.len() {
+                // A name that the SELECT does not know either is told as the update's.
+                let extended = sourced.as_ref().map(|sourced| (sourced, query(&sourced.query)));
+                let plan = match extended {
+                    Some((sourced, Ok(plan))) => {
+                        on_duplicate = &sourced.assignments;
+                        let width = 2 * scope.width();
+                        update_scope.push(sourced.table(&plan.types, width));
+                        plan
+                    }
+                    Some((_, Err(error))) if error.code != ErrorCode::BadField => return Err(error),
+                    Some((_, Err(_))) | None => query(source)?,
+                };
+                let extra = update_scope.tables.get(1).map_or(0, |table| table.columns.len());
+                if plan.types.len() != columns.len() + extra {
                     return Err(wrong_count(1));
                 }
                 Rows::Query(Box::new(plan))
@@ -108,7 +127,9 @@ impl InsertPlan {
         let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
             (true, _) => OnDuplicate::Replace,
             (false, true) => OnDuplicate::Refuse,
-            (false, false) => OnDuplicate::Update(bind_update(ctx, &scope, &insert.on_duplicate)?),
+            (false, false) => {
+                OnDuplicate::Update(bind_update(ctx, &update_scope, scope.width(), on_duplicate)?)
+            }
         };
         let rules = RowRules::of(ctx, &table)?;
         let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
@@ -124,6 +145,55 @@ impl InsertPlan {
             rules,
             checks,
         })
+    }
+
+    /// Rows of a query into columns of a table that was just described.
+    pub(crate) fn filling(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        query: QueryPlan,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Query(Box::new(query)), on_duplicate)
+    }
+
+    fn of_rows(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        rows: Rows,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        let scope = Scope::of_table(table.clone(), None);
+        let binder = Binder::new(ctx, &scope, Clause::Values);
+        let all = 0..table.columns.len();
+        let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
+        Ok(InsertPlan {
+            defaults: defaults.collect::<SqlResult<Vec<_>>>()?,
+            unnamed: all.filter(|column| !columns.contains(column)).collect(),
+            columns,
+            rows,
+            on_duplicate: match on_duplicate {
+                ast::OnDuplicate::Replace => OnDuplicate::Replace,
+                ast::OnDuplicate::Error | ast::OnDuplicate::Ignore => OnDuplicate::Refuse,
+            },
+            ignore: on_duplicate == ast::OnDuplicate::Ignore,
+            returning: None,
+            rules: RowRules::of(ctx, &table)?,
+            checks: Vec::new(),
+            table,
+        })
+    }
+
+    /// Rows that the caller builds, each with values for these columns.
+    pub(crate) fn loading(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
     }
 
     /// The columns whose values the statement, or the time and place of its execution, decide.
@@ -237,10 +307,11 @@ pub(crate) fn bind_cell(binder: &Binder<'_>, column: usize, value: &ast::Expr) -
 fn bind_update(
     ctx: &PlanContext<'_>,
     scope: &Scope,
+    width: usize,
     assignments: &[ast::Assignment],
 ) -> SqlResult<Vec<(usize, Cell)>> {
     let mut binder = Binder::new(ctx, scope, Clause::Update);
-    binder.values_offset = Some(scope.width());
+    binder.values_offset = Some(width);
     let mut bound = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         let column = scope.column(&assignment.column, Clause::Update)?;
@@ -250,6 +321,76 @@ fn bind_update(
         bound.push((column, bind_cell(&binder, column, &assignment.value)?));
     }
     Ok(bound)
+}
+
+/// What the table of a SELECT's columns is called: nothing that a statement can say.
+const SOURCE: &str = "\0source";
+
+/// INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with these
+/// as more columns, and the assignments with names for them.
+struct Sourced {
+    query: ast::Query,
+    assignments: Vec<ast::Assignment>,
+    count: usize,
+}
+
+impl Sourced {
+    /// None when nothing of the kind is read, or when rows of the SELECT are not those of its tables.
+    fn of(insert: &ast::Insert, scope: &Scope) -> Option<Sourced> {
+        let ast::InsertSource::Query(query) = &insert.source else { return None };
+        let ast::QueryBody::Select(select) = &query.body else { return None };
+        let is_plain = |item: &ast::SelectItem| match item {
+            ast::SelectItem::Expr { expr, .. } => expr.clone().each_column(&mut |_| {}),
+            ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => true,
+        };
+        let is_grouped = !select.group_by.is_empty() || select.having.is_some() || select.options.distinct;
+        if insert.on_duplicate.is_empty() || is_grouped || !select.items.iter().all(is_plain) {
+            return None;
+        }
+        let mut assignments = insert.on_duplicate.clone();
+        let mut read: Vec<ast::ColumnRef> = Vec::new();
+        for assignment in &mut assignments {
+            assignment.value.each_column(&mut |name| {
+                if scope.column(name, Clause::Update).is_ok() {
+                    return;
+                }
+                let n = read.iter().position(|known| known == name).unwrap_or(read.len());
+                if n == read.len() {
+                    read.push(name.clone());
+                }
+                *name = ast::ColumnRef { db: None, table: Some(SOURCE.to_owned()), name: n.to_string() };
+            });
+        }
+        let count = read.len();
+        let mut query = (**query).clone();
+        if let ast::QueryBody::Select(select) = &mut query.body {
+            select.items.extend(read.into_iter().map(|name| ast::SelectItem::Expr {
+                text: name.name.clone(),
+                expr: ast::Expr::Column(name),
+                alias: None,
+            }));
+        }
+        (count > 0).then_some(Sourced { query, assignments, count })
+    }
+
+    /// The columns that the SELECT gives for the assignments, the last of `types`.
+    fn table(&self, types: &[ExprType], first_slot: usize) -> ScopeTable {
+        let first = types.len().saturating_sub(self.count);
+        let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
+            name: n.to_string().into(),
+            ty: ty.clone(),
+            full_name: n.to_string().into(),
+            hidden: false,
+            invisible: true,
+        };
+        ScopeTable {
+            relation: Relation::Derived,
+            schema: None,
+            name: SOURCE.into(),
+            columns: types[first..].iter().enumerate().map(column).collect(),
+            first_slot,
+        }
+    }
 }
 
 /// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is DEFAULT

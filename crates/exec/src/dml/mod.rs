@@ -11,6 +11,7 @@
 //! | `update` | [`UpdatePlan`] |
 //! | `delete` | [`DeletePlan`] |
 //! | `joined` | [`JoinedChange`]: both over joins, or with subqueries |
+//! | `load` | LOAD DATA |
 //! | `apply` | row events applied to tables |
 //! | `apply_keys` | [`RowKeys`]: which keys row events change |
 //! | `apply_scan` | the same for tables without a key |
@@ -27,6 +28,7 @@ mod delete;
 mod insert;
 mod insert_plan;
 mod joined;
+mod load;
 mod outcome;
 mod returning;
 mod rules;

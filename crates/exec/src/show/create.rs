@@ -86,6 +86,23 @@ pub(super) fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, S
 
 /// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
 pub(super) fn table(table: &Table, next: Option<u64>) -> String {
+    table_text(("CREATE", None), table, next, (true, true))
+}
+
+/// CREATE TABLE, or the `verb` written, of a table in a schema, with its engine and its character set if that
+/// is wanted.
+pub(crate) fn create_text(verb: &str, schema: Option<&str>, table: &Table, with: (bool, bool)) -> String {
+    let next = Some(table.auto_increment_start);
+    table_text((verb, schema), table, next, with)
+}
+
+fn table_text(
+    (verb, schema): (&str, Option<&str>),
+    table: &Table,
+    next: Option<u64>,
+    (with_engine, with_charset): (bool, bool),
+) -> String {
+    let schema = schema.map_or_else(String::new, |schema| format!("{}.", quoted_name(schema)));
     let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c)).collect();
     lines.extend(table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).map(|i| key(table, i)));
     lines.extend(
@@ -94,13 +111,18 @@ pub(super) fn table(table: &Table, next: Option<u64>) -> String {
             .iter()
             .map(|check| format!("CONSTRAINT {} CHECK ({})", quoted_name(&check.name), check.text)),
     );
-    let mut text = format!("CREATE TABLE {} (\n  {}\n)", quoted_name(&table.name.table), lines.join(",\n  "));
-    text += &format!(" ENGINE={}", table.engine);
+    let mut text =
+        format!("{verb} TABLE {schema}{} (\n  {}\n)", quoted_name(&table.name.table), lines.join(",\n  "));
+    if with_engine {
+        text += &format!(" ENGINE={}", table.engine);
+    }
     if let Some(next) = next.filter(|n| *n > 1) {
         text += &format!(" AUTO_INCREMENT={next}");
     }
-    let collation = table.collation;
-    text += &format!(" DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
+    if with_charset {
+        let collation = table.collation;
+        text += &format!(" DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
+    }
     for (name, value) in ordered_options(table) {
         text += &format!(" {name}={value}");
     }

@@ -49,6 +49,7 @@ use crate::show::status::Of;
 use crate::statement::StatementContext;
 use cohort_plan::not_supported;
 
+pub(crate) use create::create_text;
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;
 pub(crate) use transactions::deadlock_text;

@@ -36,6 +36,8 @@ pub struct DdlCommit {
     pub event: Option<QueryEvent>,
     /// Flags of the event's header.
     pub event_flags: u16,
+    /// The statement has written rows, which are logged: its events are a transaction.
+    pub has_rows: bool,
 }
 
 impl SessionTrx {
@@ -99,7 +101,8 @@ impl SessionTrx {
     /// durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
-        self.commit_ddl_if(allowed, ddl, GroupKind::Ddl)
+        let kind = if ddl.has_rows { GroupKind::Transaction } else { GroupKind::Ddl };
+        self.commit_ddl_if(allowed, ddl, kind)
     }
 
     /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH
@@ -127,14 +130,29 @@ impl SessionTrx {
         self.active_mut();
         let result = allowed.and_then(|()| match ddl.event {
             Some(event) => self.log_query(event, ddl.event_flags),
-            None => Ok(()),
+            None => self.active_mut().log.statement_end(),
         });
+        let counters = result.and_then(|()| self.persist_counters());
         let active = self.active.take().expect("begun above");
-        if let Err(error) = result {
-            self.recycle(active);
-            return Err(error);
-        }
-        self.commit_active(active, ddl.redo, kind)
+        let counters = match counters {
+            Ok(counters) => counters,
+            Err(error) => {
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        let seq = self.commit_active(active, ddl.redo, kind)?;
+        // A DDL statement goes on with what it has changed.
+        self.db.commit.await_ordered(seq);
+        counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
+        Ok(seq)
+    }
+
+    /// Adds the text of a statement whose rows follow.
+    pub(crate) fn log_ahead(&mut self, event: QueryEvent, flags: u16) -> SqlResult<()> {
+        self.active_mut();
+        self.log_query(event, flags)?;
+        self.active_mut().log.statement_end()
     }
 
     /// Adds a statement of the running transaction as text, behind what it has logged.
@@ -203,10 +221,6 @@ impl SessionTrx {
         };
         self.last_ordered = seq;
         self.gauge.end();
-        if kind != GroupKind::Transaction {
-            // A DDL statement goes on with what it has changed.
-            self.db.commit.await_ordered(seq);
-        }
         // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to
         // tell.
         self.hold_until = self.hold_until.max(seq);

@@ -94,16 +94,34 @@ fn marked(script: &str) -> Vec<(&str, bool)> {
 }
 
 fn compare(script: &str) {
+    compare_with_files(script, &[]);
+}
+
+/// The same with a folder for files, which scripts call FILES, and in it these; what the servers leave there is
+/// compared, too.
+fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (server, mariadb) = (Cohort::start(folder.path(), "data", &[]), Maria::new(&[]));
+    let files = ["ours", "theirs"].map(|name| folder.path().join(name));
+    for files in &files {
+        std::fs::create_dir(files).expect("made");
+        given.iter().for_each(|(name, bytes)| std::fs::write(files.join(name), bytes).expect("written"));
+    }
+    let option = |n: usize| format!("--secure-file-priv={}", files[n].display());
+    let server = Cohort::start(folder.path(), "data", &[&option(0)]);
+    let mariadb = Maria::new(&[&option(1)]);
+    let place = |n: usize| files[n].display().to_string();
     let (mut ours, mut theirs) = (server.client(), mariadb.client());
     for client in [&mut ours, &mut theirs] {
         client.query_drop("SET NAMES utf8mb4").expect("known");
     }
     let mut differing = Vec::new();
     for (sql, may_differ) in marked(script) {
-        let mut kinds = vec![("text", by_text(&mut ours, sql), by_text(&mut theirs, sql))];
-        if sql.starts_with("SELECT") {
+        let text = |client: &mut Conn, n: usize| {
+            let answer = by_text(client, &sql.replace("FILES", &place(n)));
+            Answer { lines: answer.lines.iter().map(|line| line.replace(&place(n), "FILES")).collect() }
+        };
+        let mut kinds = vec![("text", text(&mut ours, 0), text(&mut theirs, 1))];
+        if sql.starts_with("SELECT") && !sql.contains("FILES") {
             kinds.push(("prepared", prepared(&mut ours, sql), prepared(&mut theirs, sql)));
         }
         for (kind, ours, theirs) in kinds {
@@ -120,7 +138,26 @@ fn compare(script: &str) {
             differing.push(format!("{kind}: {sql:.200}\n  Cohort only:{here}\n  MariaDB only:{there}"));
         }
     }
+    let left = files.map(|files| contents(&files));
+    for (ours, theirs) in left[0].iter().zip(&left[1]).filter(|(ours, theirs)| ours != theirs) {
+        differing.push(format!("a file\n  Cohort: {ours:?}\n  MariaDB: {theirs:?}"));
+    }
+    assert_eq!(left[0].len(), left[1].len(), "files");
     assert!(differing.is_empty(), "{} answers differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+/// The files of a folder in the order of their names.
+fn contents(folder: &std::path::Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("listed").path());
+    let mut files: Vec<(String, String)> = entries
+        .map(|path| {
+            let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+            let bytes = std::fs::read(&path).expect("readable");
+            (name, bytes.escape_ascii().to_string())
+        })
+        .collect();
+    files.sort();
+    files
 }
 
 #[test]
@@ -156,4 +193,28 @@ fn views_are_those_of_mariadb() {
 #[test]
 fn rows_change_through_views_as_in_mariadb() {
     compare(include_str!("scripts/view_changes.sql"));
+}
+
+#[test]
+fn tables_of_queries() {
+    compare(include_str!("scripts/create_select.sql"));
+}
+
+#[test]
+fn files_of_the_server() {
+    let given: [(&str, &[u8]); 7] = [
+        ("l1", b"1,\"a,b\",3\n2,\\N,x\n3,\"q\"\"q\",\n4\n5,five,6,extra\n"),
+        ("l2", b"\xef\xbb\xbf1\tx\\ty\\\\\t\\0\\Zq\n2\t\\N\tNULL\n\n3\ta\\\nb\tc"),
+        ("l3", b"xxx>1;abc\r\nno\r\n>2;def\r\n"),
+        ("l4", b"id\tname\n1\t\xe9\n2\t\xc3\xa9\n"),
+        ("l5", b"1,2\n1,3\n2,4\n"),
+        ("m1", b"1\n2,\\N\n"),
+        ("m2", b"1,\\N,NULL,x\n"),
+    ];
+    compare_with_files(include_str!("scripts/files.sql"), &given);
+}
+
+#[test]
+fn changes_over_joins_and_of_queries() {
+    compare(include_str!("scripts/joined_changes.sql"));
 }

@@ -5,6 +5,7 @@
 //! | `expr` | expressions and literals |
 //! | `query` | SELECT, UNION, VALUES, WITH; tables and joins |
 //! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
+//! | `file` | SELECT ... INTO OUTFILE, LOAD DATA |
 //! | `ddl` | databases, tables, indexes |
 //! | `data_type` | declared types of columns and casts |
 //! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA |
@@ -22,6 +23,7 @@ mod data_type;
 mod ddl;
 mod dml;
 mod expr;
+mod file;
 mod query;
 mod rename;
 mod session;
@@ -35,6 +37,7 @@ pub use data_type::*;
 pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
+pub use file::*;
 pub use query::*;
 pub use rename::Rename;
 pub use session::*;
@@ -58,6 +61,9 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    /// SELECT ... INTO OUTFILE, INTO DUMPFILE.
+    QueryIntoFile(Box<QueryIntoFile>),
+    LoadData(Box<LoadData>),
     /// DO expr, ...
     Do(Vec<Expr>),
 

@@ -86,7 +86,7 @@ impl Parser<'_> {
         self.expr()
     }
 
-    fn assignment(&mut self) -> SqlResult<Assignment> {
+    pub(super) fn assignment(&mut self) -> SqlResult<Assignment> {
         let column = self.column_ref()?;
         if !self.eat(Kind::Equal) {
             self.expect(Kind::Assign)?;

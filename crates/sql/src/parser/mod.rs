@@ -41,6 +41,7 @@ mod alter;
 mod data_type;
 mod dml;
 mod expr;
+mod file;
 mod function;
 mod query;
 mod schema;
@@ -155,6 +156,8 @@ struct Parser<'a> {
     names_matter: bool,
     /// INTO of the SELECT being read, when it stands before FROM.
     into: Vec<String>,
+    /// INTO OUTFILE or DUMPFILE of the statement, and whether it stands behind FROM.
+    into_file: Option<(crate::ast::IntoFile, bool)>,
     floor: StackFloor,
     /// SELECTs around the token.
     select_depth: u32,
@@ -190,6 +193,7 @@ impl<'a> Parser<'a> {
             version_comment: lexer.saw_version_comment,
             names_matter: true,
             into: Vec::new(),
+            into_file: None,
             floor: StackFloor::current(),
             select_depth: 0,
             height: 0,
@@ -492,7 +496,9 @@ impl<'a> Parser<'a> {
     // ---- statements
 
     fn statement(&mut self) -> SqlResult<Statement> {
-        self.enter(Self::statement_inner)
+        let statement = self.enter(Self::statement_inner)?;
+        // A query inside of another statement has no file.
+        if self.into_file.is_some() { Err(self.error()) } else { Ok(statement) }
     }
 
     fn statement_inner(&mut self) -> SqlResult<Statement> {
@@ -530,8 +536,10 @@ impl<'a> Parser<'a> {
             "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => self.maintenance(&word),
             "GRANT" => self.grant(),
             "REVOKE" => self.revoke(),
-            "CALL" | "LOAD" | "HANDLER" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL"
-            | "GET" => Err(self.unsupported(&word)),
+            "LOAD" => self.load(),
+            "CALL" | "HANDLER" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => {
+                Err(self.unsupported(&word))
+            }
             _ => Err(self.error()),
         }
     }

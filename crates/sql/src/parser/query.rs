@@ -5,7 +5,7 @@ use cohort_types::SqlResult;
 use super::Parser;
 use crate::ast::{
     CommonTable, Expr, Limit, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query, QueryBody,
-    Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
+    QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -21,7 +21,14 @@ struct Tail {
 
 impl Parser<'_> {
     pub(super) fn query_statement(&mut self) -> SqlResult<Statement> {
-        Ok(Statement::Query(Box::new(self.query()?)))
+        let query = self.query()?;
+        Ok(match self.into_file.take() {
+            None => Statement::Query(Box::new(query)),
+            Some((file, is_behind)) => {
+                let is_late = is_behind || matches!(query.body, QueryBody::SetOperation { .. });
+                Statement::QueryIntoFile(Box::new(QueryIntoFile { query, file, is_late }))
+            }
+        })
     }
 
     /// Whether a query starts at the token `ahead`, be it in parentheses.
@@ -119,6 +126,9 @@ impl Parser<'_> {
     fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
         let mut left = first;
         loop {
+            if self.into_file.is_some() && self.is_any(&["UNION", "EXCEPT", "INTERSECT"]) {
+                return Err(self.error());
+            }
             let op = match () {
                 () if self.eat_word("UNION") => SetOperator::Union,
                 () if self.eat_word("EXCEPT") => SetOperator::Except,
@@ -421,7 +431,13 @@ impl Parser<'_> {
     fn target_variables(&mut self) -> SqlResult<Vec<String>> {
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
-            return Err(self.unsupported("SELECT INTO OUTFILE"));
+            // A subquery has no file, nor has a query that goes on.
+            let is_late = self.select_depth == 0;
+            if self.select_depth > 1 || !self.names_matter || self.into_file.is_some() {
+                return Err(self.error());
+            }
+            self.into_file = Some((self.into_file()?, is_late));
+            return Ok(Vec::new());
         }
         self.list(Self::user_variable)
     }

@@ -114,7 +114,15 @@ impl Parser<'_> {
         };
         let as_word = self.eat_word("AS");
         if as_word || on_duplicate != OnDuplicate::Error || self.query_follows(0) || self.is("VALUES") {
+            let start = self.at;
             let query = Box::new(self.query()?);
+            if !query.into.is_empty() {
+                let into = (start..self.at)
+                    .rev()
+                    .find(|at| self.bytes(self.tokens[*at]).eq_ignore_ascii_case(b"INTO"));
+                self.at = into.unwrap_or(self.at);
+                return Err(self.error());
+            }
             return Ok(Some(CreateSelect { on_duplicate, query }));
         }
         Ok(None)

@@ -1,0 +1,43 @@
+//! The machine's files as statements see them: SELECT ... INTO OUTFILE, LOAD DATA.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use cohort_exec::ServerFiles;
+
+/// Files are readable and writable for everybody that the umask lets: whoever asked for one is another user.
+const MODE: u32 = 0o666;
+
+pub(crate) struct MachineFiles {
+    pub datadir: PathBuf,
+}
+
+impl ServerFiles for MachineFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
+        // A pipe or a device would keep the worker for as long as it likes.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Box::new(fs::File::open(path)?))
+    }
+
+    fn remove(&self, path: &Path) {
+        // It may have gone by itself.
+        let _ = fs::remove_file(path);
+    }
+
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn datadir(&self) -> &Path {
+        &self.datadir
+    }
+}
