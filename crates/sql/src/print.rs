@@ -42,7 +42,8 @@ pub fn quoted_text(text: &str) -> String {
 }
 
 /// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
-/// operator binds less than the one around it. Subqueries are printed as `(<subquery>)`, which does not parse.
+/// operator binds less than the one around it. Subqueries are printed as `(<subquery>)`, which does not
+/// parse.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(expr, &mut out);

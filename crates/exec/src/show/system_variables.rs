@@ -1,7 +1,7 @@
 //! information_schema.SYSTEM_VARIABLES: what is known of every variable.
 //!
-//! Integers are all told as BIGINT UNSIGNED; MariaDB tells some as INT. Where a value came from is told as far
-//! as its being the built-in one.
+//! Integers are all told as BIGINT UNSIGNED; MariaDB tells some as INT. Where a value came from is told as
+//! far as its being the built-in one.
 
 use cohort_config::{Access, Kind, Scope, SettingScope, VarId};
 use cohort_types::{SqlResult, Value};
