@@ -40,7 +40,7 @@ pub(super) fn rows(
         let setting = id.setting();
         let (kind, [min, max, block, words]) = described(&setting.kind);
         let value = |all: &std::collections::BTreeMap<String, String>| {
-            all.get(setting.name).map_or(Value::Null, |value| text(value))
+            all.get(setting.name).map_or(Value::Null, text)
         };
         let is_default = !setting.has_global_value() || ctx.db.globals.is_default(id);
         let default = match setting.default_value() {
