@@ -3,6 +3,7 @@
 //! A statement keeps its parsed form. Its plan is made at the first execution, for the kinds of the values
 //! bound to it, and again when those, the catalog or the session's settings have changed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_config::{Counter, HeldGauge, VarId};
@@ -61,6 +62,11 @@ struct Kept {
 impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, sql: &[u8]) -> SqlResult<PrepareInfo> {
+        let decoded = match self.state.decoded(sql) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(decoded) => Some(decoded),
+        };
+        let sql = decoded.as_deref().unwrap_or(sql);
         self.begin_process(Command::Prepare, sql);
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Prepare", sql);

@@ -2,6 +2,7 @@
 //! into a [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published
 //! (I4, I5).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
@@ -161,6 +162,11 @@ impl Session {
 
     /// COM_QUERY: one or more results.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
+        let decoded = match self.state.decoded(sql) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(decoded) => Some(decoded),
+        };
+        let sql = decoded.as_deref().unwrap_or(sql);
         self.begin_process(Command::Query, sql);
         let mut rest = sql;
         let mut any = false;

@@ -1,5 +1,6 @@
 //! What of a session expressions and planners read, and what they change through [`SessionHooks`].
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -168,6 +169,29 @@ impl SessionState {
         state
     }
 
+    /// What the client's statements are in, when that is not UTF-8.
+    fn client_charset(&self) -> Charset {
+        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetClient) else {
+            return Charset::Utf8mb4;
+        };
+        let charset = Charset::by_name(&name);
+        charset.filter(|charset| !charset.is_as_in_memory()).unwrap_or(Charset::Utf8mb4)
+    }
+
+    /// A statement's text as UTF-8. One that is no text of the client's character set stays as it is: what is
+    /// wrong with it is found where it is used.
+    pub(crate) fn decoded<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let charset = self.parse.client;
+        if charset == Charset::Utf8mb4 || (charset == Charset::Latin1 && text.is_ascii()) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        match charset.decode(text, &mut out) {
+            Ok(()) => Cow::Owned(out),
+            Err(_) => Cow::Borrowed(text),
+        }
+    }
+
     /// The character set that the client named in the handshake.
     pub(crate) fn adopt_client_charset(&mut self) {
         // Statements cannot come in units of several bytes; MariaDB too stays with its default then.
@@ -223,6 +247,7 @@ impl SessionState {
                 ignore_space: mode.has(SqlMode::IGNORE_SPACE),
             },
             collation,
+            client: self.client_charset(),
         };
         self.plan_key = self.hash_for_plans(zone.as_deref());
     }

@@ -417,10 +417,12 @@ pub fn like(
         Some(text) => {
             let mut chars = text.chars();
             let first = chars.next();
-            if chars.next().is_some() {
+            let keeps_backslash = env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
+            if chars.next().is_some() || (first.is_none() && keeps_backslash) {
                 return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE"));
             }
-            first
+            // An empty one is none, as where there is no ESCAPE.
+            first.or(Some('\\'))
         }
     };
     let (left, right) = (operand.ty(), pattern.ty());

@@ -2,13 +2,14 @@
 
 use std::io::Write as _;
 
-use cohort_types::{DateTime, SqlResult, Time, Value};
+use cohort_types::{DateTime, ErrorCode, SqlResult, Time, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::locale::DateNames;
 use crate::table::Function;
 use crate::typing::{ascii_string, width};
 
@@ -24,7 +25,8 @@ pub(crate) fn type_formatted(args: &mut [Expr], env: &SessionEnv) -> SqlResult<E
         Expr::Const(c) => c.value.as_bytes().map_or(0, format_length),
         _ => width(&args[1]).saturating_mul(10).min(16_383),
     };
-    Ok(ExprType { decimals: 0, ..ascii_string(env, length) })
+    // Names of other locales have letters of their own.
+    Ok(ExprType { decimals: 0, ascii: args.len() < 3, ..ascii_string(env, length) })
 }
 
 /// Most characters a format makes.
@@ -61,15 +63,26 @@ fn date_format(a: Args<'_>) -> SqlResult<Value> {
     let value = a.value(0)?;
     // A TIME has no date.
     let fields = match value.as_ref() {
-        Value::Time(time) => Fields { moment: DateTime::default(), time: *time, dated: true },
+        Value::Time(time) => Fields { time: *time, ..Fields::of(&DateTime::default()) },
         _ => Fields::of(&or_null!(a.datetime(0))),
     };
-    formatted(&a, &fields)
+    let names = if a.count() > 2 { names_of(&a)? } else { None };
+    formatted(&a, &Fields { names, ..fields })
+}
+
+/// The names that the third argument's locale has; those of English with a warning where there is no such.
+fn names_of(a: &Args<'_>) -> SqlResult<Option<&'static DateNames>> {
+    let locale = a.text(2)?.map_or("NULL".to_owned(), |name| String::from_utf8_lossy(&name).into_owned());
+    let names = DateNames::of_locale(&locale);
+    if names.is_none() {
+        a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{locale}'"))?;
+    }
+    Ok(names)
 }
 
 fn time_format(a: Args<'_>) -> SqlResult<Value> {
     let time = or_null!(a.time(0));
-    formatted(&a, &Fields { moment: DateTime::default(), time, dated: false })
+    formatted(&a, &Fields { time, dated: false, ..Fields::of(&DateTime::default()) })
 }
 
 fn formatted(a: &Args<'_>, fields: &Fields) -> SqlResult<Value> {
@@ -94,11 +107,13 @@ struct Fields {
     time: Time,
     /// Whether letters of a date have a meaning.
     dated: bool,
+    /// Of a locale; English ones when there is none.
+    names: Option<&'static DateNames>,
 }
 
 impl Fields {
     fn of(moment: &DateTime) -> Fields {
-        Fields { moment: *moment, time: moment.time(), dated: true }
+        Fields { moment: *moment, time: moment.time(), dated: true, names: None }
     }
 
     fn write(&self, format: &[u8]) -> Option<Vec<u8>> {
@@ -142,8 +157,7 @@ impl Fields {
     fn write_date(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
         let date = self.moment.date;
         match letter {
-            b'M' => out.extend_from_slice(month_name(date.month)?.as_bytes()),
-            b'b' => out.extend_from_slice(&month_name(date.month)?.as_bytes()[..3]),
+            b'M' | b'b' => out.extend_from_slice(self.month_name(date.month, letter == b'b')?.as_bytes()),
             b'm' => put(out, date.month, 2),
             b'c' => put(out, date.month, 1),
             b'Y' => put(out, date.year, 4),
@@ -159,13 +173,27 @@ impl Fields {
         Some(())
     }
 
+    fn month_name(&self, month: u8, is_short: bool) -> Option<&'static str> {
+        if let Some(names) = self.names {
+            return names.month(month, is_short);
+        }
+        let name = MONTH_NAMES.get(usize::from(month).checked_sub(1)?)?;
+        Some(if is_short { &name[..3] } else { name })
+    }
+
+    fn day_name(&self, weekday: u8, is_short: bool) -> Option<&'static str> {
+        if let Some(names) = self.names {
+            return names.weekday(weekday, is_short);
+        }
+        let name = DAY_NAMES.get(usize::from(weekday))?;
+        Some(if is_short { &name[..3] } else { name })
+    }
+
     fn write_week(&self, letter: u8, out: &mut Vec<u8>) -> Option<()> {
         if let b'W' | b'a' | b'w' = letter {
             let weekday = loose_weekday(self.moment.date)?;
-            let name = DAY_NAMES[usize::from(weekday)].as_bytes();
             match letter {
-                b'W' => out.extend_from_slice(name),
-                b'a' => out.extend_from_slice(&name[..3]),
+                b'W' | b'a' => out.extend_from_slice(self.day_name(weekday, letter == b'a')?.as_bytes()),
                 _ => put(out, (weekday + 1) % 7, 1),
             }
             return Some(());
@@ -226,10 +254,6 @@ fn loose_weekday(date: cohort_types::Date) -> Option<u8> {
 fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {
     let number: u32 = number.into();
     write!(out, "{number:0width$}").expect("writing to memory does not fail");
-}
-
-fn month_name(month: u8) -> Option<&'static str> {
-    MONTH_NAMES.get(usize::from(month).checked_sub(1)?).copied()
 }
 
 fn half_of_day(hour: u32) -> &'static str {

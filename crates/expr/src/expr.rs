@@ -185,7 +185,7 @@ pub struct In {
 pub struct Like {
     pub operand: Expr,
     pub pattern: Expr,
-    /// The escape character; `None` under NO_BACKSLASH_ESCAPES or `ESCAPE ''`.
+    /// The escape character; `None` under NO_BACKSLASH_ESCAPES.
     pub escape: Option<char>,
     pub negated: bool,
     pub collation: Collation,

@@ -38,7 +38,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("release_lock", 1, 1, type_small, release_lock),
     Function::volatile("release_all_locks", 0, 0, type_all_locks, release_all_locks),
     Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
-    Function::volatile("is_used_lock", 1, 1, type_connection_id, is_used_lock),
+    Function::volatile("is_used_lock", 1, 1, type_holder, is_used_lock),
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
 ];
 
@@ -71,7 +71,11 @@ fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_all_locks(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::number(TypeKind::BigInt, 10, 0).with_unsigned(true).with_nullable(false))
+    Ok(ExprType::number(TypeKind::Int, 11, 0).with_unsigned(true).with_nullable(false))
+}
+
+fn type_holder(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 10, 0))
 }
 
 fn type_connection_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -295,7 +299,7 @@ fn is_free_lock(a: Args<'_>) -> SqlResult<Value> {
 
 fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(lock_name(&a));
-    Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, Value::UInt))
+    Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, |id| Value::Int(id as i64)))
 }
 
 /// NAME_CONST(name, value): the value, under a name.

@@ -9,22 +9,23 @@
 //! # Missing
 //! The types `a` and `A`, hexadecimal fractions.
 
-use cohort_types::{ErrorCode, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::{ANY, Function};
-use crate::typing::{joined_collation, string_of};
+use crate::typing::joined_collation;
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("sformat", 1, ANY, type_sformat, sformat)];
 
 /// What the result is announced with.
-const LENGTH: u64 = 16 << 20;
+const LENGTH: u32 = 16 << 20;
 
 fn type_sformat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(string_of(joined_collation(args, env, "sformat")?, LENGTH))
+    let joined = joined_collation(args, env, "sformat")?;
+    Ok(ExprType { kind: TypeKind::LongText, ..ExprType::text(LENGTH, joined.collation, joined.coercibility) })
 }
 
 /// An argument as its place sees it.

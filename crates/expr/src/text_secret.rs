@@ -12,7 +12,7 @@ use crate::expr_type::ExprType;
 use crate::hash::old_hash;
 use crate::table::Function;
 use crate::text_size::stored_bytes;
-use crate::typing::{binary_string, width};
+use crate::typing::{byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("aes_encrypt", 2, 2, type_encrypted, aes_encrypt),
@@ -27,11 +27,11 @@ const BLOCK: usize = 16;
 const BYTES_OF_A_STEP: usize = 256;
 
 fn type_encrypted(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(binary_string((width(&args[0]) / BLOCK as u64 + 1) * BLOCK as u64))
+    Ok(long_binary_string((byte_width(&args[0]) / BLOCK as u64 + 1) * BLOCK as u64))
 }
 
 fn type_as_long(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(binary_string(width(&args[0])))
+    Ok(long_binary_string(byte_width(&args[0])))
 }
 
 /// AES with 128 bits, block by block. A longer key is folded upon itself.

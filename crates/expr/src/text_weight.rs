@@ -7,7 +7,7 @@ use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::Function;
-use crate::typing::{binary_string, joined_collation, string_of, width};
+use crate::typing::{joined_collation, long_binary_string, string_of, width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("weight_string", 3, 3, type_weight_string, weight_string),
@@ -27,7 +27,7 @@ fn type_weight_string(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> 
         0 => width(&args[0]),
         n => n,
     };
-    Ok(binary_string(characters.saturating_mul(collation.weight_bytes_max().into())))
+    Ok(long_binary_string(characters.saturating_mul(collation.weight_bytes_max().into())))
 }
 
 /// WEIGHT_STRING(x, characters, flags): of so many characters, 0 for all; numbers have no weights.

@@ -41,6 +41,19 @@ pub(crate) fn ascii_string(env: &SessionEnv, length: u64) -> ExprType {
     string_of(derived, length)
 }
 
+/// A binary string of any length.
+pub(crate) fn long_binary_string(length: u64) -> ExprType {
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    ExprType::text(length, cohort_types::Collation::BINARY, Coercibility::Implicit)
+}
+
+/// Bytes that the argument takes at most.
+pub(crate) fn byte_width(arg: &Expr) -> u64 {
+    let ty = arg.ty_cow();
+    let per_character = if ty.class() == TypeClass::String { ty.collation.charset().mbmaxlen() } else { 1 };
+    width(arg) * u64::from(per_character)
+}
+
 /// A binary string.
 pub(crate) fn binary_string(length: u64) -> ExprType {
     let derived = Derived {

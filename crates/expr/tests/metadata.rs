@@ -20,6 +20,7 @@ fn described(ty: &ExprType) -> String {
         TypeKind::DateTime => "DATETIME",
         TypeKind::Char => "STRING",
         TypeKind::MediumText | TypeKind::MediumBlob => "BLOB",
+        TypeKind::LongText => "LONG_BLOB",
         _ => "VAR_STRING",
     };
     let bytes = if ty.class() == TypeClass::String && !ty.null_literal {

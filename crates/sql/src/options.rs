@@ -1,6 +1,6 @@
 //! What of the session changes how a text is read.
 
-use cohort_types::Collation;
+use cohort_types::{Charset, Collation};
 
 /// The parts of `sql_mode` that the parser obeys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,10 +23,16 @@ pub struct ParseOptions {
     pub mode: ParseMode,
     /// Collation of string literals: the session's `collation_connection`.
     pub collation: Collation,
+    /// What the text was in before it became UTF-8: strings behind an introducer are those bytes.
+    pub client: Charset,
 }
 
 impl Default for ParseOptions {
     fn default() -> ParseOptions {
-        ParseOptions { mode: ParseMode::default(), collation: Collation::UTF8MB4_GENERAL_CI }
+        ParseOptions {
+            mode: ParseMode::default(),
+            collation: Collation::UTF8MB4_GENERAL_CI,
+            client: Charset::Utf8mb4,
+        }
     }
 }

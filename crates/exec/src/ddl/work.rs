@@ -207,7 +207,8 @@ fn status_vars(session: &SessionState) -> StatusVars {
         VarValue::Text(name) => Charset::by_name(&name),
         _ => None,
     };
-    let charset = charset.unwrap_or(Charset::Utf8mb4);
+    // The text of the event is UTF-8, whatever the client sent.
+    let charset = charset.filter(|charset| charset.is_as_in_memory()).unwrap_or(Charset::Utf8mb4);
     let client = match session.client_collation {
         named if named.charset() == charset => named,
         _ => charset.default_collation(),

@@ -340,7 +340,21 @@ impl Sourced {
         let ast::InsertSource::Query(query) = &insert.source else { return None };
         let ast::QueryBody::Select(select) = &query.body else { return None };
         let is_plain = |item: &ast::SelectItem| match item {
-            ast::SelectItem::Expr { expr, .. } => expr.clone().each_column(&mut |_| {}),
+            ast::SelectItem::Expr { expr, .. } => {
+                let mut plain = true;
+                expr.clone().each_part(&mut |part| {
+                    plain &= !matches!(
+                        part,
+                        ast::Expr::Subquery(_)
+                            | ast::Expr::Exists(_)
+                            | ast::Expr::InQuery { .. }
+                            | ast::Expr::Quantified { .. }
+                            | ast::Expr::Aggregate(_)
+                            | ast::Expr::Window(_)
+                    );
+                });
+                plain
+            }
             ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => true,
         };
         let is_grouped = !select.group_by.is_empty() || select.having.is_some() || select.options.distinct;
@@ -389,6 +403,7 @@ impl Sourced {
             name: SOURCE.into(),
             columns: types[first..].iter().enumerate().map(column).collect(),
             first_slot,
+            view: None,
         }
     }
 }

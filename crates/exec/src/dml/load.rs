@@ -334,7 +334,9 @@ impl LoadPlan {
                 }
                 Ok(self.start[column].clone())
             }
-            default => insert.assigner.default(&ctx.eval, column, default, insert.counts.records),
+            default => {
+                insert.assigner.default(&ctx.eval, column, default, &insert.row, insert.counts.records)
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `projection` | SHOW statements that are columns of information_schema under other names |
 //! | `create` | SHOW CREATE |
 //! | `status` | SHOW STATUS |
+//! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
@@ -34,6 +35,7 @@ mod rows_tables;
 mod schema_table;
 mod server_tables;
 mod status;
+mod system_variables;
 mod transactions;
 mod user_table;
 mod view;

@@ -1,7 +1,7 @@
 //! Which function makes the rows of which table.
 
 use super::schema_table::RowsOf;
-use super::{commit_stages, rows_server, rows_tables, transactions, view};
+use super::{commit_stages, rows_server, rows_tables, system_variables, transactions, view};
 
 /// The rows of a table of information_schema; those of what does not exist here yet are none.
 pub(super) fn rows_of(table: &str) -> RowsOf {
@@ -28,6 +28,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "SCHEMA_PRIVILEGES" => rows_server::schema_privileges,
         "TABLE_PRIVILEGES" => rows_server::table_privileges,
         "COLUMN_PRIVILEGES" => rows_server::column_privileges,
+        "SYSTEM_VARIABLES" => system_variables::rows,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,

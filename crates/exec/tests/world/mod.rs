@@ -185,7 +185,13 @@ pub struct Client {
 impl Client {
     /// Runs a statement; the answer as scripts show it.
     pub fn run(&mut self, sql: &str) -> String {
-        self.answer(|session, sink| session.query(sql.as_bytes(), sink))
+        self.run_bytes(sql.as_bytes())
+    }
+
+    /// The same for a statement that is not in UTF-8.
+    #[allow(dead_code)] // not every test has such
+    pub fn run_bytes(&mut self, sql: &[u8]) -> String {
+        self.answer(|session, sink| session.query(sql, sink))
     }
 
     /// Runs a prepared statement, as the binary protocol does.

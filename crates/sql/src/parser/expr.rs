@@ -552,7 +552,9 @@ impl Parser<'_> {
         };
         self.advance();
         let mut bytes = if token.kind == Kind::Text {
-            self.text_bytes()?
+            let mut sent = Vec::new();
+            self.options.client.encode(&self.text_bytes()?, &mut sent);
+            sent
         } else {
             self.advance();
             match literal::literal_value(self.sql, token, self.options) {
