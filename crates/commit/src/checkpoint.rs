@@ -19,9 +19,9 @@
 //!
 //! # When
 //! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
-//! its cap, on request, when large transactions have left spill files, or when much of a participant's data is
-//! only kept for the checkpoint before (a dropped table): those go with the checkpoint, and need not wait for
-//! the next large transaction.
+//! its cap, on request, when large transactions have left spill files, or when much of a participant's
+//! data is only kept for the checkpoint before (a dropped table): those go with the checkpoint, and need
+//! not wait for the next large transaction.
 //!
 //! # Space
 //! Every tick looks at the file system. Below `free_bytes_min`, or while there is no space for the binlog

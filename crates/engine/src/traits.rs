@@ -287,8 +287,8 @@ pub trait Engine: Participant {
         String::new()
     }
 
-    /// CHECK TABLE: reads all of a key space and tells what is wrong with it, in any order. `goes_on` is asked
-    /// every now and then; false ends it early.
+    /// CHECK TABLE: reads all of a key space and tells what is wrong with it, in any order. `goes_on` is
+    /// asked every now and then; false ends it early.
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
         let _ = (index, goes_on);
         Ok(Vec::new())

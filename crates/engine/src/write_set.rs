@@ -148,9 +148,9 @@ impl WriteSet {
         }
     }
 
-    /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what `base`
-    /// yields, overlaid with this set. `base` yields full keys of the range in the scan's direction. True if
-    /// there may be more.
+    /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what
+    /// `base` yields, overlaid with this set. `base` yields full keys of the range in the scan's
+    /// direction. True if there may be more.
     pub fn merge_scan<'a>(
         &self,
         range: (&[u8], &[u8]),

@@ -43,7 +43,8 @@ pub struct Reconciled {
     pub image: Vec<u8>,
     /// Long values that it names.
     pub values: Vec<Extent>,
-    /// The image holds the newest version of every entry: the page need not be written again until it changes.
+    /// The image holds the newest version of every entry: the page need not be written again until it
+    /// changes.
     pub is_current: bool,
     /// The page in memory says the same to everybody: no version is waited for, none older is needed. And it
     /// was not listed for the next checkpoint.

@@ -71,8 +71,8 @@ impl Checkpoint {
         self.trees.get(&index).zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now))
     }
 
-    /// Whether the page belongs to such a tree. A page that does not is nobody's: if the checkpoint needed it,
-    /// it was captured.
+    /// Whether the page belongs to such a tree. A page that does not is nobody's: if the checkpoint needed
+    /// it, it was captured.
     fn is_there(&self, index: IndexId, id: PageId) -> bool {
         let tree = self.inner.tree(index);
         self.is_same(index, tree.as_ref()) && tree.is_some_and(|tree| tree.pages.lock().contains(&id))

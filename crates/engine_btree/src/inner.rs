@@ -1,9 +1,9 @@
 //! What all handles of the engine share.
 //!
 //! # Lock order
-//! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a record's
-//! leftovers, a tree's sets. `live` and `directory` are held alone and for no I/O, but that `directory` may be
-//! held while a new tree's root is entered into the pool.
+//! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a
+//! record's leftovers, a tree's sets. `live` and `directory` are held alone and for no I/O, but that
+//! `directory` may be held while a new tree's root is entered into the pool.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Merging: a page that purge has made small goes into a neighbour, and a root with one child takes its place.
+//! Merging: a page that purge has made small goes into a neighbour, and a root with one child takes its
+//! place.
 //!
 //! A queue whose rows come at one end and go at the other has its pages in use only, and a scan meets no run
 //! of empty leaves. Purge merges when a leaf has become empty, or smaller than a quarter of a page; updates

@@ -10,8 +10,8 @@
 //! - A frame whose page changed since its newest image was written is evicted only after another image.
 //!
 //! # Replacement
-//! Each shard has its residents in a ring. The hand passes over some of them for every miss of a full pool: it
-//! takes what nobody holds and nobody used since it passed before.
+//! Each shard has its residents in a ring. The hand passes over some of them for every miss of a full
+//! pool: it takes what nobody holds and nobody used since it passed before.
 //!
 //! # Lock order
 //! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is

@@ -1,8 +1,8 @@
 //! The data file's blocks: which are free.
 //!
-//! Space is given in extents of whole blocks: the shortest free run that is long enough, of those the first in
-//! the file, so that the file's end becomes free and can be cut off. Nothing here is durable: at a start
-//! everything that the page map does not name is free.
+//! Space is given in extents of whole blocks: the shortest free run that is long enough, of those the
+//! first in the file, so that the file's end becomes free and can be cut off. Nothing here is durable: at
+//! a start everything that the page map does not name is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 

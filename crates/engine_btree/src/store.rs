@@ -493,7 +493,8 @@ impl Store {
         io::Error::other(format!("{} cannot be made durable: {error}", self.path.display()))
     }
 
-    /// What is wrong with the use of the file's blocks: an extent that overlaps another or lies in free space.
+    /// What is wrong with the use of the file's blocks: an extent that overlaps another or lies in free
+    /// space.
     pub fn verify_space(&self) -> Option<String> {
         let (mut used, free) = {
             let state = self.state.lock();

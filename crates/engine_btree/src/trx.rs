@@ -138,8 +138,8 @@ impl EngineTrx for BtreeTrx {
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = redo::with_room(self.writes.len(), self.writes.size_bytes());
         let installation = Installation { record: self.inner.versions.begin() };
-        // Each write is freed once it is in place, so that a large transaction is in memory once and not twice.
-        // An error drops the installation, which aborts what is in place.
+        // Each write is freed once it is in place, so that a large transaction is in memory once and not
+        // twice. An error drops the installation, which aborts what is in place.
         let mut install = self.inner.install(&installation.record);
         for (key, value) in self.writes.drain() {
             redo::push(&key, value.as_deref(), &mut bytes);

@@ -157,3 +157,83 @@ fn views_are_whole_while_everything_goes_on() {
     drop(engine);
     assert_eq!(sum(&open(), ReadAt::Latest, Direction::Forward), last, "what the last checkpoint holds");
 }
+
+const QUEUE: IndexId = IndexId(17);
+const QUEUED: u64 = 400;
+const ROUNDS: u64 = 120;
+
+fn queue_key(writer: u64, place: u64) -> Vec<u8> {
+    format!("{writer} {place:08} {}", "-".repeat(80)).into_bytes()
+}
+
+/// Adds rows at one end and takes as many from the other, so that leaves become empty all the time.
+fn queue(engine: &BtreeEngine, order: &Order, writer: u64) {
+    let rng = SeededRng::new(writer + 50);
+    let (mut first, mut end) = (0, QUEUED);
+    for _ in 0..ROUNDS {
+        let moved = 1 + rng.below(200);
+        let mut trx = engine.begin();
+        for n in 0..moved {
+            trx.delete(QUEUE, &queue_key(writer, first + n)).expect("deletes");
+            trx.put(QUEUE, &queue_key(writer, end + n), &[7; 90]).expect("puts");
+        }
+        let redo = trx.prepare().expect("prepares");
+        if rng.below(5) > 0 {
+            order.commit(engine, &redo);
+            (first, end) = (first + moved, end + moved);
+        }
+    }
+}
+
+#[test]
+fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
+    let memory: SharedFs = Arc::new(MemFs::new());
+    let open = || BtreeEngine::open(ParticipantId(1), &memory, Path::new("/btree"), OPTIONS).expect("opens");
+    let engine = open();
+    let order = Order { last: Mutex::new(0) };
+    let mut trx = engine.begin();
+    for writer in 0..WRITERS {
+        (0..QUEUED).for_each(|n| trx.put(QUEUE, &queue_key(writer, n), &[7; 90]).expect("puts"));
+    }
+    order.commit(&engine, &trx.prepare().expect("prepares"));
+    let (is_over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
+    let all = (WRITERS * QUEUED) as usize;
+    let count = |engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction| {
+        let mut batch = Batch::default();
+        let trx = engine.begin();
+        trx.scan(at, QUEUE, &KeyRange::default(), direction, 1 << 20, &mut batch).expect("scans");
+        batch.len()
+    };
+    std::thread::scope(|scope| {
+        let (engine, order, is_over, looks, count) = (&engine, &order, &is_over, &looks, &count);
+        for direction in [Direction::Forward, Direction::Backward] {
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let view = order.view(engine);
+                    assert_eq!(count(engine, ReadAt::View(&view), direction), all, "rows in a view");
+                    looks.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                order.checkpoint(engine);
+                let problems = engine.verify(QUEUE, &mut || true).expect("reads");
+                assert!(problems.is_empty(), "CHECK TABLE beside writers: {problems:?}");
+            }
+        });
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| scope.spawn(move || queue(engine, order, writer))).collect();
+        let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|result| result.expect("a writer"));
+    });
+    assert!(looks.load(Ordering::Relaxed) > 4, "readers looked beside the writers");
+    while engine.purge().expect("purges") > 0 {}
+    assert!(engine.stats(QUEUE).bytes < 120 * 16384, "{} bytes", engine.stats(QUEUE).bytes);
+    order.checkpoint(&engine);
+    drop(engine);
+    let engine = open();
+    assert_eq!(count(&engine, ReadAt::Latest, Direction::Forward), all);
+    assert_eq!(engine.verify(QUEUE, &mut || true).expect("reads"), Vec::<String>::new());
+}
