@@ -114,6 +114,13 @@ impl Applier {
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
         session.state.is_applier = true;
+        // What is meant for clients does not hold for what has happened elsewhere.
+        let vars = &mut session.state.vars;
+        vars.put(VarId::Autocommit, &VarValue::Bool(true));
+        vars.put(VarId::TransactionReadOnly, &VarValue::Bool(false));
+        vars.put(VarId::SqlSafeUpdates, &VarValue::Bool(false));
+        vars.put(VarId::MaxStatementTime, &VarValue::Double(0.0));
+        vars.put(VarId::CompletionType, &VarValue::UInt(0));
         let mut applier = Applier { session, process, head: GroupHead::default(), status: Vec::new(), logs };
         applier.obey();
         Ok(applier)

@@ -32,7 +32,7 @@ use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database, ReplicaUntil};
 
-use crate::apply::{ApplyError, Failure, GroupApplier, Mark, Rules};
+use crate::apply::{ApplyError, Failure, NO_SPACE_PAUSE, GroupApplier, Mark, Rules};
 use crate::connection::{Connection, ThreadError};
 use crate::crew::{Crew, Job, Watch};
 use crate::flusher::Flusher;
@@ -199,6 +199,15 @@ struct Follower<'t> {
     newest_seq: Option<CommitSeq>,
 }
 
+/// Also when the thread hits a bug: parked groups hold locks.
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        if let Some(crew) = &self.crew {
+            crew.end();
+        }
+    }
+}
+
 impl Follower<'_> {
     fn run(&mut self) -> Result<(), ThreadError> {
         let connection = &self.thread.connection;
@@ -287,6 +296,11 @@ impl Follower<'_> {
         self.applier.rollback();
         match failure.kind {
             Failure::Stopped if connection.sql_stops() => Ok(Turn::End),
+            Failure::NoSpace => {
+                self.thread.show(&self.applier, "Waiting for someone to free space");
+                connection.pause(NO_SPACE_PAUSE, Connection::sql_stops);
+                Ok(Turn::Again)
+            }
             Failure::Temporary => {
                 self.retries += 1;
                 if self.retries > self.thread.db.globals.uint(VarId::SlaveTransactionRetries) {

@@ -1,8 +1,10 @@
 //! Applies the events of groups, one after the other, through a session.
 
+use std::time::Duration;
+
 use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
 use cohort_binlog::EventHeader;
-use cohort_binlog::event::{Event, GtidEvent, QueryEvent, TableMap, flags, gtid_flags2};
+use cohort_binlog::event::{Event, GtidEvent, QueryEvent, TableMap, flags, gtid_flags_extra, gtid_flags2};
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
 use cohort_exec::{Applier, ApplyRules, FinishedGroup, GroupHead};
@@ -21,6 +23,9 @@ pub struct ApplyError {
     pub kind: Failure,
 }
 
+/// Between two tries on a full disk.
+pub const NO_SPACE_PAUSE: Duration = Duration::from_secs(1);
+
 /// What is to be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -28,6 +33,8 @@ pub enum Failure {
     Stopped,
     /// Others were in the way: the group is undone and begun again.
     Temporary,
+    /// There is no space: it is begun again until there is.
+    NoSpace,
     /// A person must look.
     Final,
 }
@@ -42,6 +49,7 @@ impl ApplyError {
 fn kind_of(error: &SqlError) -> Failure {
     match error.code {
         ErrorCode::LockDeadlock | ErrorCode::LockWaitTimeout => Failure::Temporary,
+        ErrorCode::DiskFull => Failure::NoSpace,
         ErrorCode::ConnectionKilled | ErrorCode::QueryInterrupted | ErrorCode::ServerShutdown => {
             Failure::Stopped
         }
@@ -188,7 +196,10 @@ impl GroupApplier {
         self.has_transaction = has_transaction;
         let is_own = header.server_id == self.rules.own_id && !self.rules.replicates_own;
         let is_marked = self.rules.skips_marked && header.flags & flags::SKIP_REPLICATION != 0;
-        self.is_passed_over = passes_over || is_own || is_marked;
+        // Of a two-phase ALTER the end is applied, if it is a good one.
+        let half = gtid_flags_extra::START_ALTER | gtid_flags_extra::ROLLBACK_ALTER;
+        let is_half = event.is_some_and(|(event, _)| event.flags_extra & half != 0);
+        self.is_passed_over = passes_over || is_own || is_marked || is_half;
         let head = GroupHead {
             gtid: self.gtid,
             flags2: self.flags2,

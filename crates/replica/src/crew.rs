@@ -31,7 +31,7 @@ use cohort_exec::{Applier, Command, Database, FinishedGroup, Process};
 use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex};
 
-use crate::apply::{ApplyError, Failure, GroupApplier, Mark, Rules};
+use crate::apply::{ApplyError, Failure, NO_SPACE_PAUSE, GroupApplier, Mark, Rules};
 use crate::connection::{Connection, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::End;
@@ -321,6 +321,7 @@ impl Crew {
             // Somebody before it may have been in its way, or what it needs is not there yet.
             _ if !is_first || is_asked => {}
             Failure::Stopped if failure.error.number == u32::from(KILLED_QUERY) => {}
+            Failure::NoSpace => self.connection.pause(NO_SPACE_PAUSE, Connection::sql_stops),
             Failure::Temporary => {
                 self.connection.counts.retried.fetch_add(1, Ordering::Relaxed);
                 let tries = job.retries.fetch_add(1, Ordering::Relaxed) + 1;

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_protocol::{
     InputBuffer, LoginRequest, NATIVE_PASSWORD, PacketError, PacketWriter, Reply, Scramble, ServerError,
@@ -18,6 +18,8 @@ use crate::settings::SourceSettings;
 
 /// The socket is read in pieces of this size.
 const READ_BYTES: usize = 256 << 10;
+/// How long an attempt to connect keeps a thread that is to stop.
+const CONNECT_SLICE: Duration = Duration::from_secs(2);
 /// Answers to questions are small.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// utf8mb3_general_ci.
@@ -62,6 +64,32 @@ pub struct Link {
     packet_bytes_max: usize,
 }
 
+/// Tries all addresses, in slices of time between which it may be told to stop.
+fn connect(
+    settings: &SourceSettings,
+    timeout: Duration,
+    stops: impl Fn() -> bool,
+) -> Result<TcpStream, io::Error> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in (settings.host.as_str(), settings.port).to_socket_addrs()? {
+        let end = Instant::now() + timeout;
+        while !stops() {
+            let left = end.saturating_duration_since(Instant::now()).min(CONNECT_SLICE);
+            if left.is_zero() {
+                break;
+            }
+            match TcpStream::connect_timeout(&address, left) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => last = error,
+            }
+            if last.kind() != io::ErrorKind::TimedOut {
+                break;
+            }
+        }
+    }
+    Err(last)
+}
+
 /// Columns of a row; None is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
 
@@ -71,19 +99,9 @@ impl Link {
         settings: &SourceSettings,
         timeout: Duration,
         connected: impl FnOnce(TcpStream),
+        stops: impl Fn() -> bool,
     ) -> Result<Link, LinkError> {
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        let mut socket = None;
-        for address in (settings.host.as_str(), settings.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(found) => {
-                    socket = Some(found);
-                    break;
-                }
-                Err(error) => last = error,
-            }
-        }
-        let socket = socket.ok_or(last)?;
+        let socket = connect(settings, timeout, stops)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;

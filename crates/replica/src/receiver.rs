@@ -197,7 +197,7 @@ impl Receiver {
                 connection.ask_to_stop(true, false);
             }
         };
-        let opened = Link::open(&self.settings, timeout, connected);
+        let opened = Link::open(&self.settings, timeout, connected, || connection.io_stops());
         let mut link = opened.map_err(|error| self.connect_error(&error))?;
         connection.io_state("Checking master version");
         let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
@@ -222,7 +222,6 @@ impl Receiver {
         }
         connection.is_semi_sync.store(is_semi_sync, Ordering::Release);
         connection.io_state("Waiting for master to send event");
-        *was_connected = true;
         self.log.note(
             &connection.name,
             format_args!(
@@ -244,8 +243,12 @@ impl Receiver {
             gtid: None,
             place,
             is_semi_sync,
+            has_come_on: false,
         };
-        stream.take_all(&mut link)
+        let ended = stream.take_all(&mut link);
+        // A source that ends each dump at its beginning is asked again after a pause.
+        *was_connected = stream.has_come_on;
+        ended
     }
 
     fn connect_error(&self, error: &LinkError) -> Ended {
@@ -341,6 +344,8 @@ struct Stream<'r> {
     gtid: Option<Gtid>,
     place: SourcePlace,
     is_semi_sync: bool,
+    /// A whole group came, or a heartbeat.
+    has_come_on: bool,
 }
 
 impl Stream<'_> {
@@ -457,11 +462,14 @@ impl Stream<'_> {
         })?;
         connection.counts.received_bytes.fetch_add(event.len() as u64, Ordering::Relaxed);
         if header.kind == EventType::HEARTBEAT {
-            let mut io = connection.io.lock();
-            io.heartbeats += 1;
+            self.has_come_on = true;
+            connection.io.lock().heartbeats += 1;
             return Ok(());
         }
         self.forget_unfinished(&header, body)?;
+        if header.kind == EventType::GTID && self.groups.is_open() {
+            return Err(damaged("a group begins before the one before it has ended"));
+        }
         let part = self.groups.see(&header, body).map_err(damaged)?;
         // A rotation's own end is in the file that it leaves.
         if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 && header.kind != EventType::ROTATE {
@@ -470,6 +478,7 @@ impl Stream<'_> {
         match part {
             Part::Gtid(_, gtid) => self.gtid = Some(gtid),
             Part::End(_) => {
+                self.has_come_on = true;
                 let gtid = self.gtid.take();
                 let mut io = connection.io.lock();
                 io.whole = self.place.clone();

@@ -307,7 +307,7 @@ mod tests {
             })
             .collect();
         // Every third schedule has a transaction that can never be applied.
-        let fatal = (seed % 3 == 0).then(|| 1 + dice.below(count) as u64);
+        let fatal = seed.is_multiple_of(3).then(|| 1 + dice.below(count) as u64);
         let mut expected = HashMap::new();
         for (n, trx) in trxs.iter().enumerate().take(fatal.map_or(count, |fatal| fatal as usize - 1)) {
             apply(&mut expected, n as u64 + 1, trx);

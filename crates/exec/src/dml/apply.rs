@@ -161,10 +161,9 @@ impl RowApplier {
         let count = (0..self.columns.len()).filter(|&n| bit(present, n)).count();
         let nulls = from.bytes(count.div_ceil(8)).map_err(|e| bad_event(e.into()))?;
         let mut image = vec![None; self.table.columns.len()];
-        let mut place = 0;
-        for (n, column) in self.columns.iter().enumerate().filter(|(n, _)| bit(present, *n)) {
+        let here = self.columns.iter().enumerate().filter(|(n, _)| bit(present, *n));
+        for (place, (n, column)) in here.enumerate() {
             let is_null = bit(nulls, place);
-            place += 1;
             match self.table.columns.get(n) {
                 // The table here has no such column.
                 None if is_null => {}

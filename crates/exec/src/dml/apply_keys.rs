@@ -112,9 +112,8 @@ impl RowKeys {
         }
         let unique = open.indexes.iter().filter(|index| is_unique(index.kind));
         unique.flat_map(|index| &index.parts).for_each(|(column, _)| is_needed[*column] = true);
-        let mut hasher = self.hasher.build_hasher();
-        (&map.db, &map.table).hash(&mut hasher);
-        Ok(Known { map: map.clone(), open, columns, is_needed, hash: hasher.finish() })
+        let hash = self.hasher.hash_one((&map.db, &map.table));
+        Ok(Known { map: map.clone(), open, columns, is_needed, hash })
     }
 }
 
