@@ -168,3 +168,17 @@ fn a_table_that_changes_is_planned_again() {
     a.execute(info.id, &[], &mut sink);
     assert_eq!(sink.text, "id\tk\tadded\n1\t10\t7\n");
 }
+
+#[test]
+fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
+    let (db, mut a, mut b) = two_sessions();
+    run(&mut b, "set session transaction isolation level serializable");
+    run(&mut b, "begin");
+    // Ordered, and nobody has flushed it.
+    a.query(b"update t set k = 99 where id = 1", &mut TextSink::default());
+    assert!(db.commit.acknowledged() < a.hold_until());
+    let mut sink = TextSink::default();
+    b.query(b"select k from t where id = 1", &mut sink);
+    assert_eq!(sink.text, "k\n99\n", "it locks, so it sees the newest row");
+    assert!(b.hold_until() >= a.hold_until(), "I5");
+}

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
-use cohort_locks::{KillFlag, LockOwner, LockTable, MetadataMode, NameKey, RowMode, WaitLimit};
+use cohort_locks::{
+    KillFlag, LockOwner, LockSpan, LockTable, MetadataMode, NameKey, RangeScan, RowMode, StepTo, Towards,
+    Uncommitted, WaitLimit,
+};
 
 const LONG: WaitLimit = WaitLimit::For(Duration::from_secs(60));
 
@@ -16,6 +19,7 @@ fn main() {
     large_transaction(&table, 100_000);
     large_transaction(&table, 1_000_000);
     small_transactions(&table);
+    ranges(&table);
     for threads in [1, 4, 64, 512] {
         hot_row(&table, threads);
     }
@@ -43,6 +47,40 @@ fn large_transaction(table: &std::sync::Arc<LockTable>, rows: u64) {
         released.as_nanos() as u64 / rows
     );
     (0..64 * 10_000).for_each(|_| table.set_hardened(CommitSeq(1)));
+}
+
+/// What an insert pays for range locks: without one, with one in another key space of its shard, with one in
+/// its own; and what a scan pays for each entry.
+fn ranges(table: &std::sync::Arc<LockTable>) {
+    let (count, kill) = (300_000_u64, KillFlag::default());
+    let insert = |what: &str| {
+        let start = Instant::now();
+        for n in 0..count {
+            let mut owner = table.owner(TrxId(n + 10));
+            for index in [20, 21] {
+                let key = (n * 2).to_be_bytes();
+                table.put_key(&mut owner, IndexId(index), &key, LONG, &kill).expect("free");
+            }
+            drop(table.release_early(&mut owner, CommitSeq(n)));
+        }
+        println!("two keys of a transaction, {what}: {} ns", start.elapsed().as_nanos() as u64 / count);
+    };
+    insert("no range locked");
+    let mut reader = table.owner(TrxId(1));
+    for (index, what) in [(84, "a range in its shard"), (20, "a range in its key space")] {
+        let scan = RangeScan::new(IndexId(index), Towards::Up, Uncommitted::Block);
+        table.watch(&mut reader, &scan, LockSpan { start: vec![255], end: None });
+        table.advance(&mut reader, &scan, StepTo::End, LONG, &kill).expect("nobody is there");
+        insert(what);
+    }
+    let scan = RangeScan::new(IndexId(30), Towards::Up, Uncommitted::Block);
+    table.watch(&mut reader, &scan, LockSpan::default());
+    let start = Instant::now();
+    for n in 0..count {
+        let key = n.to_be_bytes();
+        table.advance(&mut reader, &scan, StepTo::Entry(&key), LONG, &kill).expect("nobody is there");
+    }
+    println!("an entry that a scan passes: {} ns", start.elapsed().as_nanos() as u64 / count);
 }
 
 fn small_transactions(table: &std::sync::Arc<LockTable>) {

@@ -23,6 +23,8 @@ pub(crate) struct Owner {
     /// 0 while it is active; then the CommitSeq with which its points and ranges were released, or
     /// [`ENDED`](crate::ranges::ENDED).
     pub released: AtomicU64,
+    /// What its ranges take in memory; wraps when they shrink.
+    pub range_bytes: AtomicU64,
     /// The keys that it has put.
     pub claims: Mutex<Claims>,
     /// Innermost lock.
@@ -64,6 +66,7 @@ impl Owner {
             weight: AtomicU64::new(0),
             waited_for: AtomicBool::new(false),
             released: AtomicU64::new(0),
+            range_bytes: AtomicU64::new(0),
             claims: Mutex::default(),
             wait: Mutex::new(Wait {
                 on: None,
@@ -121,8 +124,8 @@ pub struct LockOwner {
     pub(crate) ranges_in: Vec<IndexId>,
     /// Whether it has put keys.
     pub(crate) has_points: bool,
-    /// Bytes of its points and ranges, roughly.
-    pub(crate) claim_bytes: usize,
+    /// Bytes of its points, roughly.
+    pub(crate) point_bytes: usize,
 }
 
 impl LockOwner {
@@ -136,7 +139,7 @@ impl LockOwner {
             has_waited: false,
             ranges_in: Vec::new(),
             has_points: false,
-            claim_bytes: 0,
+            point_bytes: 0,
         }
     }
 
@@ -158,7 +161,7 @@ impl LockOwner {
 
     /// Bytes that its keys and ranges take, roughly.
     pub fn claim_bytes(&self) -> usize {
-        self.claim_bytes
+        self.point_bytes + self.shared.range_bytes.load(Ordering::Relaxed) as usize
     }
 
     /// The transaction.

@@ -66,10 +66,10 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    pub fn push(&mut self, index: IndexId, key: &[u8]) {
+    /// Adds a key. False if it was there; a key in the list may be there twice.
+    pub fn push(&mut self, index: IndexId, key: &[u8]) -> bool {
         if !self.ordered.is_empty() {
-            self.ordered.entry(index).or_default().insert(key.into());
-            return;
+            return self.ordered.entry(index).or_default().insert(key.into());
         }
         if self.listed.capacity() == 0 {
             self.listed.reserve(8);
@@ -77,9 +77,18 @@ impl Points {
         }
         self.bytes.extend_from_slice(key);
         self.listed.push((index, self.bytes.len()));
+        true
     }
 
-    /// Takes back the key that was pushed last.
+    pub fn contains(&mut self, index: IndexId, key: &[u8]) -> bool {
+        if self.listed.len() > LISTED_MAX {
+            self.put_in_order();
+        }
+        self.listed().any(|listed| listed == (index, key))
+            || self.ordered.get(&index).is_some_and(|keys| keys.contains(key))
+    }
+
+    /// Takes back the key that was pushed last, and was new.
     pub fn pop(&mut self, index: IndexId, key: &[u8]) {
         if let Some((_, end)) = self.listed.pop() {
             self.bytes.truncate(end - key.len());

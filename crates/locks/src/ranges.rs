@@ -257,7 +257,11 @@ impl Space {
         if self.waiters.iter().any(waits_in) {
             owner.note_awaited_in(index);
         }
-        self.holder(owner).expect("it has ranges here").locked.add(span);
+        let locked = &mut self.holder(owner).expect("it has ranges here").locked;
+        let before = locked.bytes();
+        locked.add(span);
+        let grown = locked.bytes() as i64 - before as i64;
+        owner.range_bytes.fetch_add(grown as u64, Ordering::Relaxed);
     }
 
     fn let_go_on(&self, index: IndexId, waiter: Waiter, hardened: u64) -> Arc<Owner> {
@@ -324,27 +328,35 @@ impl Ranges {
         misled: &mut Vec<Arc<Owner>>,
     ) -> Claimed<u64> {
         let shard = self.shard(index);
-        let mut is_there = false;
+        let mut pushed = None;
         if wait.is_none() && shard.guard.load(Ordering::SeqCst) == 0 {
-            owner.claims.lock().points.push(index, key);
+            let is_new = owner.claims.lock().points.push(index, key);
             if shard.guard.load(Ordering::SeqCst) == 0 {
                 return Claimed::Done(0);
             }
-            is_there = true;
+            pushed = Some(is_new);
         }
         let mut spaces = shard.spaces.lock();
         let unused = &mut Space::default();
         let space = spaces.get_mut(&index).unwrap_or(unused);
         if space.is_free_for(owner, key) {
-            if !is_there {
+            if pushed.is_none() {
                 owner.claims.lock().points.push(index, key);
             }
             return Claimed::Done(space.admit(owner, key, self.hardened()));
         }
-        if is_there {
+        let mut claims = owner.claims.lock();
+        if pushed == Some(true) {
+            claims.points.pop(index, key);
+        }
+        if pushed == Some(false) || claims.points.contains(index, key) {
+            // It was put before, and whoever scans there waits for that.
+            return Claimed::Done(0);
+        }
+        drop(claims);
+        if pushed.is_some() {
             // A point that waits is in nobody's way: two who scan the same range must not meet by it. Scans
             // that have seen it look again.
-            owner.claims.lock().points.pop(index, key);
             let is_misled =
                 |waiter: &mut Waiter| matches!(&waiter.wish, Wish::Pass(on) if Arc::ptr_eq(on, owner));
             for waiter in space.waiters.extract_if(.., is_misled) {

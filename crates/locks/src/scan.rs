@@ -8,9 +8,8 @@ use crate::ranges::{Claimed, RangeScan, Step, StepTo};
 use crate::sync::Ordering;
 use crate::table::{Granted, LockError, LockTable, WaitLimit, Wakeups};
 
-/// Bytes of a point beside its key, and of a range beside its ends.
+/// Bytes of a point beside its key.
 const POINT_BYTES: usize = 24;
-const RANGE_BYTES: usize = 96;
 
 /// Asks without waiting.
 const NO_WAIT: Option<fn()> = None;
@@ -39,7 +38,7 @@ impl LockTable {
                 self.wait_to_put(owner, index, key, wait, kill)?
             }
         };
-        owner.claim_bytes += key.len() + POINT_BYTES;
+        owner.point_bytes += key.len() + POINT_BYTES;
         owner.depends_on = owner.depends_on.max(CommitSeq(predecessor));
         Ok(Granted { predecessor: (predecessor != 0).then_some(CommitSeq(predecessor)) })
     }
@@ -65,7 +64,6 @@ impl LockTable {
     /// Announces which part of its key space a scan is going to read. What it has passed stays locked.
     pub fn watch(&self, owner: &mut LockOwner, scan: &RangeScan, ahead: LockSpan) {
         debug_assert_eq!(owner.shared.released.load(Ordering::Relaxed), 0, "an owner is used once");
-        owner.claim_bytes += ahead.start.len() + ahead.end.as_ref().map_or(0, Vec::len) + RANGE_BYTES;
         if self.ranges.watch(scan, &owner.shared, ahead) {
             owner.ranges_in.push(scan.index());
         }

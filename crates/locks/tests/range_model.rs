@@ -265,6 +265,16 @@ fn scans_never_meet_by_a_point_that_waits() {
 }
 
 #[test]
+fn a_key_that_is_put_again_does_not_wait_for_those_who_wait_for_it() {
+    check(1_000, || {
+        let world = World::new(&[]);
+        // INSERT, DELETE and INSERT of one row.
+        in_threads(&world, vec![inserter(1, &[10, 10, 10]), scanner(2, 5, 20)]);
+        assert_eq!(world.table.stats().deadlocks, 0);
+    });
+}
+
+#[test]
 fn a_killed_wait_for_a_range_leaves_nobody_behind() {
     check(2_000, || {
         let world = World::new(&[10]);
