@@ -166,19 +166,6 @@ pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
 fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(QueryEvent, u16)> {
     let session = ctx.session;
     let current = session.current_schema.as_deref().unwrap_or("");
-    let mut status = status_vars(session);
-    if ctx.uses_zone.get() {
-        status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
-    }
-    status.hrnow =
-        ctx.uses_micros.get().then_some((session.env.now_micros % 1_000_000) as u32).filter(|us| *us > 0);
-    if matches!(log, LogText::AboutUsers) {
-        let (user, host) = &session.info.account;
-        status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
-    }
-    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be
-    // there.
-    status.xid = has_xid.then(|| ctx.trx.transaction_id());
     let thread = session.info.id.0 as u32;
     let written = ctx.text.trim_ascii();
     let (schema, text, flags) = match &log {
@@ -191,6 +178,19 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
         LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
         LogText::Instead(text) => (current, text.as_bytes(), 0),
     };
+    let mut status = status_vars(session, text);
+    if ctx.uses_zone.get() {
+        status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    }
+    status.hrnow =
+        ctx.uses_micros.get().then_some((session.env.now_micros % 1_000_000) as u32).filter(|us| *us > 0);
+    if matches!(log, LogText::AboutUsers) {
+        let (user, host) = &session.info.account;
+        status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
+    }
+    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be
+    // there.
+    status.xid = has_xid.then(|| ctx.trx.transaction_id());
     let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
     Some((QueryEvent::new(thread, &status, schema.as_bytes(), text), flags))
 }
@@ -198,17 +198,23 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
 /// A statement as text, with what it depends on of the session.
 pub(crate) fn query_event(session: &SessionState, text: &str) -> QueryEvent {
     let current = session.current_schema.as_deref().unwrap_or("");
-    QueryEvent::new(session.info.id.0 as u32, &status_vars(session), current.as_bytes(), text.as_bytes())
+    QueryEvent::new(
+        session.info.id.0 as u32,
+        &status_vars(session, text.as_bytes()),
+        current.as_bytes(),
+        text.as_bytes(),
+    )
 }
 
-fn status_vars(session: &SessionState) -> StatusVars {
+fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
     let vars = &session.vars;
     let charset = match vars.value(VarId::CharacterSetClient) {
         VarValue::Text(name) => Charset::by_name(&name),
         _ => None,
     };
-    // The text of the event is UTF-8, whatever the client sent.
-    let charset = charset.filter(|charset| charset.is_as_in_memory()).unwrap_or(Charset::Utf8mb4);
+    // The text of the event is UTF-8, whatever the client sent; ASCII is the same in both.
+    let says = |charset: &Charset| text.is_ascii() || charset.is_as_in_memory();
+    let charset = charset.filter(says).unwrap_or(Charset::Utf8mb4);
     let client = match session.client_collation {
         named if named.charset() == charset => named,
         _ => charset.default_collation(),

@@ -31,7 +31,7 @@ select sum(v) from t2 having sum(v) > (select max(a) from t1);
 select * from t1 left join (t2 join t1 t3 on t2.a=t3.a) on t1.b=t3.b order by t1.a, t2.id;
 select count(*) from t1, t2;
 select distinct b from t1 order by b limit 2;
-select case when a=1 then (select max(v) from t2) else 0 end from t1;
+select case when a=1 then (select max(v) from t2) else 0 end x from t1 order by x;
 select a from t1 order by (select count(*) from t2 where t2.a=t1.a) desc, a;
 select t1.*, d.* from t1 left join (select a, max(v) m from t2 group by a) d on d.a=t1.a where d.m is null or d.m>2 order by t1.a;
 select exists(select * from t1 where a=100), not exists(select 1);
