@@ -11,10 +11,11 @@ use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
 /// Each statement is one group of the binary log.
-const SCRIPT: [&str; 19] = [
+const SCRIPT: [&str; 23] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
     "CREATE DATABASE d",
+    "CREATE VIEW d.w AS SELECT id, k FROM test.t WHERE id < 3 WITH CHECK OPTION",
     "CREATE TABLE d.u LIKE test.t",
     "ALTER TABLE test.t ADD COLUMN e INT NOT NULL DEFAULT 7",
     "CREATE TABLE test.w (PRIMARY KEY (id)) SELECT id, c FROM test.t",
@@ -25,10 +26,13 @@ const SCRIPT: [&str; 19] = [
     "ALTER TABLE test.t DROP PRIMARY KEY, DROP INDEX kc",
     "RENAME TABLE test.t TO d.v, d.u TO test.t",
     "INSERT INTO test.t VALUES (9, 9, 'nine')",
+    "ALTER VIEW d.w AS SELECT id FROM test.t",
+    "RENAME TABLE d.w TO d.ww",
     "CREATE USER u1@localhost",
     "GRANT SELECT ON d.* TO u1@localhost",
     "TRUNCATE TABLE test.t",
     "DROP TABLE d.v",
+    "DROP VIEW d.ww",
     "DROP DATABASE d",
     "ALTER TABLE test.t COMMENT 'last'",
 ];
@@ -49,6 +53,10 @@ fn dump(server: &mut Server) -> String {
             ] {
                 text += &client.run(&statement);
             }
+        }
+        for view in schema.views.keys() {
+            text += &client.run(&format!("SHOW CREATE VIEW `{}`.`{view}`", schema.name));
+            text += &client.run(&format!("SELECT * FROM `{}`.`{view}` ORDER BY id", schema.name));
         }
     }
     for (user, host) in catalog.accounts.keys() {

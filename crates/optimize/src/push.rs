@@ -6,7 +6,7 @@
 //! DISTINCT, UNION) keeps any of several texts that are equal in their collation, so a condition over texts
 //! moves there only when it compares in that collation.
 
-use cohort_expr::{CompareHow, Expr, TypeClass};
+use cohort_expr::{CompareHow, Expr, ExprType, TypeClass};
 use cohort_plan::{Body, CommonTable, From, FromTable, Items, Query, Select, Source, with_items};
 
 use crate::visit::has_subquery;
@@ -103,7 +103,8 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
             let operands =
                 || std::iter::once(&set.first).chain(set.rest.iter().map(|operand| &operand.query));
             operands().all(|operand| {
-                let is_same = |n: usize| operand.types[n] == query.types[n];
+                let shape = |ty: &ExprType| ty.clone().with_nullable(true);
+                let is_same = |n: usize| shape(&operand.types[n]) == shape(&query.types[n]);
                 read().all(is_same) && accepts(operand, &renumbered(condition, query, operand))
             }) && keeps_alike(query, condition)
         }

@@ -11,7 +11,7 @@ use crate::block::{Body, From, FromTable, Query, Select, Source};
 /// be evaluated as often as they are named.
 pub fn is_mergeable(query: &Query) -> bool {
     let Body::Select(select) = &query.body else { return false };
-    let Select { from, group, having, windows, items, distinct, straight_join, .. } = &**select;
+    let Select { from, conditions, group, having, windows, items, distinct, straight_join, .. } = &**select;
     let is_plain = group.is_none() && having.is_none() && windows.is_empty() && !distinct && !straight_join;
     let is_unlimited = query.limit.count.is_none() && query.limit.offset.is_none();
     let is_quiet = query.locking.is_none() && query.into.is_empty() && !query.count_all;
@@ -20,7 +20,7 @@ pub fn is_mergeable(query: &Query) -> bool {
         && is_unlimited
         && is_quiet
         && !query.apart
-        && !items.iter().any(Expr::is_volatile)
+        && !items.iter().chain(conditions).any(Expr::is_volatile)
         && !items.iter().any(|item| matches!(item, Expr::Row(_)))
 }
 

@@ -84,6 +84,10 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
         ctx.db.log_rows.clear(log);
         return Ok(DdlOutcome::default());
     }
+    let schema = schema_of(ctx, name)?;
+    if ctx.db.catalog().view(&schema, &name.name).is_some() {
+        return Err(SqlError::no_such_table(&schema, &name.name));
+    }
     let table = lock_table(ctx, name)?;
     let catalog = catalog(ctx);
     let mut changes = Changes::default();

@@ -46,6 +46,15 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         (CreateMode::IfNotExists, false) if is_table || before.is_some() => {
             let error = SqlError::table_exists(&name.table);
             ctx.eval.note(error.code, error.message);
+            // MariaDB has it run on replicas all the same.
+            let asked = View {
+                algorithm: create.algorithm.unwrap_or(ViewAlgorithm::Undefined).name().to_owned(),
+                definer,
+                by_invoker: create.security == Some(ViewSecurity::Invoker),
+                ..empty_view(ctx, name)
+            };
+            let log = LogText::Instead(log_text(ctx, create, &asked));
+            commit(ctx, Changes::default().with_xid(), log)?;
             return Ok(DdlOutcome::default());
         }
         (CreateMode::Create, false) if is_table || before.is_some() => {
@@ -89,14 +98,27 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         by_invoker: security == ViewSecurity::Invoker,
         check: create.check.name().to_owned(),
         updatable,
-        client: client_collation(ctx),
-        connection: ctx.session.env.collation_connection,
-        created_at: created_at(ctx),
-        name,
+        ..empty_view(ctx, name)
     };
     let log = LogText::Instead(log_text(ctx, create, &view));
     commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;
     Ok(DdlOutcome::default())
+}
+
+/// A view of nothing, with what the session gives it.
+fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
+    View {
+        name,
+        text: String::new(),
+        algorithm: String::new(),
+        definer: ctx.session.info.account.clone(),
+        by_invoker: false,
+        check: String::new(),
+        updatable: false,
+        client: client_collation(ctx),
+        connection: ctx.session.env.collation_connection,
+        created_at: created_at(ctx),
+    }
 }
 
 /// What a view must not be made of.

@@ -9,7 +9,7 @@ use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
-use cohort_types::{Charset, Collation, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
 
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
@@ -290,14 +290,19 @@ pub(super) fn lock_table_name(
     ctx.trx.lock_name(&NameKey::Table(schema.into(), table.into()), mode)
 }
 
-/// Locks a table exclusively, and its schema for use; error 1146.
+/// Locks a table exclusively, and its schema for use; errors 1146, 1347 for a view.
 pub(super) fn lock_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
     let schema = schema_of(ctx, name)?;
     let missing = || SqlError::no_such_table(&schema, &name.name);
     refuse_virtual(ctx, &schema)?;
     lock_schema(ctx, &schema, MetadataMode::SharedRead)?.ok_or_else(missing)?;
     lock_table_name(ctx, &schema, &name.name, MetadataMode::Exclusive)?;
-    ctx.db.catalog().table(&schema, &name.name).cloned().ok_or_else(missing)
+    let catalog = ctx.db.catalog();
+    if catalog.view(&schema, &name.name).is_some() {
+        let text = format!("'{schema}.{}' is not of type 'BASE TABLE'", name.name);
+        return Err(SqlError::new(ErrorCode::WrongObject, text));
+    }
+    catalog.table(&schema, &name.name).cloned().ok_or_else(missing)
 }
 
 /// The catalog under the locks taken so far. What is locked was published before.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Table, View};
 use cohort_commit::GroupKind;
 use cohort_engine::IndexId;
 use cohort_locks::MetadataMode;
@@ -58,6 +58,9 @@ fn outcome(
     schema: &str,
     name: &ObjectName,
 ) -> SqlResult<Messages> {
+    if let Some(view) = ctx.db.catalog().view(schema, &name.name) {
+        return Ok(of_view(ctx, kind, view));
+    }
     let Some(table) = locked(ctx, schema, &name.name, kind)? else {
         let missing = SqlError::no_such_table(schema, &name.name);
         return Ok(vec![("Error", missing.message), ("status", "Operation failed".to_owned())]);
@@ -79,6 +82,18 @@ fn outcome(
         // Statistics are read when they are needed.
         _ => vec![("status", "OK".to_owned())],
     })
+}
+
+/// A view can be checked: whether its query can be bound.
+fn of_view(ctx: &StatementContext<'_>, kind: MaintenanceKind, view: &Arc<View>) -> Messages {
+    if kind != MaintenanceKind::Check {
+        let text = format!("'{}.{}' is not of type 'BASE TABLE'", view.name.schema, view.name.table);
+        return vec![("Error", text), ("status", "Operation failed".to_owned())];
+    }
+    match super::view::as_table(ctx, view) {
+        Ok(_) => vec![("status", "OK".to_owned())],
+        Err(error) => vec![("Error", error.message), ("error", "Corrupt".to_owned())],
+    }
 }
 
 /// The table, its name locked for reading; what is recreated is locked by what does that.

@@ -90,12 +90,13 @@ pub(super) fn table_rows(
     ctx: &StatementContext<'_>,
 ) -> Vec<Vec<Value>> {
     let row = |view: &std::sync::Arc<View>| {
+        let comment = as_table(ctx, view).err().map_or("VIEW".to_owned(), |error| error.message);
         out.row([
             ("TABLE_CATALOG", text("def")),
             ("TABLE_SCHEMA", text(&view.name.schema)),
             ("TABLE_NAME", text(&view.name.table)),
             ("TABLE_TYPE", text("VIEW")),
-            ("TABLE_COMMENT", text("VIEW")),
+            ("TABLE_COMMENT", text(comment)),
         ])
     };
     visible(ctx, &ctx.session.access(), wanted).iter().map(row).collect()
