@@ -106,6 +106,7 @@ ERROR 1146 (42S02): Table 'test.nothing' doesn't exist
 Database
 information_schema
 mysql
+performance_schema
 test
 > SHOW DATABASES LIKE 't%'
 Database (t%)
