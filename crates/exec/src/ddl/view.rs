@@ -277,6 +277,10 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
         if catalog.view(&name.schema, &name.table).is_some() {
             changes.catalog.push(CatalogChange::DropView(name.clone()));
         } else {
+            if catalog.table(&name.schema, &name.table).is_some() {
+                let (level, error) = (cohort_types::Level::Warning, not_a_view(name));
+                ctx.eval.push_warning(cohort_types::Warning { level, error });
+            }
             missing.push(format!("{}.{}", name.schema, name.table));
         }
     }

@@ -289,6 +289,8 @@ pub(super) fn columns(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let (schema, name) = known_table(ctx, name)?;
+    let catalog = ctx.db.catalog();
+    let view = catalog.view(&schema, &name).map(|view| view::as_table(ctx, view)).transpose()?;
     let from = table("COLUMNS");
     let (schema_at, table_at) = (from.place("TABLE_SCHEMA"), from.place("TABLE_NAME"));
     let names = if full { FULL_COLUMNS } else { COLUMNS };
@@ -298,8 +300,8 @@ pub(super) fn columns(
     if let Some(base) = ctx.db.catalog().table(&schema, &name) {
         unquote_defaults(base, &mut listing, default_at);
     }
-    if let Some(view) = ctx.db.catalog().view(&schema, &name) {
-        unquote_defaults(&view::as_table(ctx, view)?, &mut listing, default_at);
+    if let Some(view) = &view {
+        unquote_defaults(view, &mut listing, default_at);
     }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)

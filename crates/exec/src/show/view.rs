@@ -16,7 +16,10 @@ use crate::statement::StatementContext;
 use crate::virtual_table::WantedNames;
 
 /// SHOW CREATE VIEW.
-pub(super) fn create(ctx: &StatementContext<'_>, view: &View) -> SqlResult<Listing> {
+pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Listing> {
+    if let Err(error) = as_table(ctx, view) {
+        ctx.eval.push_warning(cohort_types::Warning { level: cohort_types::Level::Warning, error });
+    }
     let mut listing = Listing::new(&[
         ("View", 64),
         ("Create View", 1024),
