@@ -466,13 +466,12 @@ impl Store {
         }
         self.state.lock().newest_copy = copy;
         match self.file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
-            Ok(()) => {}
             // The next change writes this copy first.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
-            // The superblock is in force; it is the last one of this run.
-            Err(error) => _ = self.poison(error),
+            Err(error) if error.kind() != io::ErrorKind::StorageFull => {
+                Err(MapError::Unknown(self.poison(error)))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Cuts off the free end of the file. A file that cannot be cut stays long.
