@@ -68,12 +68,14 @@ impl SessionTrx {
     /// Whether a SELECT without FOR UPDATE or LOCK IN SHARE MODE locks what it reads in share mode: within a
     /// SERIALIZABLE transaction, and where its rows decide what a statement writes (INSERT .. SELECT,
     /// subqueries of UPDATE and DELETE), unless that is under READ COMMITTED.
-    pub fn plain_reads_lock(&mut self) -> bool {
-        let is_writing = self.is_writing;
-        let active = self.active_mut();
-        match active.isolation {
-            Isolation::Serializable => is_writing || active.ends == Ends::Explicitly,
-            Isolation::RepeatableRead => is_writing,
+    pub fn plain_reads_lock(&self) -> bool {
+        let isolation = match &self.active {
+            Some(active) => active.isolation,
+            None => self.settings.next_isolation.unwrap_or(self.settings.isolation),
+        };
+        match isolation {
+            Isolation::Serializable => self.is_writing || self.lasts(),
+            Isolation::RepeatableRead => self.is_writing,
             Isolation::ReadCommitted | Isolation::ReadUncommitted => false,
         }
     }
