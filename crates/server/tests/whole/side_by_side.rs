@@ -97,8 +97,8 @@ fn compare(script: &str) {
     compare_with_files(script, &[]);
 }
 
-/// The same with a folder for files, which scripts call FILES, and in it these; what the servers leave there is
-/// compared, too.
+/// The same with a folder for files, which scripts call FILES, and in it these; what the servers leave there
+/// is compared, too.
 fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = ["ours", "theirs"].map(|name| folder.path().join(name));
