@@ -32,7 +32,7 @@ use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database, ReplicaUntil};
 
-use crate::apply::{ApplyError, Failure, NO_SPACE_PAUSE, GroupApplier, Mark, Rules};
+use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::connection::{Connection, ThreadError};
 use crate::crew::{Crew, Job, Watch};
 use crate::flusher::Flusher;

@@ -31,7 +31,7 @@ use cohort_exec::{Applier, Command, Database, FinishedGroup, Process};
 use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex};
 
-use crate::apply::{ApplyError, Failure, NO_SPACE_PAUSE, GroupApplier, Mark, Rules};
+use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::connection::{Connection, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::End;
