@@ -11,8 +11,8 @@
 //!
 //! # In parallel
 //! With `slave_parallel_threads` the thread gathers groups and gives them to a [`Crew`], with what they must
-//! follow ([`Planner`]). What the crew does not do (DDL, statements, groups that are large, or without a GTID)
-//! the thread does itself when the crew has ordered all before.
+//! follow ([`Planner`]). What the crew does not do (DDL, statements, groups that are large, or without a
+//! GTID) the thread does itself when the crew has ordered all before.
 //!
 //! # Where it begins
 //! Behind the last group that is applied. When files are read again (after a restart with events that the

@@ -2,8 +2,8 @@
 //!
 //! # Concepts
 //! The SQL thread puts groups into the [`Ring`] with what they follow; workers take them, apply them and park
-//! them there. Whoever finds the head parked orders it, and all that are parked behind it: no worker waits for
-//! the commit of another one.
+//! them there. Whoever finds the head parked orders it, and all that are parked behind it: no worker waits
+//! for the commit of another one.
 //!
 //! # What conflicts beside the ring
 //! Appliers take row locks and name locks like every session, and so do local sessions. A parked group keeps
