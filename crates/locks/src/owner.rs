@@ -148,7 +148,8 @@ impl LockOwner {
         self.has_waited
     }
 
-    /// Whether it holds no row or range locks and never had to do with others: then another transaction may use it.
+    /// Whether it holds no row or range locks and never had to do with others: then another transaction may
+    /// use it.
     pub fn is_as_new(&self) -> bool {
         let has_locks = !self.rows.is_empty() || self.has_claims();
         !has_locks && self.depends_on == CommitSeq(0) && !self.has_waited

@@ -1,7 +1,7 @@
 //! Histories of transactions on lists, and the anomalies in them.
 //!
-//! Each transaction appends values that nobody else appends and reads whole lists. So the order of writes of a
-//! list is the order of its values, and a list that was read says after which write it was read. Between
+//! Each transaction appends values that nobody else appends and reads whole lists. So the order of writes of
+//! a list is the order of its values, and a list that was read says after which write it was read. Between
 //! transactions there are three kinds of edges:
 //!
 //! | edge | from | to |
