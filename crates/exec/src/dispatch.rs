@@ -6,8 +6,8 @@
 //!             \-> parse -> query or data change -> plan (-> cache) --> run
 //!                      \-> anything else ----------------------------> its own code
 //! ```
-//! A plan is made and run inside of one statement of the transaction. After its tables are locked it is checked against the catalog; when a DDL statement came
-//! between, it is made again.
+//! A plan is made and run inside of one statement of the transaction. After its tables are locked it is
+//! checked against the catalog; when a DDL statement came between, it is made again.
 //!
 //! # Plan reuse
 //! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the

@@ -1,5 +1,5 @@
-//! UPDATE and DELETE over joins, or with subqueries: the query that finds the rows, with their keys and the new
-//! values.
+//! UPDATE and DELETE over joins, or with subqueries: the query that finds the rows, with their keys and the
+//! new values.
 //!
 //! The rows are found under locks and kept before the first is changed, so the query may read what the
 //! statement writes.

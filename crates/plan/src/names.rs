@@ -29,7 +29,8 @@ pub trait Names {
     /// A table that the server computes, for reading: error 1142 without the privilege.
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>>;
 
-    /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is none.
+    /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is
+    /// none.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
 
     /// A view on which the statement wants privileges: error 1142 without them.

@@ -1,8 +1,8 @@
 //! GROUP BY .. WITH ROLLUP: a group for each prefix of the keys, which ends when the prefix does.
 //!
 //! # States
-//! A row either belongs to the innermost group, or ends some groups. Then it *waits* until these, the *closing*
-//! ones, have been yielded, the innermost first. Behind the last row all groups close.
+//! A row either belongs to the innermost group, or ends some groups. Then it *waits* until these, the
+//! *closing* ones, have been yielded, the innermost first. Behind the last row all groups close.
 
 use cohort_expr::{AggregateState, SortKey, compare_rows};
 use cohort_optimize::AggregateNode;

@@ -24,8 +24,8 @@ pub(crate) enum OnDuplicate {
     Refuse,
     /// REPLACE.
     Replace,
-    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one; then
-    /// what they read of the SELECT's tables.
+    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one;
+    /// then what they read of the SELECT's tables.
     Update(Vec<(usize, Cell)>),
 }
 
@@ -326,8 +326,8 @@ fn bind_update(
 /// What the table of a SELECT's columns is called: nothing that a statement can say.
 const SOURCE: &str = "\0source";
 
-/// INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with these
-/// as more columns, and the assignments with names for them.
+/// INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with
+/// these as more columns, and the assignments with names for them.
 struct Sourced {
     query: ast::Query,
     assignments: Vec<ast::Assignment>,
@@ -408,8 +408,8 @@ impl Sourced {
     }
 }
 
-/// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is DEFAULT
-/// in all rows is one that the statement does not name.
+/// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is
+/// DEFAULT in all rows is one that the statement does not name.
 fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Query, Vec<usize>)> {
     if let Some(n) = rows.iter().position(|row| row.len() != columns.len()) {
         return Err(wrong_count(n + 1));

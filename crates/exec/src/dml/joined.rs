@@ -255,8 +255,8 @@ impl JoinedChange {
     }
 }
 
-/// The key of a row that is to be changed now: not one that an outer join has padded, nor one that was changed
-/// before.
+/// The key of a row that is to be changed now: not one that an outer join has padded, nor one that was
+/// changed before.
 fn new_key(
     target: usize,
     key: &Value,

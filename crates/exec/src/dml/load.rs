@@ -1,7 +1,7 @@
 //! LOAD DATA: the fields of a text file into the columns of a table, row by row.
 //!
-//! A row begins with its columns' defaults. Fields go into columns and user variables from left to right, then
-//! SET is computed over what is there; from then on it is a row of INSERT. Without REPLACE a file of the
+//! A row begins with its columns' defaults. Fields go into columns and user variables from left to right,
+//! then SET is computed over what is there; from then on it is a row of INSERT. Without REPLACE a file of the
 //! client's is loaded as if IGNORE stood there: what it sends cannot be stopped.
 //!
 //! # Missing
@@ -402,8 +402,8 @@ impl LoadPlan {
         }
     }
 
-    /// The bytes of a field as a text; those that are none in the file's character set stay what they are, and
-    /// the column decides.
+    /// The bytes of a field as a text; those that are none in the file's character set stay what they are,
+    /// and the column decides.
     fn text(&self, bytes: &[u8]) -> Value {
         let mut text = Vec::with_capacity(bytes.len());
         match self.charset.decode(bytes, &mut text) {
