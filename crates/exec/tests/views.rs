@@ -65,7 +65,7 @@ fn a_definer_without_rights_makes_the_view_invalid() {
     root.ok("INSERT INTO app.v VALUES (9, 9)");
     root.ok("UPDATE app.v SET a = 5 WHERE id = 2");
     root.ok("DELETE FROM app.v WHERE id = 1");
-    assert_eq!(root.run("SELECT * FROM app.t ORDER BY id"), "id\ta\n2\t5\n9\t9\n");
+    assert_eq!(root.run("SELECT * FROM app.t ORDER BY id"), "id | a\n2 | 5\n9 | 9\n");
     let mut writer = server.connect_as("writer", "localhost");
     refused(&mut writer, "CREATE DEFINER=root@localhost VIEW app.w AS SELECT 1", 1142);
     root.ok("GRANT CREATE VIEW ON app.* TO writer@localhost");
@@ -137,9 +137,9 @@ fn derived_tables_are_merged_or_get_the_conditions() {
     // The keys that the tables of the plan are found by.
     let mut keys = |sql: &str| -> Vec<String> {
         let plan = root.run(&format!("EXPLAIN {sql}"));
-        let at = plan.lines().next().and_then(|names| names.split('\t').position(|name| name == "key"));
+        let at = plan.lines().next().and_then(|names| names.split(" | ").position(|name| name == "key"));
         let at = at.unwrap_or_else(|| panic!("{sql}: {plan}"));
-        plan.lines().skip(1).map(|line| line.split('\t').nth(at).unwrap_or("").to_owned()).collect()
+        plan.lines().skip(1).map(|line| line.split(" | ").nth(at).unwrap_or("").to_owned()).collect()
     };
     assert_eq!(keys("SELECT b FROM app.v WHERE k = 1"), ["PRIMARY"]);
     let twice = "SELECT d.x FROM (SELECT k AS x FROM (SELECT id AS k FROM app.t) e) d WHERE d.x = 2";

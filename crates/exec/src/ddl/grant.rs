@@ -11,6 +11,7 @@ use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account::{authenticate, check_options, resolve, resolve_new};
 use super::account_book::{AccountBook, no_such_account};
+use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
 use crate::access::check_schema;
 use crate::session_state::SessionState;
@@ -142,6 +143,12 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
 /// A table on which something is granted must be there, unless it may be made: errors 1146, 1054.
 fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlResult<()> {
     let Place::Table(TableName { schema, table: name }) = place else { return Ok(()) };
+    if let Some(view) = catalog.view(schema, name) {
+        let known = view_columns(view)?;
+        let is_known = |column: &&String| known.iter().any(|k| cohort_plan::same_name(k, column));
+        let missing = named.columns.keys().find(|column| !is_known(column));
+        return missing.map_or(Ok(()), |column| Err(SqlError::unknown_column(column, name)));
+    }
     let Some(table) = catalog.table(schema, name) else {
         return match named.whole.has(Privilege::Create) {
             true => Ok(()),

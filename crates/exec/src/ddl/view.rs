@@ -200,6 +200,31 @@ fn nameable(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= NAME_CHARS_MAX
 }
 
+/// The names of a view's columns, which its text gives to the items of the first SELECT.
+pub(super) fn view_columns(view: &View) -> SqlResult<Vec<String>> {
+    let query = cohort_plan::view_query(view)?;
+    let mut body = &query.body;
+    loop {
+        body = match body {
+            ast::QueryBody::Select(select) => {
+                let name = |item: &ast::SelectItem| match item {
+                    ast::SelectItem::Expr { alias, text, .. } => {
+                        alias.clone().unwrap_or_else(|| text.clone())
+                    }
+                    ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => String::new(),
+                };
+                return Ok(select.items.iter().map(name).collect());
+            }
+            ast::QueryBody::SetOperation { first, .. } => first,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(rows) => {
+                let first = rows.first().into_iter().flatten();
+                return Ok(first.map(cohort_sql::print::expr).collect());
+            }
+        };
+    }
+}
+
 /// Gives the items of the first SELECT the names of the columns.
 fn name_columns(body: &mut ast::QueryBody, names: &[String]) {
     match body {
