@@ -499,7 +499,7 @@ impl Lowering<'_> {
         let is_inside = |column: &usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(column));
         let is_own = |expr: &Expr| {
             let columns = self.statement.columns(expr);
-            columns.iter().any(|c| is_inside(c))
+            columns.iter().any(&is_inside)
                 && !columns.iter().any(|c| before.layout.contains(c))
                 && !has_subquery(expr)
         };
@@ -513,7 +513,7 @@ impl Lowering<'_> {
                 .chain(&on)
                 .filter(|expr| !has_subquery(expr))
                 .flat_map(conditions)
-                .filter(|c| !c.reads.iter().any(|column| is_inside(column)))
+                .filter(|c| !c.reads.iter().any(&is_inside))
                 .collect();
             let choice = self.choose_access(table, sargs.iter().collect(), facts);
             let reads_before = match &choice.access.spans {

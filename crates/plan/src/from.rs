@@ -339,7 +339,7 @@ pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(V
 /// `seq_1_to_10` and `seq_1_to_10_step_2`: the integers from one to the other.
 fn series(name: &str) -> Option<Source> {
     let rest = name.to_ascii_lowercase();
-    let (first, rest) = rest.strip_prefix("seq_")?.split_once("_to_")?.into();
+    let (first, rest) = rest.strip_prefix("seq_")?.split_once("_to_")?;
     let (last, step) = rest.split_once("_step_").unwrap_or((rest, "1"));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok())?;
     let (first, last, step) = (digits(first)?, digits(last)?, digits(step)?);

@@ -179,7 +179,7 @@ pub struct WindowCall {
 pub enum Over {
     /// A window of the clause WINDOW.
     Name(String),
-    Spec(WindowSpec),
+    Spec(Box<WindowSpec>),
 }
 
 /// `([name] [PARTITION BY ..] [ORDER BY ..] [frame])`.

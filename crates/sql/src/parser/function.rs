@@ -75,7 +75,7 @@ impl Parser<'_> {
             return if within.is_empty() { Ok(function) } else { Err(self.error()) };
         }
         let mut over = match self.kind() {
-            Kind::LeftParen => Over::Spec(self.window_spec()?),
+            Kind::LeftParen => Over::Spec(Box::new(self.window_spec()?)),
             _ => Over::Name(self.name()?),
         };
         if let Over::Spec(spec) = &mut over
