@@ -14,7 +14,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
 use crate::block::{Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
-use crate::from::bind_from;
+use crate::from::bind_from_for;
 use crate::query::bind_limit;
 use crate::with::CommonTables;
 use crate::written::{Refusal, RowCheck, base_tables, written};
@@ -61,7 +61,7 @@ pub fn bind_joined_update(
     assignments: &[ast::Assignment],
     at_once: bool,
 ) -> SqlResult<JoinedChange> {
-    let mut change = Change::bind(ctx, clauses)?;
+    let mut change = Change::bind(ctx, clauses, Privilege::Update)?;
     let is_single = change.scope.tables.len() == 1;
     let mut bound: Vec<(usize, Option<Expr>)> = Vec::new();
     for assignment in assignments {
@@ -109,7 +109,7 @@ pub fn bind_joined_delete(
     clauses: &ChangeClauses<'_>,
     targets: &[ast::ObjectName],
 ) -> SqlResult<JoinedChange> {
-    let mut change = Change::bind(ctx, clauses)?;
+    let mut change = Change::bind(ctx, clauses, Privilege::Delete)?;
     let mut numbers = Vec::new();
     for name in targets {
         let found = change.scope.tables.iter().position(|table| {
@@ -179,10 +179,19 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
-    fn bind(ctx: &'c PlanContext<'c>, clauses: &ChangeClauses<'_>) -> SqlResult<Change<'c>> {
+    /// `change`: what is done to the only table; of several those that are only read are not known yet.
+    fn bind(
+        ctx: &'c PlanContext<'c>,
+        clauses: &ChangeClauses<'_>,
+        change: Privilege,
+    ) -> SqlResult<Change<'c>> {
         let with = CommonTables::default();
         let block = ctx.new_block();
-        let (from, scope) = bind_from(ctx, &with, None, Some(clauses.from))?;
+        let wanted = match clauses.from {
+            ast::TableRef::Table(_) => change,
+            _ => Privilege::Select,
+        };
+        let (from, scope) = bind_from_for(ctx, &with, None, Some(clauses.from), wanted)?;
         let from = from.ok_or_else(|| SqlError::new(ErrorCode::NoTablesUsed, "No tables used"))?;
         let mut change = Change {
             ctx,

@@ -28,7 +28,18 @@ pub(crate) fn bind_from(
     outer: Option<&Binder<'_>>,
     from: Option<&ast::TableRef>,
 ) -> SqlResult<(Option<From>, Scope)> {
-    let mut tables = Tables { ctx, with, outer, scope: Scope::default() };
+    bind_from_for(ctx, with, outer, from, Privilege::Select)
+}
+
+/// The same for tables on which the statement wants another privilege as a whole.
+pub(crate) fn bind_from_for(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    from: Option<&ast::TableRef>,
+    wanted: Privilege,
+) -> SqlResult<(Option<From>, Scope)> {
+    let mut tables = Tables { ctx, with, outer, wanted, scope: Scope::default() };
     let bound = from.map(|from| tables.add(from)).transpose()?;
     if tables.scope.tables.len() > TABLES_MAX {
         let text = "Too many tables; MariaDB can only use 61 tables in a join";
@@ -42,6 +53,8 @@ struct Tables<'t> {
     with: &'t CommonTables<'t>,
     /// The query around, which conditions may name.
     outer: Option<&'t Binder<'t>>,
+    /// On each table as a whole.
+    wanted: Privilege,
     scope: Scope,
 }
 
@@ -89,10 +102,10 @@ impl Tables<'_> {
             let table = virtual_scope(&found, shown, self.ctx.new_columns(found.columns().len()));
             return self.push(table, Source::Virtual(found));
         }
-        if let Some(view) = self.ctx.names.view(schema, &factor.name.name, Privilege::Select.into())? {
+        if let Some(view) = self.ctx.names.view(schema, &factor.name.name, self.wanted.into())? {
             return self.add_view(view, shown);
         }
-        let table = match self.ctx.base_table(&factor.name, Privilege::Select.into()) {
+        let table = match self.ctx.base_table(&factor.name, self.wanted.into()) {
             Err(error) if error.code == ErrorCode::NoSuchTable => match series(&factor.name.name) {
                 Some(source) => {
                     let name = vec!["seq".to_owned()];

@@ -61,7 +61,10 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::CreateTable(create) => gate.create_table(create),
         Statement::AlterTable(alter) => gate.alter_table(alter),
         Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
-        Statement::CreateView(create) => gate.table(P::CreateView, &create.name),
+        Statement::CreateView(create) => match (create.alter, create.mode) {
+            (false, CreateMode::Create | CreateMode::IfNotExists) => gate.table(P::CreateView, &create.name),
+            (true, _) | (_, CreateMode::OrReplace) => gate.table(or(P::CreateView, P::Drop), &create.name),
+        },
         Statement::RenameTable(rename) => {
             rename.renames.iter().try_for_each(|(from, to)| gate.rename(from, to))
         }

@@ -27,7 +27,7 @@ mod gate;
 mod held;
 mod needs;
 
-pub(crate) use check::{check_global, check_schema, check_table, may_enter, sees_schema, sees_table};
+pub(crate) use check::{check_global, check_schema, may_enter, sees_schema, sees_table};
 pub(crate) use gate::{check_statement, counts_as_write, refused_in_read_only_transaction};
 pub(crate) use held::Access;
 pub(crate) use needs::{Needs, TableNeed, Viewer};

@@ -23,6 +23,8 @@ pub(crate) enum Viewer {
     Session,
     /// Inside of a view those of its definer.
     Definer(AccountName),
+    /// Nobody's: the server itself looks.
+    Server,
 }
 
 impl Viewer {
@@ -33,6 +35,7 @@ impl Viewer {
     fn access(&self, session: &SessionState) -> Arc<Access> {
         match self {
             Viewer::Session => session.access(),
+            Viewer::Server => Arc::new(Access::of_server(&session.db.catalog())),
             Viewer::Definer(_) if session.is_applier => session.access(),
             Viewer::Definer(name) => Arc::new(Access::of(&session.db.catalog(), name)),
         }
@@ -40,7 +43,7 @@ impl Viewer {
 
     fn account(&self, session: &SessionState) -> AccountName {
         match self {
-            Viewer::Session => session.info.account.clone(),
+            Viewer::Session | Viewer::Server => session.info.account.clone(),
             Viewer::Definer(name) => name.clone(),
         }
     }
@@ -53,7 +56,11 @@ impl Viewer {
         schema: &str,
         table: &str,
     ) -> SqlResult<()> {
-        let Viewer::Definer(name) = self else { return check_table(session, all, schema, table) };
+        let name = match self {
+            Viewer::Session => return check_table(session, all, schema, table),
+            Viewer::Server => return Ok(()),
+            Viewer::Definer(name) => name,
+        };
         let access = self.access(session);
         if access.account().is_none() {
             let text = format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);

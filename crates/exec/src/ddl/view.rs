@@ -23,7 +23,7 @@ use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
     schema_of,
 };
-use crate::access::{check_global, check_table};
+use crate::access::check_global;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 
@@ -62,9 +62,6 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         }
         _ => {}
     }
-    if before.is_some() {
-        check_table(ctx.session, Privilege::Drop, &name.schema, &name.table)?;
-    }
     let mut query = create.query.clone();
     let bound = bind(ctx, &name, &mut query)?;
     let columns = column_names(create, &bound)?;
@@ -88,7 +85,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         _ => ViewSecurity::Definer,
     });
     let definer = match (&before, create.alter, &create.definer) {
-        (Some(view), true, None) => view.definer.clone(),
+        (Some(view), true, None) => kept_definer(ctx, view)?,
         _ => definer,
     };
     let view = View {
@@ -150,6 +147,14 @@ fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<Account
         }
     }
     Ok(named)
+}
+
+/// ALTER VIEW keeps the definer: who is somebody else needs the privilege SET USER, too.
+fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountName> {
+    if view.definer != ctx.session.info.account {
+        check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
+    }
+    Ok(view.definer.clone())
 }
 
 /// Binds the query, and writes full names into it. A view that would read itself reads nothing: error 1146.

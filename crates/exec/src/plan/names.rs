@@ -17,6 +17,8 @@ pub struct SessionNames<'n> {
     catalog: &'n Arc<Catalog>,
     session: &'n SessionState,
     needs: Needs,
+    /// Nobody's privileges count.
+    is_server: bool,
     /// The views that the name being resolved is in, outermost first.
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
@@ -30,9 +32,15 @@ impl<'n> SessionNames<'n> {
             catalog,
             session,
             needs: Needs::default(),
+            is_server: false,
             inside: RefCell::default(),
             views: RefCell::default(),
         }
+    }
+
+    /// The same for the server itself, which looks at what a view is.
+    pub(crate) fn of_server(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
+        SessionNames { is_server: true, ..SessionNames::new(catalog, session) }
     }
 
     /// What the statement needs.
@@ -47,6 +55,9 @@ impl<'n> SessionNames<'n> {
 
     /// Whose privileges count where the name being resolved stands.
     fn viewer(&self) -> Viewer {
+        if self.is_server {
+            return Viewer::Server;
+        }
         let inside = self.inside.borrow();
         let definer: Option<AccountName> =
             inside.iter().rev().find(|view| !view.by_invoker).map(|view| view.definer.clone());

@@ -124,7 +124,7 @@ pub(super) fn as_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Sql
 /// Name and columns of a view; error 1356.
 pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Table> {
     let catalog = ctx.db.catalog();
-    let names = SessionNames::new(&catalog, ctx.session);
+    let names = SessionNames::of_server(&catalog, ctx.session);
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     let bound = bind_view(&plan, view);
     ctx.session.planning_warnings.borrow_mut().clear();
