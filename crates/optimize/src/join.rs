@@ -573,7 +573,7 @@ impl Lowering<'_> {
                 Ok(Part { node: Node::Virtual(Box::new(scan)), layout, rows: UNKNOWN_ROWS })
             }
             Source::Derived(query) => {
-                let mut part = self.query(query)?;
+                let mut part = self.narrow_query(query)?;
                 part.layout = (table.first..table.first + table.width).collect();
                 self.filter(part, own)
             }

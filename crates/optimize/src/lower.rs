@@ -105,11 +105,7 @@ impl Lowering<'_> {
             Body::Select(select) => return self.select(query, select),
             Body::Set(set) => self.set_operation(query, set)?,
             Body::Values(rows) => self.values(query, rows)?,
-            Body::Nested(inner) => {
-                let mut part = self.query(inner)?;
-                part.layout.truncate(inner.types.len());
-                part
-            }
+            Body::Nested(inner) => self.narrow_query(inner)?,
         };
         part.layout = (query.first_column..query.first_column + query.types.len()).collect();
         if !query.order.is_empty() {
@@ -161,17 +157,21 @@ impl Lowering<'_> {
         Ok(Part { node, layout: Vec::new(), rows: count })
     }
 
+    /// A query whose row has the result's columns and no others: what its ORDER BY has added goes.
+    pub(crate) fn narrow_query(&mut self, query: &Query) -> SqlResult<Part> {
+        let mut part = self.query(query)?;
+        if part.layout.len() > query.types.len() {
+            let item = |(n, ty): (usize, &cohort_expr::ExprType)| Expr::column(n, ty.clone(), "");
+            let items = query.types.iter().enumerate().map(item).collect();
+            part.node = Node::Project { input: Box::new(part.node), items };
+            part.layout.truncate(query.types.len());
+        }
+        Ok(part)
+    }
+
     /// An operand of a set operation, with the types of the result.
     fn operand(&mut self, operand: &Query, result: &Query) -> SqlResult<Node> {
-        let part = self.query(operand)?;
-        let wide = part.layout.len() > operand.types.len();
-        let mut node = part.node;
-        if wide {
-            // What an ORDER BY inside has added goes.
-            let item = |(n, ty): (usize, &cohort_expr::ExprType)| Expr::column(n, ty.clone(), "");
-            let items = operand.types.iter().enumerate().map(item).collect();
-            node = Node::Project { input: Box::new(node), items };
-        }
+        let node = self.narrow_query(operand)?.node;
         if operand.types == result.types {
             return Ok(node);
         }
@@ -456,7 +456,7 @@ impl Lowering<'_> {
         let common = &self.statement.common[number];
         let known = self.common_numbers.get(&number).copied();
         if known.is_none() && common.step.is_none() && common.references <= 1 {
-            let mut part = self.query(&common.seed)?;
+            let mut part = self.narrow_query(&common.seed)?;
             part.layout = layout;
             return Ok(part);
         }
@@ -541,7 +541,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let query = &self.statement.subqueries[id];
-        let root = self.query(query)?.node;
+        let root = self.narrow_query(query)?.node;
         let reads = self.statement.free(query).into_iter().map(|column| self.slot(column)).collect();
         let is_volatile = self.statement.is_volatile(query);
         self.subqueries[id] = Some(SubqueryPlan { root, width: query.types.len(), reads, is_volatile });

@@ -107,6 +107,8 @@ pub(crate) struct Project<'p> {
     /// Per item: the column that it is, when no item behind it reads the same.
     moved: Vec<Option<usize>>,
     rows: Batch,
+    /// Rows that came, which warnings tell.
+    seen: u64,
 }
 
 impl<'p> Project<'p> {
@@ -121,12 +123,13 @@ impl<'p> Project<'p> {
                 read_later.extend(item.columns());
             }
         }
-        Project { input, items, moved, rows: Batch::new() }
+        Project { input, items, moved, rows: Batch::new(), seen: 0 }
     }
 }
 
 impl<'p> Operator<'p> for Project<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.seen = 0;
         self.input.open(run)
     }
 
@@ -134,6 +137,8 @@ impl<'p> Operator<'p> for Project<'p> {
         self.rows.clear();
         self.input.next(run, &mut self.rows, want)?;
         for n in 0..self.rows.len() {
+            self.seen += 1;
+            run.eval.set_row_number(self.seen);
             let row = self.rows.row_mut(n);
             for (item, moved) in self.items.iter().zip(&self.moved) {
                 let value = match moved {

@@ -108,12 +108,15 @@ pub(crate) fn run_query(
 ) -> SqlResult<RowCounts> {
     check_stack()?;
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
-    if plan.reads_whole_table() {
-        ctx.session.reads_whole_table.set(true);
-    }
+    let reads_whole_table = plan.reads_whole_table();
     match &plan.body {
-        PlanBody::Direct(direct) => run_direct(direct, ctx, limit_default, sink),
-        PlanBody::Tree(tree) => tree::run(tree, ctx, limit_default, sink),
+        PlanBody::Direct(direct) => run_direct(direct, reads_whole_table, ctx, limit_default, sink),
+        PlanBody::Tree(tree) => {
+            if reads_whole_table {
+                ctx.session.reads_whole_table.set(true);
+            }
+            tree::run(tree, ctx, limit_default, sink)
+        }
     }
 }
 
@@ -126,6 +129,7 @@ pub(crate) fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResul
 
 fn run_direct(
     plan: &DirectPlan,
+    reads_whole_table: bool,
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
     sink: &mut dyn RowSink,
@@ -133,6 +137,9 @@ fn run_direct(
     let mut limits = Limits::of(&plan.limit, ctx)?;
     limits.count = limits.count.min(limit_default);
     let mut output = output::Output::new(plan, limits, sink);
+    if reads_whole_table && !output.is_full() {
+        ctx.session.reads_whole_table.set(true);
+    }
     let possible = match &plan.constant_filter {
         Some(filter) => filter.passes(&[], &ctx.eval)?,
         None => true,

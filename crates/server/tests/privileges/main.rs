@@ -51,6 +51,7 @@ const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
     ("GLOBAL innodb_monitor", "there are no counters of that name, and none is refused"),
     ("GLOBAL innodb_tmpdir", "kept for option files alone; MariaDB asks for FILE"),
     ("GLOBAL max_user_connections", "MariaDB keeps a 0 that it started with"),
+    ("GLOBAL sql_slave_skip_counter", "there is no connection whose events could be skipped"),
     ("GLOBAL system_versioning_asof", "there are no versioned tables: any text is taken"),
     ("GLOBAL tcp_nodelay", "MariaDB's is a session's"),
     ("GLOBAL thread_pool_size", "fixed at the start"),
