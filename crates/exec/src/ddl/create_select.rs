@@ -30,6 +30,9 @@ use cohort_plan::{ParamSource, PlanContext};
 /// A DDL statement can come between planning and locking; not this often.
 const PLAN_ATTEMPTS: usize = 20;
 
+/// The longest string that becomes a VARCHAR when it was computed.
+const VARCHAR_CHARS_MAX: u32 = 512;
+
 /// The table under its exclusively locked name; `changes` drops the one that it replaces.
 pub(super) fn create(
     ctx: &mut StatementContext<'_>,
@@ -141,6 +144,10 @@ fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column
         },
         TypeKind::Float | TypeKind::Double if ty.decimals >= NOT_FIXED_DECIMALS => {
             ColumnType::real(ty.kind, None)
+        }
+        // A long string that was computed becomes a text.
+        TypeKind::VarChar | TypeKind::VarBinary if !is_kept && ty.length > VARCHAR_CHARS_MAX => {
+            ColumnType::text_of_length(ty.length, ty.collation)
         }
         // What a text may hold at most decides, not what it is announced as.
         TypeKind::Text if u64::from(ty.length) * u64::from(ty.collation.charset().mbmaxlen()) > 65_535 => {

@@ -50,6 +50,8 @@ fn write_file(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &J
         }
         _ => None,
     };
+    // As in MariaDB `binary` converts nothing.
+    let charset = charset.filter(|charset| *charset != Charset::Binary);
     let plan = bind(ctx, statement, job)?;
     if let IntoFile::Outfile { format, .. } = &statement.file {
         check_format(format, &ctx.eval)?;
