@@ -8,7 +8,7 @@ use crate::lexer::Kind;
 
 impl Parser<'_> {
     /// Behind INTO, when OUTFILE or DUMPFILE stands there.
-    pub(super) fn into_file(&mut self) -> SqlResult<IntoFile> {
+    pub(super) fn file_target(&mut self) -> SqlResult<IntoFile> {
         if self.eat_word("DUMPFILE") {
             return Ok(IntoFile::Dumpfile { path: self.text()? });
         }

@@ -431,7 +431,7 @@ impl Parser<'_> {
             if self.select_depth > 1 || !self.names_matter || self.into_file.is_some() {
                 return Err(self.error());
             }
-            self.into_file = Some((self.into_file()?, is_late));
+            self.into_file = Some((self.file_target()?, is_late));
             return Ok(Vec::new());
         }
         self.list(Self::user_variable)
