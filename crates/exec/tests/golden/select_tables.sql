@@ -39,3 +39,8 @@ select * from (values (1,2),(3,4)) v;
 select seq from seq_1_to_5 where seq<>3;
 select t.a, u.n from t1 t, (select count(*) n from t2) u where t.a<3;
 select a, b from t1 where a = (select max(a) from t1 where b=10);
+select d.a, t2.id from (select a from t1 order by b desc, c limit 2) d join t2 on d.a = t2.a order by t2.id;
+select 1 as a union (select a from t1 group by a order by group_concat(c)) order by a;
+select a from t1 where a in (select x.a from (select a, b from t1 order by c desc limit 3) x) order by a;
+select (select a from t1 order by c desc, b limit 1) + 1 x;
+with y as (select a, c from t1 order by b limit 3) select p.a, q.a from y p join y q on p.a = q.a order by 1;
