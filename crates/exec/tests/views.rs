@@ -162,3 +162,32 @@ fn derived_tables_are_merged_or_get_the_conditions() {
         assert!(found.iter().all(|key| key != "PRIMARY"), "{sql}: {found:?}");
     }
 }
+
+#[test]
+fn what_windows_name_is_kept_in_full() {
+    let (mut server, mut root) = server();
+    let _ = &mut server;
+    root.ok("CREATE DATABASE other");
+    root.ok("USE app");
+    root.ok(
+        "CREATE VIEW v AS SELECT id, SUM(a) OVER (PARTITION BY id) p, SUM((SELECT MAX(a) FROM t)) OVER () s, \
+         COUNT(*) OVER (w ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) c FROM t \
+         WINDOW w AS (ORDER BY a DESC), v AS (w) ORDER BY RANK() OVER v",
+    );
+    let text = "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_NAME = 'v'";
+    assert_eq!(
+        root.run(text),
+        "VIEW_DEFINITION\nselect `app`.`t`.`id` AS `id`,sum(`app`.`t`.`a`) over ( partition by `app`.`t`.`id`) AS \
+         `p`,sum((select max(`app`.`t`.`a`) from `app`.`t`)) over () AS `s`,count(0) over ( order by \
+         `app`.`t`.`a` desc rows between 1 preceding  and 2 following ) AS `c` from `app`.`t` order by rank() \
+         over ( order by `app`.`t`.`a` desc)\n"
+    );
+    root.ok("USE other");
+    let rows = "id | p | s | c\n2 | 20 | 40 | 2\n1 | 10 | 40 | 2\n";
+    assert_eq!(root.run("SELECT * FROM app.v"), rows);
+    refused(&mut root, "CREATE VIEW app.w AS SELECT SUM(@x) OVER () FROM app.t", 1351);
+    refused(&mut root, "CREATE VIEW app.w AS SELECT 1 FROM app.t WINDOW w AS (ORDER BY @x)", 1351);
+    for clause in ["CHECK (ROW_NUMBER() OVER () > 0)", "DEFAULT (MAX(1))", "CHECK (SUM(a) OVER () > 0)"] {
+        refused(&mut root, &format!("CREATE TABLE app.x (a INT {clause})"), 1901);
+    }
+}

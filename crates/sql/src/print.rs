@@ -474,6 +474,16 @@ fn operator(op: BinaryOp) -> &'static str {
     }
 }
 
+/// The name of the function that an aggregate or a window function calls.
+pub fn called(call: &Expr) -> &str {
+    match call {
+        Expr::Window(window) => called(&window.function),
+        Expr::Aggregate(aggregate) => aggregate_name(aggregate.kind),
+        Expr::Function { name, .. } => first_name(name),
+        _ => "",
+    }
+}
+
 fn aggregate_name(kind: AggregateKind) -> &'static str {
     match kind {
         AggregateKind::Count => "count",
@@ -548,31 +558,36 @@ fn cast_type(to: &DataType) -> String {
     out
 }
 
+/// MariaDB puts a space before each part, and more of them around the words of a frame.
 fn write_window(spec: &WindowSpec, out: &mut String) {
-    let mut parts: Vec<String> = spec.base.iter().map(|name| quoted_name(name)).collect();
     let list = |exprs: &mut dyn Iterator<Item = String>| exprs.collect::<Vec<_>>().join(",");
+    out.push('(');
+    if let Some(name) = &spec.base {
+        out.push_str(&quoted_name(name));
+    }
     if !spec.partition_by.is_empty() {
-        parts.push(format!("partition by {}", list(&mut spec.partition_by.iter().map(expr))));
+        push(out, format_args!(" partition by {}", list(&mut spec.partition_by.iter().map(expr))));
     }
     if !spec.order_by.is_empty() {
         let item = |item: &crate::ast::OrderItem| {
             format!("{}{}", expr(&item.expr), if item.descending { " desc" } else { "" })
         };
-        parts.push(format!("order by {}", list(&mut spec.order_by.iter().map(item))));
+        push(out, format_args!(" order by {}", list(&mut spec.order_by.iter().map(item))));
     }
     if let Some(frame) = &spec.frame {
         let unit = if frame.is_range { "range" } else { "rows" };
-        parts.push(format!("{unit} between {} and {}", bound_text(&frame.start), bound_text(&frame.end)));
+        let (start, end) = (bound_text(&frame.start), bound_text(&frame.end));
+        push(out, format_args!(" {unit} between {start} and {end}"));
     }
-    push(out, format_args!("({})", parts.join(" ")));
+    out.push(')');
 }
 
 fn bound_text(bound: &WindowBound) -> String {
     match bound {
-        WindowBound::UnboundedPreceding => "unbounded preceding".to_owned(),
-        WindowBound::Preceding(distance) => format!("{} preceding", expr(distance)),
-        WindowBound::CurrentRow => "current row".to_owned(),
-        WindowBound::Following(distance) => format!("{} following", expr(distance)),
-        WindowBound::UnboundedFollowing => "unbounded following".to_owned(),
+        WindowBound::UnboundedPreceding => " unbounded  preceding ".to_owned(),
+        WindowBound::Preceding(distance) => format!("{} preceding ", expr(distance)),
+        WindowBound::CurrentRow => " current row ".to_owned(),
+        WindowBound::Following(distance) => format!("{} following ", expr(distance)),
+        WindowBound::UnboundedFollowing => " unbounded  following ".to_owned(),
     }
 }

@@ -104,10 +104,13 @@ pub(super) fn text_of(
         | Expr::Exists(_)
         | Expr::InQuery { .. }
         | Expr::Quantified { .. }
-        | Expr::Aggregate(_)
         | Expr::Param(_)
         | Expr::Default(_)
         | Expr::Values(_) => refused = Some(SqlError::no_subqueries_in(clause.text())),
+        Expr::Aggregate(_) | Expr::Window(_) => {
+            let call = format!("{}()", cohort_sql::print::called(part));
+            refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
+        }
         // A default is new for every row.
         _ if clause == Clause::Default => {}
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {

@@ -169,6 +169,7 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     }
     if let Some(meanings) = plan.meanings.take() {
         meanings.write_into(query);
+        query.spell_out_windows();
     }
     Ok(bound)
 }

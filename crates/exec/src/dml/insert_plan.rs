@@ -341,19 +341,9 @@ impl Sourced {
         let ast::QueryBody::Select(select) = &query.body else { return None };
         let is_plain = |item: &ast::SelectItem| match item {
             ast::SelectItem::Expr { expr, .. } => {
-                let mut plain = true;
-                expr.clone().each_part(&mut |part| {
-                    plain &= !matches!(
-                        part,
-                        ast::Expr::Subquery(_)
-                            | ast::Expr::Exists(_)
-                            | ast::Expr::InQuery { .. }
-                            | ast::Expr::Quantified { .. }
-                            | ast::Expr::Aggregate(_)
-                            | ast::Expr::Window(_)
-                    );
-                });
-                plain
+                let is_computed =
+                    |part: &ast::Expr| matches!(part, ast::Expr::Aggregate(_) | ast::Expr::Window(_));
+                !expr.has_subquery() && !expr.has_part(is_computed)
             }
             ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => true,
         };

@@ -30,6 +30,7 @@ mod session;
 mod show;
 mod view;
 mod walk;
+mod windows;
 
 pub use account::*;
 pub use admin::*;

@@ -14,6 +14,9 @@ pub trait Rename {
     /// Called when all names of the SELECT were seen; `is_operand`: it is part of an expression.
     fn select(&mut self, _select: &mut Select, _is_operand: bool) {}
 
+    /// Called when all names of the query were seen, those of its ORDER BY included.
+    fn query(&mut self, _query: &mut Query) {}
+
     /// The type of a CAST.
     fn cast(&mut self, _to: &mut DataType) {}
 
@@ -33,6 +36,7 @@ impl Query {
         }
         self.order_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
         body(&mut self.body, by, is_operand);
+        by.query(self);
     }
 }
 
@@ -59,6 +63,11 @@ fn select(select: &mut Select, by: &mut dyn Rename, is_operand: bool) {
     }
     select.filter.iter_mut().chain(&mut select.having).for_each(|expr| rename_in(expr, by));
     select.group_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
+    for (_, window) in &mut select.windows {
+        let mut open = Vec::new();
+        window.push_operands(&mut open);
+        rename_all(open, by);
+    }
     by.select(select, is_operand);
 }
 
@@ -78,29 +87,21 @@ fn table(node: &mut TableRef, by: &mut dyn Rename) {
 }
 
 fn rename_in(expr: &mut Expr, by: &mut dyn Rename) {
-    let mut open = vec![expr];
+    rename_all(vec![expr], by);
+}
+
+fn rename_all(mut open: Vec<&mut Expr>, by: &mut dyn Rename) {
+    let mut queries = Vec::new();
     while let Some(expr) = open.pop() {
         match expr {
             Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
-            Expr::Cast { expr, to } => {
-                by.cast(to);
-                open.push(expr);
+            Expr::Cast { to, .. } => by.cast(to),
+            Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) | Expr::Assign { .. } => {
+                by.variable()
             }
-            Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) => by.variable(),
-            Expr::Assign { value, .. } => {
-                by.variable();
-                open.push(value);
-            }
-            Expr::Subquery(query) | Expr::Exists(query) => query.rename_as(by, true),
-            Expr::InQuery { expr, query, .. } | Expr::Quantified { expr, query, .. } => {
-                query.rename_as(by, true);
-                open.push(expr);
-            }
-            Expr::Aggregate(aggregate) => {
-                open.extend(&mut aggregate.args);
-                open.extend(aggregate.order_by.iter_mut().map(|item| &mut item.expr));
-            }
-            other => other.push_operands(&mut open),
+            _ => {}
         }
+        expr.push_operands(&mut open, &mut queries);
     }
+    queries.into_iter().for_each(|query| query.rename_as(by, true));
 }

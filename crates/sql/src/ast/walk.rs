@@ -1,18 +1,120 @@
-//! What an expression names.
+//! What an expression consists of, and what it names.
 
-use super::{ColumnRef, Expr};
+use super::{ColumnRef, Expr, Over, Query, WindowBound, WindowSpec};
+
+/// Pushes what `$expr` consists of to `$open` and its subqueries to `$queries`. The walk that reads and the
+/// walk that changes (`mut`) are one text, so that none of them passes by what the other one sees.
+macro_rules! push_operands {
+    ($expr:expr, $open:expr, $queries:expr $(, $mutable:tt)?) => {
+        match $expr {
+            Expr::Literal(_)
+            | Expr::Param(_)
+            | Expr::Column(_)
+            | Expr::UserVariable(_)
+            | Expr::SystemVariable { .. }
+            | Expr::Default(_)
+            | Expr::Values(_) => {}
+            Expr::Subquery(query) | Expr::Exists(query) => $queries.push(query),
+            Expr::InQuery { expr, query, .. } | Expr::Quantified { expr, query, .. } => {
+                $queries.push(query);
+                $open.push(expr);
+            }
+            Expr::Assign { value: expr, .. }
+            | Expr::Unary { expr, .. }
+            | Expr::Is { expr, .. }
+            | Expr::Cast { expr, .. }
+            | Expr::ConvertUsing { expr, .. }
+            | Expr::Collate { expr, .. }
+            | Expr::Extract { expr, .. } => $open.push(expr),
+            Expr::Binary { left: first, right: second, .. }
+            | Expr::Regexp { expr: first, pattern: second, .. }
+            | Expr::DateArith { expr: first, amount: second, .. }
+            | Expr::TimestampDiff { from: first, to: second, .. } => {
+                $open.push(first);
+                $open.push(second);
+            }
+            Expr::Between { expr, low, high, .. } => {
+                $open.push(expr);
+                $open.push(low);
+                $open.push(high);
+            }
+            Expr::InList { expr, list, .. } => {
+                $open.push(expr);
+                $open.extend(list);
+            }
+            Expr::Like { expr, pattern, escape, .. } => {
+                $open.push(expr);
+                $open.push(pattern);
+                if let Some(escape) = escape {
+                    $open.push(escape);
+                }
+            }
+            Expr::Case { operand, branches, otherwise } => {
+                if let Some(operand) = operand {
+                    $open.push(operand);
+                }
+                for (when, then) in branches {
+                    $open.push(when);
+                    $open.push(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    $open.push(otherwise);
+                }
+            }
+            Expr::Trim { what, expr, .. } => {
+                if let Some(what) = what {
+                    $open.push(what);
+                }
+                $open.push(expr);
+            }
+            Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
+                $open.extend(args);
+            }
+            Expr::Aggregate(aggregate) => {
+                $open.extend(& $($mutable)? aggregate.args);
+                for item in & $($mutable)? aggregate.order_by {
+                    $open.push(& $($mutable)? item.expr);
+                }
+            }
+            Expr::Window(call) => {
+                $open.push(& $($mutable)? call.function);
+                if let Over::Spec(spec) = & $($mutable)? call.over {
+                    push_window!(& $($mutable)? **spec, $open $(, $mutable)?);
+                }
+            }
+        }
+    };
+}
+
+/// The same for the expressions of a window.
+macro_rules! push_window {
+    ($spec:expr, $open:expr $(, $mutable:tt)?) => {{
+        let WindowSpec { partition_by, order_by, frame, .. } = $spec;
+        $open.extend(partition_by);
+        for item in order_by {
+            $open.push(& $($mutable)? item.expr);
+        }
+        if let Some(frame) = frame {
+            for bound in [& $($mutable)? frame.start, & $($mutable)? frame.end] {
+                if let WindowBound::Preceding(expr) | WindowBound::Following(expr) = bound {
+                    $open.push(expr);
+                }
+            }
+        }
+    }};
+}
 
 impl Expr {
-    /// Shows the expression and all its operands to `see`; not what is within subqueries and aggregates.
+    /// Shows the expression and all that it consists of to `see`; not what is within subqueries.
     pub fn each_part(&mut self, see: &mut dyn FnMut(&mut Expr)) {
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
             see(expr);
-            expr.push_operands(&mut open);
+            push_operands!(expr, open, Vec::new(), mut);
         }
     }
 
-    /// Shows every column that the expression names to `see`.
+    /// Shows every column that the expression names to `see`; none of those within subqueries.
     pub fn each_column(&mut self, see: &mut dyn FnMut(&mut ColumnRef)) {
         self.each_part(&mut |part| {
             if let Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) = part {
@@ -21,53 +123,41 @@ impl Expr {
         });
     }
 
-    pub(super) fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
-        match self {
-            Expr::Literal(_)
-            | Expr::Param(_)
-            | Expr::Column(_)
-            | Expr::UserVariable(_)
-            | Expr::SystemVariable { .. }
-            | Expr::Default(_)
-            | Expr::Values(_)
-            | Expr::Subquery(_)
-            | Expr::Exists(_)
-            | Expr::InQuery { .. }
-            | Expr::Quantified { .. }
-            | Expr::Aggregate(_)
-            | Expr::Window(_) => {}
-            Expr::Assign { value: expr, .. }
-            | Expr::Unary { expr, .. }
-            | Expr::Is { expr, .. }
-            | Expr::Cast { expr, .. }
-            | Expr::ConvertUsing { expr, .. }
-            | Expr::Collate { expr, .. }
-            | Expr::Extract { expr, .. } => open.push(expr),
-            Expr::Binary { left, right, .. } => open.extend([&mut **left, &mut **right]),
-            Expr::Between { expr, low, high, .. } => open.extend([&mut **expr, &mut **low, &mut **high]),
-            Expr::InList { expr, list, .. } => {
-                open.push(expr);
-                open.extend(list);
+    /// Whether the expression or one that it consists of is `wanted`; those within subqueries are not asked.
+    pub fn has_part(&self, wanted: impl Fn(&Expr) -> bool) -> bool {
+        let mut open = vec![self];
+        while let Some(expr) = open.pop() {
+            if wanted(expr) {
+                return true;
             }
-            Expr::Like { expr, pattern, escape, .. } => {
-                open.extend([&mut **expr, &mut **pattern]);
-                open.extend(escape.as_deref_mut());
-            }
-            Expr::Regexp { expr, pattern, .. } => open.extend([&mut **expr, &mut **pattern]),
-            Expr::Case { operand, branches, otherwise } => {
-                open.extend(operand.as_deref_mut());
-                open.extend(branches.iter_mut().flat_map(|(when, then)| [when, then]));
-                open.extend(otherwise.as_deref_mut());
-            }
-            Expr::DateArith { expr, amount, .. } => open.extend([&mut **expr, &mut **amount]),
-            Expr::TimestampDiff { from, to, .. } => open.extend([&mut **from, &mut **to]),
-            Expr::Trim { what, expr, .. } => {
-                open.extend(what.as_deref_mut());
-                open.push(expr);
-            }
-            Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
-                open.extend(args);
-            }
+            push_operands!(expr, open, Vec::new());
         }
+        false
+    }
+
+    /// Whether there is a subquery in it.
+    pub fn has_subquery(&self) -> bool {
+        self.has_part(|part| {
+            matches!(
+                part,
+                Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. }
+            )
+        })
+    }
+
+    /// Adds what the expression consists of to `open`, and its own subqueries to `queries`.
+    pub(super) fn push_operands<'e>(
+        &'e mut self,
+        open: &mut Vec<&'e mut Expr>,
+        queries: &mut Vec<&'e mut Query>,
+    ) {
+        push_operands!(self, open, queries, mut);
+    }
+}
+
+impl WindowSpec {
+    /// Adds the expressions of the window to `open`.
+    pub(super) fn push_operands<'e>(&'e mut self, open: &mut Vec<&'e mut Expr>) {
+        push_window!(self, open, mut);
     }
 }
