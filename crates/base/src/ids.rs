@@ -37,6 +37,27 @@ id!(/// `gtid_domain_id`: transactions of two domains are independent of each ot
 id!(/// A participant of commits (a storage engine, the catalog), as commit records name it. Final: these numbers are on disk.
     ParticipantId(u8));
 
+impl TableId {
+    /// The first number of a session's temporary tables: the catalog never comes so far.
+    pub const FIRST_TEMPORARY: TableId = TableId(1 << 63);
+
+    /// Whether it is a temporary table of some session.
+    pub fn is_temporary(self) -> bool {
+        self.0 >= Self::FIRST_TEMPORARY.0
+    }
+}
+
+impl IndexId {
+    /// The first number of key spaces of a session's temporary tables: the catalog never comes so far.
+    pub const FIRST_TEMPORARY: IndexId = IndexId(1 << 31);
+
+    /// Whether it is a key space of some session's temporary table.
+    #[inline]
+    pub fn is_temporary(self) -> bool {
+        self.0 >= Self::FIRST_TEMPORARY.0
+    }
+}
+
 /// A place in the binary log: file number and byte offset in that file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BinlogPos {

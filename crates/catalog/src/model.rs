@@ -242,6 +242,11 @@ impl Table {
         &self.indexes[0]
     }
 
+    /// Whether it is a session's own.
+    pub fn is_temporary(&self) -> bool {
+        self.id.is_temporary()
+    }
+
     /// Ordinal of a column; names compare case-insensitively.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))

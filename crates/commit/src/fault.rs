@@ -68,7 +68,9 @@ impl Meaning {
     fn of_engine(error: &EngineError) -> Meaning {
         match error {
             EngineError::Io(error) => Meaning::of_io(error),
-            EngineError::Corrupt(_) | EngineError::TooLarge { .. } => Meaning::Stop,
+            EngineError::Corrupt(_) | EngineError::TooLarge { .. } | EngineError::OverBudget(_) => {
+                Meaning::Stop
+            }
         }
     }
 

@@ -331,8 +331,6 @@ macro_rules! with_inert_settings {
             ThreadPoolOversubscribe = Setting::global("thread_pool_oversubscribe", num(3, 1, 1000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             ThreadPoolPriority = Setting::both("thread_pool_priority", word(2, &["high", "low", "auto"])).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             ThreadPoolPrioKickupTimer = Setting::global("thread_pool_prio_kickup_timer", num(1000, 0, 4294967295)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
-            TmpDiskTableSize = Setting::both("tmp_disk_table_size", num(18446744073709551615, 1024, 18446744073709551615)).no_effect(BUFFERS).doc("Memory and files of statements.");
-            TmpMemoryTableSize = Setting::both("tmp_memory_table_size", blocks(16777216, 0, 18446744073709551615, 16384)).no_effect(BUFFERS).doc("Memory and files of statements.");
             UpdatableViewsWithLimit = Setting::both("updatable_views_with_limit", word(1, &["NO", "YES"])).no_effect("rows are found by the key of the table below, which the view need not show").doc("Whether UPDATE of a view with LIMIT is allowed.");
             Userstat = Setting::global("userstat", flag(false)).no_effect("they are not collected yet").doc("Whether statistics of users are collected.");
             WsrepAllowlist = Setting::global("wsrep_allowlist", text("")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");

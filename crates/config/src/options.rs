@@ -100,8 +100,6 @@ const IGNORED: &[&str] = &[
     "max_delayed_threads",
     "delayed_insert_limit",
     "slow_launch_time",
-    "tmp_disk_table_size",
-    "tmp_memory_table_size",
     "max_length_for_sort_data",
     "max_seeks_for_key",
     "max_tmp_tables",

@@ -400,7 +400,9 @@ with_inert_settings! { settings! {
     SortBufferSize = Setting::both("sort_buffer_size", num(2 << 20, 1024, u64::MAX)).no_effect(BUFFERS).doc("Buffer of a sort.").unit("bytes");
     ReadBufferSize = Setting::both("read_buffer_size", num(131_072, 8192, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of a table scan.").unit("bytes");
     ReadRndBufferSize = Setting::both("read_rnd_buffer_size", num(262_144, 1, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of reading rows after a sort.").unit("bytes");
-    TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).no_effect(BUFFERS).doc("Temporary results in memory.").unit("bytes");
+    TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).doc("A session's temporary tables keep their values in memory up to here, and the rest of them in a file. Keys stay in memory.").unit("bytes");
+    TmpMemoryTableSize = Setting::both("tmp_memory_table_size", num(16 << 20, 0, u64::MAX)).alias(VarId::TmpTableSize).doc("The same.").unit("bytes");
+    TmpDiskTableSize = Setting::both("tmp_disk_table_size", num(u64::MAX, 1024, u64::MAX)).doc("Size of the file of a session's temporary tables. Beyond it: error 1021.").unit("bytes");
     MaxHeapTableSize = Setting::both("max_heap_table_size", num(16 << 20, 16_384, u64::MAX)).no_effect(BUFFERS).doc("Size of MEMORY tables.").unit("bytes");
     QueryAllocBlockSize = Setting::both("query_alloc_block_size", num(32_768, 1024, U32)).no_effect(BUFFERS).doc("Memory unit of a statement.").unit("bytes");
     QueryPreallocSize = Setting::both("query_prealloc_size", num(32_768, 1024, U32)).no_effect(BUFFERS).doc("Memory of a statement.").unit("bytes");
@@ -488,7 +490,7 @@ with_inert_settings! { settings! {
     // ------------------------------------------------------------------------------------
     Datadir = Setting::global("datadir", path("/var/lib/cohort/")).read_only().doc("Data directory.");
     Basedir = Setting::global("basedir", path("/usr")).read_only().doc("Where the server is installed.").no_effect("nothing is read from there");
-    Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files.").no_effect("nothing is written there");
+    Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory of temporary files: of large sorts, joins and groups, and of temporary tables.");
     PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
     PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the process number.");
     LogError = Setting::global("log_error", path("")).read_only().doc("File of the error log; empty is standard error.");

@@ -24,7 +24,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 
 use crate::read_view::{EngineSnapshot, ReadView};
 
@@ -175,6 +175,8 @@ pub enum EngineError {
         /// The limit.
         bytes_max: u64,
     },
+    /// What is to be kept in memory is more than the session or the server may use: the statement fails.
+    OverBudget(OverBudget),
 }
 
 impl fmt::Display for EngineError {
@@ -183,6 +185,7 @@ impl fmt::Display for EngineError {
             EngineError::Io(e) => write!(f, "engine I/O error: {e}"),
             EngineError::Corrupt(what) => write!(f, "engine data is corrupt: {what}"),
             EngineError::TooLarge { bytes_max } => write!(f, "the transaction exceeds {bytes_max} bytes"),
+            EngineError::OverBudget(over) => over.fmt(f),
         }
     }
 }

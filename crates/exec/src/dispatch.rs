@@ -208,10 +208,10 @@ impl Session {
             self.diagnostics.clear();
         }
         self.count(statement);
-        if access::counts_as_write(statement) {
+        if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
         }
-        if access::refused_in_read_only_transaction(statement) && self.trx.may_only_read() {
+        if access::refused_in_read_only_transaction(&self.state, statement) && self.trx.may_only_read() {
             return Err(SqlError::read_only_transaction());
         }
         if cohort_sql::commits_implicitly(statement) {
@@ -263,7 +263,8 @@ impl Session {
             let Some((plan, version, executed)) = self.plan_and_execute(statement, job, sink)? else {
                 continue;
             };
-            if let (Some(key), true) = (key, plan.reusable) {
+            // Others have no use for what is planned around this session's own tables.
+            if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
                 self.state.db.plans.put(key, version, plan.clone());
             }
             self.report(executed, &plan, job, sink);
@@ -570,8 +571,11 @@ fn make_plan(
 /// A view is changed as a join is.
 fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) -> bool {
     let ast::TableRef::Table(factor) = table else { return false };
+    let name = &factor.name.name;
     let schema = factor.name.db.as_deref().or(session.current_schema.as_deref());
-    schema.is_some_and(|schema| catalog.view(schema, &factor.name.name).is_some())
+    schema.is_some_and(|schema| {
+        catalog.view(schema, name).is_some() && session.temporary.find(schema, name).is_none()
+    })
 }
 
 /// Locks the tables and runs the plan.
@@ -636,7 +640,10 @@ pub(crate) fn lock_for_write(
     (table, alias): (&Arc<cohort_catalog::Table>, &str),
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Freshness> {
-    ctx.trx.check_writable()?;
+    ctx.trx.check_writable(table)?;
+    if table.is_temporary() {
+        return Ok(Freshness::Fresh);
+    }
     guards::check_read_only(ctx.session)?;
     let open = ctx.trx.open_table(table)?;
     ctx.trx.pass_global_lock()?;

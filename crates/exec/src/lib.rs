@@ -24,6 +24,7 @@
 //! | `select/` | runs them |
 //! | `dml/` | INSERT, REPLACE, UPDATE, DELETE, BINLOG |
 //! | `ddl/` | databases, tables, indexes; atomic (I2) |
+//! | `temporary/` | a session's temporary tables |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `show/` | SHOW, information_schema |
 
@@ -53,6 +54,7 @@ mod show;
 mod statement;
 mod statement_log;
 mod table;
+mod temporary;
 mod trx;
 mod user_locks;
 mod variables;

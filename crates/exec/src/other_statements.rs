@@ -107,7 +107,13 @@ impl Session {
             }
             Some(Some(listing)) => return self.send_listing(&listing, job, sink),
         }
-        let outcome = self.with_context(job, |ctx| ddl::run(ctx, statement).transpose())?;
+        let epoch = self.state.temporary.epoch();
+        let outcome = self.with_context(job, |ctx| ddl::run(ctx, statement).transpose());
+        if self.state.temporary.epoch() != epoch {
+            // Plans made before do not know of the session's tables.
+            self.state.refresh();
+        }
+        let outcome = outcome?;
         let Some(outcome) = outcome else { return Err(not_supported("this statement")) };
         if outcome.dropped_schema.is_some()
             && outcome.dropped_schema.as_deref() == self.state.current_schema.as_deref()

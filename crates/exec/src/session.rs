@@ -60,7 +60,8 @@ impl Session {
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         trx.charge_to(Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, Arc::clone(trx.client()), Arc::clone(process.memory()));
+        let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
+        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&trx.temporary));
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;
         }
@@ -282,7 +283,7 @@ impl Session {
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
         let (kill, pace, memory) =
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
-        self.state = SessionState::new(db, info, kill, pace, memory);
+        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&self.trx.temporary));
         self.state.current_schema = schema;
         self.state.refresh();
         self.prepared = PreparedStatements::default();

@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 use crate::access::Access;
 use crate::database::Database;
 use crate::session::ConnectionInfo;
+use crate::temporary::TemporaryTables;
 use crate::trx::lock_error;
 use crate::user_locks::UserLocks;
 use crate::variables::{set_error, to_value};
@@ -67,6 +68,8 @@ pub struct SessionState {
     /// What the account held when it was last asked.
     pub(crate) access: RefCell<Option<Arc<Access>>>,
     pub(crate) kill: KillFlag,
+    /// The session's own tables.
+    pub(crate) temporary: Arc<TemporaryTables>,
     /// What the client is told with the next OK packet.
     pub(crate) changes: RefCell<Vec<Changed>>,
     /// When the running statement's time is up, by `Clock::monotonic_ns`.
@@ -132,6 +135,7 @@ impl SessionState {
         kill: KillFlag,
         pace: Arc<ClientPace>,
         memory: Arc<Budget>,
+        temporary: Arc<TemporaryTables>,
     ) -> SessionState {
         let vars = db.globals.new_session();
         let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&memory));
@@ -144,6 +148,7 @@ impl SessionState {
             env,
             parse: ParseOptions::default(),
             current_schema,
+            temporary,
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
             memory,
@@ -261,6 +266,7 @@ impl SessionState {
         (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
             .hash(&mut hasher);
         self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
+        self.temporary.epoch().hash(&mut hasher);
         hasher.finish()
     }
 

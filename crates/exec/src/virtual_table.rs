@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use cohort_catalog::Table;
 use cohort_expr::{CompareHow, CompareOp, EvalContext, Expr};
 pub use cohort_plan::{VirtualColumn, VirtualDefinition};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, SqlResult, Value};
 
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
 /// A table whose rows are made when it is read.
@@ -50,12 +52,27 @@ pub trait VirtualTable: VirtualDefinition {
 pub struct WantedNames {
     schema: Option<Vec<u8>>,
     table: Option<Vec<u8>>,
+    /// A temporary table of this name stands for the one that it hides.
+    with_temporary: bool,
 }
 
 impl WantedNames {
+    /// Of one table that SHOW is about.
+    pub(crate) fn shown(schema: &str, table: &str) -> WantedNames {
+        WantedNames { with_temporary: true, ..WantedNames::of(schema, Some(table)) }
+    }
+
+    /// The temporary table that is wanted in place of others.
+    pub(crate) fn temporary(&self, session: &SessionState) -> Option<Arc<Table>> {
+        let (Some(schema), Some(table), true) = (&self.schema, &self.table, self.with_temporary) else {
+            return None;
+        };
+        session.temporary.find(std::str::from_utf8(schema).ok()?, std::str::from_utf8(table).ok()?)
+    }
+
     /// Of one schema, and maybe of one table.
     pub(crate) fn of(schema: &str, table: Option<&str>) -> WantedNames {
-        WantedNames { schema: Some(schema.into()), table: table.map(Into::into) }
+        WantedNames { schema: Some(schema.into()), table: table.map(Into::into), with_temporary: false }
     }
 
     /// What a condition asks of the columns at `names_at`.

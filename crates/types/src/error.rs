@@ -279,6 +279,7 @@ errors! {
     ViewSelectClause = 1350, "HY000";
     ViewSelectVariable = 1351, "HY000";
     ViewWrongList = 1353, "HY000";
+    ViewSelectTmptable = 1352, "HY000";
     WarnViewMerge = 1354, "HY000";
     ViewInvalid = 1356, "HY000";
     ViewNonupdCheck = 1368, "HY000";

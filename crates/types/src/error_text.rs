@@ -135,6 +135,9 @@ texts! {
     /// clause`.
     unknown_column(column: &str, place: &str) = BadField, "Unknown column '{column}' in '{place}'";
     ambiguous_column(column: &str, place: &str) = NonUniq, "Column '{column}' in {place} is ambiguous";
+    foreign_key_of_temporary(schema: &str, name: &str) = CantCreateTable,
+        "Can't create table `{schema}`.`{name}` (errno: 150 \"Foreign key constraint is incorrectly formed\")";
+    view_of_temporary(name: &str) = ViewSelectTmptable, "View's SELECT refers to a temporary table '{name}'";
     non_unique_table(name: &str) = NonUniqTable, "Not unique table/alias: '{name}'";
     column_specified_twice(column: &str) = FieldSpecifiedTwice, "Column '{column}' specified twice";
     not_in_group_by(column: &str) = WrongFieldWithGroup, "'{column}' isn't in GROUP BY";

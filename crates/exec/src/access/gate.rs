@@ -60,6 +60,7 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::DropDatabase(drop) => gate.schema(P::Drop, &drop.name),
         Statement::CreateTable(create) => gate.create_table(create),
         Statement::AlterTable(alter) => gate.alter_table(alter),
+        Statement::DropTable(drop) if drop.temporary => Ok(()),
         Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
         Statement::CreateView(create) => match (create.alter, create.mode) {
             (false, CreateMode::Create | CreateMode::IfNotExists) => gate.table(P::CreateView, &create.name),
@@ -120,10 +121,16 @@ impl Gate<'_> {
     }
 
     fn table(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, name) {
+            return Ok(());
+        }
         self.schema_of(name).map_or(Ok(()), |schema| check_table(self.session, all, schema, &name.name))
     }
 
     fn any_on_table(&self, command: &str, name: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, name) {
+            return Ok(());
+        }
         let check = |schema| check_any_on_table(self.session, command, schema, &name.name);
         self.schema_of(name).map_or(Ok(()), check)
     }
@@ -142,11 +149,17 @@ impl Gate<'_> {
     }
 
     fn create_table(&self, create: &CreateTable) -> SqlResult<()> {
-        let mut wanted = creation(create.mode);
-        if create.query.is_some() {
-            wanted = wanted.with(P::Insert);
+        if create.temporary {
+            let schema = self.schema_of(&create.name);
+            schema.map_or(Ok(()), |schema| self.schema(P::CreateTemporaryTables, schema))?;
+        } else {
+            let mut wanted = creation(create.mode);
+            if create.query.is_some() {
+                wanted = wanted.with(P::Insert);
+            }
+            let check = |schema| check_table(self.session, wanted, schema, &create.name.name);
+            self.schema_of(&create.name).map_or(Ok(()), check)?;
         }
-        self.table(wanted, &create.name)?;
         create.like.iter().try_for_each(|other| self.table(P::Select, other))
     }
 
@@ -162,6 +175,9 @@ impl Gate<'_> {
     }
 
     fn rename(&self, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, from) {
+            return Ok(());
+        }
         self.table(or(P::Alter, P::Drop), from)?;
         self.table(or(P::Create, P::Insert), to)
     }
@@ -232,6 +248,9 @@ impl Gate<'_> {
             // It shows every column.
             Show::CreateTable(name) | Show::CreateView(name) => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
+                if is_temporary(session, name) {
+                    return Ok(());
+                }
                 if session.db.catalog().view(schema, &name.name).is_some() {
                     return self.table(or(P::Select, P::ShowView), name);
                 }
@@ -259,6 +278,33 @@ impl Gate<'_> {
     }
 }
 
+/// Whether the name is that of one of the session's temporary tables: whoever made it may do anything with
+/// it.
+fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
+    if session.temporary.is_empty() {
+        return false;
+    }
+    let schema = name.db.as_deref().or(session.current_schema.as_deref());
+    schema.is_some_and(|schema| session.temporary.find(schema, &name.name).is_some())
+}
+
+/// Whether a statement that is no plain change of rows concerns the session's temporary tables alone: neither
+/// `read_only` nor a read-only transaction refuses it.
+pub(crate) fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
+    let own = |name: &ObjectName| is_temporary(session, name);
+    match statement {
+        Statement::CreateTable(create) => create.temporary,
+        Statement::DropTable(drop) => drop.temporary || (!drop.view && drop.names.iter().all(own)),
+        Statement::AlterTable(alter) => own(&alter.table),
+        Statement::CreateIndex(create) => own(&create.table),
+        Statement::DropIndex(drop) => own(&drop.table),
+        Statement::Truncate(name) => own(name),
+        Statement::RenameTable(rename) => rename.renames.iter().all(|(from, _)| own(from)),
+        Statement::TableMaintenance(work) => work.names.iter().all(own),
+        _ => false,
+    }
+}
+
 /// Whether `read_only` refuses a statement that is no plain change of rows: those are checked with their
 /// tables.
 pub(crate) fn counts_as_write(statement: &Statement) -> bool {
@@ -276,8 +322,12 @@ pub(crate) fn counts_as_write(statement: &Statement) -> bool {
 
 /// Whether a read-only transaction, or a session whose transactions are, refuses the statement: error 1792.
 /// Changes of rows are checked with their tables.
-pub(crate) fn refused_in_read_only_transaction(statement: &Statement) -> bool {
+pub(crate) fn refused_in_read_only_transaction(session: &SessionState, statement: &Statement) -> bool {
     match statement {
+        // The others commit before they begin.
+        Statement::CreateTable(create) if create.temporary => true,
+        Statement::DropTable(drop) if drop.temporary => true,
+        own if is_about_temporary(session, own) => false,
         Statement::TableMaintenance(work) => match work.kind {
             MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
             MaintenanceKind::Check | MaintenanceKind::Checksum | MaintenanceKind::Analyze => false,

@@ -1,6 +1,6 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 
-use cohort_catalog::{CatalogChange, DefaultValue, IndexKind, TableName};
+use cohort_catalog::{CatalogChange, DefaultValue, IndexKind, Table, TableName};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
@@ -8,15 +8,20 @@ use cohort_sql::ast::{
 use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use super::column::ColumnHome;
-use super::draft::{DraftColumn, TableDraft};
+use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::rebuild;
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
-use super::{DdlOutcome, charset, column, key, options, rules};
+use super::{DdlOutcome, charset, column, key, options, rules, temporary};
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
 pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
+    self::alter(ctx, &index_addition(create))
+}
+
+/// CREATE INDEX as ALTER TABLE.
+pub(super) fn index_addition(create: &CreateIndex) -> AlterTable {
     let mut actions = Vec::new();
     if create.mode == CreateMode::OrReplace {
         let name = create.key.name.clone().unwrap_or_default();
@@ -25,37 +30,40 @@ pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex)
     let mut key = create.key.clone();
     key.if_not_exists = create.mode == CreateMode::IfNotExists;
     actions.push(AlterAction::AddKey(key));
-    let alter = AlterTable {
+    AlterTable {
         ignore: false,
         if_exists: false,
         table: create.table.clone(),
         actions,
         alter: create.alter.clone(),
-    };
-    self::alter(ctx, &alter)
+    }
 }
 
 pub(super) fn drop_index(ctx: &mut StatementContext<'_>, drop: &DropIndex) -> SqlResult<DdlOutcome> {
+    self::alter(ctx, &index_removal(drop))
+}
+
+/// DROP INDEX as ALTER TABLE.
+pub(super) fn index_removal(drop: &DropIndex) -> AlterTable {
     let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
         true => AlterAction::DropPrimaryKey { if_exists: drop.if_exists },
         false => AlterAction::DropKey { if_exists: drop.if_exists, name: drop.name.clone() },
     };
-    let alter = AlterTable {
+    AlterTable {
         ignore: false,
         if_exists: false,
         table: drop.table.clone(),
         actions: vec![action],
         alter: drop.alter.clone(),
-    };
-    self::alter(ctx, &alter)
+    }
 }
 
 /// What an ALTER TABLE asks for besides a new description.
 #[derive(Default)]
-struct Extras {
+pub(super) struct Extras {
     /// ENGINE= or FORCE: the rows are copied whatever changes.
-    rebuild: bool,
-    rename: Option<TableName>,
+    pub(super) rebuild: bool,
+    pub(super) rename: Option<TableName>,
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
@@ -69,17 +77,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         }
         other => other?,
     };
-    let mut draft = TableDraft::of(&before);
-    let mut extras = Extras::default();
-    for action in ordered(&alter.actions) {
-        apply(ctx, &mut draft, &mut extras, action)?;
-    }
-    if draft.columns.is_empty() {
-        return Err(SqlError::cannot_drop_all_columns());
-    }
-    drop_emptied_keys(&mut draft)?;
-    let after = draft.finish(ctx, before.id, Some(&before))?;
-    check_algorithm(&alter.alter)?;
+    let (after, extras) = described(ctx, alter, &before)?;
     // All that can be refused is refused before the rows are copied.
     let renamed_to = match &extras.rename {
         Some(to) => {
@@ -103,9 +101,32 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
 }
 
+/// What the table becomes.
+pub(super) fn described(
+    ctx: &mut StatementContext<'_>,
+    alter: &AlterTable,
+    before: &Table,
+) -> SqlResult<(Described, Extras)> {
+    let mut draft = TableDraft::of(before);
+    let mut extras = Extras::default();
+    for action in ordered(&alter.actions) {
+        apply(ctx, &mut draft, &mut extras, action)?;
+    }
+    if draft.columns.is_empty() {
+        return Err(SqlError::cannot_drop_all_columns());
+    }
+    drop_emptied_keys(&mut draft)?;
+    let after = draft.finish(ctx, before.id, Some(before))?;
+    check_algorithm(&alter.alter)?;
+    Ok((after, extras))
+}
+
 /// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows
 /// have left in them.
 pub(crate) fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<()> {
+    if let Some(own) = temporary::named(ctx, name) {
+        return temporary::recreate(ctx, &own);
+    }
     let before = lock_table(ctx, name)?;
     let after = TableDraft::of(&before).finish(ctx, before.id, Some(&before))?;
     let mut changes = Changes::default();

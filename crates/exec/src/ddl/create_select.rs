@@ -45,14 +45,7 @@ pub(super) fn create(
     let selected = columns(ctx, select, &query)?;
     let count = selected.len();
     let table = Arc::new(describe(ctx, create, name, schema, selected)?);
-    // The columns of the query come last.
-    let filled = (table.columns.len() - count..table.columns.len()).collect();
-    let plan = {
-        let catalog = ctx.db.catalog();
-        let names = SessionNames::new(&catalog, ctx.session);
-        let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
-        InsertPlan::filling(&plan, table.clone(), filled, query, select.on_duplicate)?
-    };
+    let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Instead(statement(ctx, create, &table)))?;
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
@@ -60,8 +53,26 @@ pub(super) fn create(
     Ok(DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None })
 }
 
+/// The plan that fills the table; the columns of the query, so many, come last.
+pub(super) fn filling(
+    ctx: &StatementContext<'_>,
+    table: &Arc<Table>,
+    count: usize,
+    (query, select): (QueryPlan, &CreateSelect),
+) -> SqlResult<InsertPlan> {
+    let filled = (table.columns.len() - count..table.columns.len()).collect();
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    InsertPlan::filling(&plan, table.clone(), filled, query, select.on_duplicate)
+}
+
 /// Plans the query and locks its tables.
-fn bind(ctx: &mut StatementContext<'_>, select: &CreateSelect, name: &TableName) -> SqlResult<QueryPlan> {
+pub(super) fn bind(
+    ctx: &mut StatementContext<'_>,
+    select: &CreateSelect,
+    name: &TableName,
+) -> SqlResult<QueryPlan> {
     let params = if ctx.param_at.is_empty() { &[] } else { ctx.params };
     for _ in 0..PLAN_ATTEMPTS {
         let catalog = ctx.db.catalog();
@@ -69,7 +80,7 @@ fn bind(ctx: &mut StatementContext<'_>, select: &CreateSelect, name: &TableName)
         let plan = PlanContext::new(&names, params, ParamSource::Placeholders);
         let query = plan_query(&plan, ctx.session, &select.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
-        if query.tables().iter().any(|(table, _)| table.name == *name) {
+        if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {
             let text = format!(
                 "Table '{}' is specified twice, both as a target for 'CREATE' and as a separate source for data",
                 name.table
@@ -84,7 +95,7 @@ fn bind(ctx: &mut StatementContext<'_>, select: &CreateSelect, name: &TableName)
 }
 
 /// The columns that the query gives.
-fn columns(
+pub(super) fn columns(
     ctx: &StatementContext<'_>,
     select: &CreateSelect,
     query: &QueryPlan,
@@ -94,7 +105,8 @@ fn columns(
     let mut columns = Vec::with_capacity(query.columns.len());
     for (meta, ty) in query.columns.iter().zip(&query.types) {
         check_identifier(&meta.name, SqlError::wrong_column_name)?;
-        let base = catalog.table(&meta.schema, &meta.org_table);
+        let own = ctx.session.temporary.find(&meta.schema, &meta.org_table);
+        let base = own.as_ref().or_else(|| catalog.table(&meta.schema, &meta.org_table));
         let origin = base.and_then(|table| table.columns.iter().find(|c| c.name == meta.org_name));
         let column = match origin {
             Some(origin) => copied(origin, meta, ty),
@@ -179,7 +191,7 @@ fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column
 
 /// The statement that makes the table without its rows: engine and character set only as far as they were
 /// written.
-fn statement(ctx: &StatementContext<'_>, create: &CreateTable, table: &Table) -> String {
+pub(super) fn statement(ctx: &StatementContext<'_>, create: &CreateTable, table: &Table) -> String {
     let has = |wanted: fn(&TableOption) -> bool| create.options.iter().any(wanted);
     let engine = has(|option| matches!(option, TableOption::Engine(_)));
     let charset = has(|option| matches!(option, TableOption::Charset(_) | TableOption::Collate(_)));

@@ -10,7 +10,7 @@ use super::draft::{DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
-use super::{DdlOutcome, column, create_select, key, options};
+use super::{DdlOutcome, column, create_select, key, options, temporary};
 use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
@@ -65,30 +65,34 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     if let Some(select) = &create.query {
         return create_select::create(ctx, create, select, (&name, &schema), changes);
     }
-    let table = match &create.like {
-        Some(other) => like(ctx, &name, other)?,
-        None => describe(ctx, create, &name, &schema, Vec::new())?,
-    };
-    changes.catalog.push(CatalogChange::PutTable(table));
-    let log = match create.mode {
+    let mut log = match create.mode {
         CreateMode::OrReplace => LogText::ReplacingTable,
         CreateMode::Create | CreateMode::IfNotExists => LogText::AsWritten,
     };
+    let table = match &create.like {
+        Some(other) => {
+            let table = like(ctx, &name, other)?;
+            if temporary::named(ctx, other).is_some() {
+                // Replicas do not have the model.
+                log = LogText::Instead(create_select::statement(ctx, create, &table));
+            }
+            table
+        }
+        None => describe(ctx, create, &name, &schema, Vec::new())?,
+    };
+    changes.catalog.push(CatalogChange::PutTable(table));
     commit(ctx, changes.with_xid(), log)?;
     Ok(DdlOutcome::default())
 }
 
 fn refuse(create: &CreateTable) -> SqlResult<()> {
-    if create.temporary {
-        return Err(not_supported("CREATE TEMPORARY TABLE"));
-    }
     if !create.foreign_keys.is_empty() {
         return Err(not_supported("FOREIGN KEY"));
     }
     Ok(())
 }
 
-fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
+pub(super) fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
     let error = SqlError::table_exists(&name.table);
     ctx.eval.note(error.code, error.message);
     Ok(DdlOutcome::default())
@@ -134,17 +138,19 @@ pub(super) fn describe(
 }
 
 /// The description of another table, with ids of its own and nothing of its data.
-fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
+pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
     let other_schema = schema_of(ctx, other)?;
     if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
         return Err(not_supported("CREATE TABLE ... LIKE information_schema"));
     }
-    lock_table_name(ctx, &other_schema, &other.name, MetadataMode::SharedRead)?;
+    let own = ctx.session.temporary.find(&other_schema, &other.name);
+    if own.is_none() {
+        lock_table_name(ctx, &other_schema, &other.name, MetadataMode::SharedRead)?;
+    }
     let catalog = ctx.db.catalog();
-    let model = catalog
-        .table(&other_schema, &other.name)
-        .ok_or_else(|| SqlError::no_such_table(&other_schema, &other.name))?;
-    let mut table = Table::clone(model);
+    let model = own.or_else(|| catalog.table(&other_schema, &other.name).cloned());
+    let model = model.ok_or_else(|| SqlError::no_such_table(&other_schema, &other.name))?;
+    let mut table = Table::clone(&model);
     table.id = ctx.db.ids.table(&catalog);
     table.name = name.clone();
     table.auto_increment_start = 0;

@@ -16,7 +16,7 @@
 //! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Foreign keys, partitions, temporary tables, online ALTER (others neither read
+//! Foreign keys, partitions, online ALTER (others neither read
 //! nor write the table meanwhile).
 //!
 //! | module | concept |
@@ -34,6 +34,7 @@
 //! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `temporary` | what becomes of a session's own tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
 //! | `rebuild` | what of a table's data must be made anew |
 //! | `account` | users |
@@ -60,6 +61,7 @@ mod options;
 mod orphans;
 mod rebuild;
 mod rules;
+mod temporary;
 mod view;
 mod work;
 
@@ -92,6 +94,9 @@ pub(crate) struct DdlOutcome {
 pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
     if let Err(error) = check_names(statement) {
         return Some(Err(error));
+    }
+    if let Some(outcome) = temporary::run(ctx, statement) {
+        return Some(outcome);
     }
     let outcome = match statement {
         Statement::CreateDatabase(create) => database::create(ctx, create),

@@ -133,7 +133,10 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
     };
     let fresh: Vec<usize> = (0..after.table.indexes.len()).filter(|&n| is_fresh(n, after)).collect();
     for &n in &fresh {
-        after.table.indexes[n].id = ctx.db.ids.index(&catalog);
+        after.table.indexes[n].id = match before.is_temporary() {
+            true => ctx.session.temporary.index_id(),
+            false => ctx.db.ids.index(&catalog),
+        };
     }
     fresh
 }

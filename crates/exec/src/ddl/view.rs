@@ -164,6 +164,9 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
     plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
     let bound = bind_query(&plan, &CommonTables::default(), None, query)?;
+    if let Some(table) = names.temporary_used() {
+        return Err(SqlError::view_of_temporary(&table));
+    }
     if names.take_views().iter().any(|view| view.name == *name) {
         return Err(SqlError::no_such_table(&name.schema, &name.table));
     }

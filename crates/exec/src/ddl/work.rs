@@ -48,7 +48,7 @@ pub(super) enum LogText {
 pub(super) struct Changes {
     pub(super) catalog: Vec<CatalogChange>,
     /// Engine and key space of what nothing refers to afterwards.
-    freed: Vec<(String, IndexId)>,
+    pub(super) freed: Vec<(String, IndexId)>,
     closed: Vec<TableId>,
     /// Engine and key space of what was filled for the statement: freed when it is refused after all.
     pub(super) loaded: Vec<(String, IndexId)>,
@@ -151,6 +151,8 @@ pub(crate) fn log_statement(ctx: &mut StatementContext<'_>, kind: GroupKind) -> 
 
 /// Frees key spaces; what fails is left to the next start.
 pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
+    let (own, indexes): (Vec<_>, Vec<_>) = indexes.iter().cloned().partition(|(_, id)| id.is_temporary());
+    ctx.session.temporary.free(own.into_iter().map(|(_, id)| id));
     for engine in &ctx.db.engines {
         let own: Vec<IndexId> = indexes
             .iter()

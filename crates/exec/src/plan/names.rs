@@ -23,6 +23,8 @@ pub struct SessionNames<'n> {
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
     views: RefCell<Vec<Arc<View>>>,
+    /// The first temporary table that a name has meant.
+    temporary_used: RefCell<Option<String>>,
 }
 
 impl<'n> SessionNames<'n> {
@@ -35,6 +37,7 @@ impl<'n> SessionNames<'n> {
             is_server: false,
             inside: RefCell::default(),
             views: RefCell::default(),
+            temporary_used: RefCell::default(),
         }
     }
 
@@ -51,6 +54,20 @@ impl<'n> SessionNames<'n> {
     /// The views that the statement reads.
     pub(crate) fn take_views(&self) -> Vec<Arc<View>> {
         self.views.take()
+    }
+
+    /// A temporary table, which hides a table or view of the same name; views do not see it.
+    fn temporary(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
+        let found = self.session.temporary.find(schema, name).filter(|_| self.inside.borrow().is_empty());
+        if found.is_some() {
+            self.temporary_used.borrow_mut().get_or_insert_with(|| name.to_owned());
+        }
+        found
+    }
+
+    /// The first temporary table that a name has meant.
+    pub(crate) fn temporary_used(&self) -> Option<String> {
+        self.temporary_used.borrow().clone()
     }
 
     /// Whose privileges count where the name being resolved stands.
@@ -97,6 +114,9 @@ impl Names for SessionNames<'_> {
     }
 
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>> {
+        if let Some(own) = self.temporary(schema, name) {
+            return Ok(own);
+        }
         self.viewer().check_table(self.session, wanted, schema, name)?;
         let found = self.catalog.table(schema, name).cloned();
         let table = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
@@ -105,11 +125,18 @@ impl Names for SessionNames<'_> {
     }
 
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
+        // Whoever made a temporary table may do anything with it.
+        if table.is_temporary() {
+            return Ok(());
+        }
         self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
     }
 
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {
         let Some(view) = self.catalog.view(schema, name) else { return Ok(None) };
+        if self.temporary(schema, name).is_some() {
+            return Ok(None);
+        }
         self.viewer().check_table(self.session, wanted, schema, name)?;
         self.needs.want(&self.viewer(), &view.name, wanted);
         Ok(Some(view.clone()))
@@ -144,6 +171,9 @@ impl Names for SessionNames<'_> {
 
 impl Statistics for SessionState {
     fn entries(&self, table: &Table) -> u64 {
+        if table.is_temporary() {
+            return self.temporary.entries(table);
+        }
         let engines = &self.db.engines;
         let engine =
             engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first());

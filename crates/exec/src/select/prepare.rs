@@ -44,10 +44,12 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
     }
     // Rows that are locked for a change count as a change, as in MariaDB.
     if matches!(plan.locks(), ReadMode::LockExclusive(_)) {
-        check_read_only(ctx.session)?;
+        if tables.iter().any(|(table, _)| !table.is_temporary()) {
+            check_read_only(ctx.session)?;
+        }
         ctx.trx.pass_global_lock()?;
     }
-    for (table, alias) in &tables {
+    for (table, alias) in tables.iter().filter(|(table, _)| !table.is_temporary()) {
         let open = ctx.trx.open_table(table)?;
         ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedRead)?;
     }

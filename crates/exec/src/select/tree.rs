@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::CommitSeq;
 use cohort_config::VarId;
@@ -13,9 +12,10 @@ use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_run::{CursorId, Storage};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use cohort_vfs::SharedFile;
 
 use crate::database::Database;
+use crate::files::unnamed_file;
 use crate::process_list::Process;
 use crate::select::{Flow, RowCounts, RowSink};
 use crate::session_state::SessionState;
@@ -163,22 +163,14 @@ impl Storage for TrxStorage<'_> {
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         let directory = self.db.globals.value(VarId::Tmpdir).to_string();
-        spill_file(&self.db.fs, Path::new(&directory))
+        let directory = Path::new(&directory);
+        unnamed_file(&self.db.fs, directory).map_err(|error| {
+            let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
+            SqlError::new(ErrorCode::CantCreateFile, text)
+        })
     }
 
     fn operator_memory(&self) -> usize {
         usize::try_from(self.session.vars.uint(VarId::SortBufferSize)).unwrap_or(usize::MAX)
     }
-}
-
-/// A new file without a name: it goes with its last handle.
-fn spill_file(fs: &SharedFs, directory: &Path) -> SqlResult<SharedFile> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
-    let made = fs.open(&path, OpenMode::CreateNew).and_then(|file| fs.remove(&path).map(|()| file));
-    made.map_err(|error| {
-        let text = format!("Can't create/write to file '{}' ({error})", path.display());
-        SqlError::new(ErrorCode::CantCreateFile, text)
-    })
 }

@@ -86,7 +86,8 @@ pub(super) fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, S
 
 /// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
 pub(super) fn table(table: &Table, next: Option<u64>) -> String {
-    table_text(("CREATE", None), table, next, (true, true))
+    let verb = if table.is_temporary() { "CREATE TEMPORARY" } else { "CREATE" };
+    table_text((verb, None), table, next, (true, true))
 }
 
 /// CREATE TABLE, or the `verb` written, of a table in a schema, with its engine and its character set if that

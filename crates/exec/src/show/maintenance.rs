@@ -58,7 +58,9 @@ fn outcome(
     schema: &str,
     name: &ObjectName,
 ) -> SqlResult<Messages> {
-    if let Some(view) = ctx.db.catalog().view(schema, &name.name) {
+    if let Some(view) = ctx.db.catalog().view(schema, &name.name)
+        && ctx.session.temporary.find(schema, &name.name).is_none()
+    {
         return Ok(of_view(ctx, kind, view));
     }
     let Some(table) = locked(ctx, schema, &name.name, kind)? else {
@@ -103,6 +105,9 @@ fn locked(
     name: &str,
     kind: MaintenanceKind,
 ) -> SqlResult<Option<Arc<Table>>> {
+    if let Some(own) = ctx.session.temporary.find(schema, name) {
+        return Ok(Some(own));
+    }
     let found = |ctx: &StatementContext<'_>| ctx.db.catalog().table(schema, name).cloned();
     let Some(table) = found(ctx) else { return Ok(None) };
     if kind == MaintenanceKind::Optimize {
@@ -135,6 +140,9 @@ fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messag
 
 /// What the engine says of one index.
 fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) -> SqlResult<Vec<String>> {
+    if table.is_temporary() {
+        return Ok(Vec::new());
+    }
     let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
     let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
     let mut interrupted = Ok(());

@@ -127,8 +127,9 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
 /// The table a SHOW is about; errors 1046, 1146.
 fn base_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
     let schema = schema_of(ctx, name.db.as_deref())?;
-    let catalog = ctx.db.catalog();
-    catalog.table(&schema, &name.name).cloned().ok_or_else(|| SqlError::no_such_table(&schema, &name.name))
+    let own = ctx.session.temporary.find(&schema, &name.name);
+    let found = own.or_else(|| ctx.db.catalog().table(&schema, &name.name).cloned());
+    found.ok_or_else(|| SqlError::no_such_table(&schema, &name.name))
 }
 
 /// The schema named, or the current one; error 1046.
@@ -144,7 +145,9 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
         listing.add([Value::text(found.name()), Value::text(found.create_text())]);
         return Ok(listing);
     }
-    if let Some(view) = ctx.db.catalog().view(&schema, &name.name) {
+    if let Some(view) = ctx.db.catalog().view(&schema, &name.name)
+        && ctx.session.temporary.find(&schema, &name.name).is_none()
+    {
         return view::create(ctx, view);
     }
     let table = base_table(ctx, name)?;

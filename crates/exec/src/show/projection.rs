@@ -276,6 +276,9 @@ fn known_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<(Stri
         return Ok((found.schema().to_owned(), found.name().to_owned()));
     }
     let catalog = ctx.db.catalog();
+    if ctx.session.temporary.find(&schema, &name.name).is_some() {
+        return Ok((schema, name.name.clone()));
+    }
     if catalog.table(&schema, &name.name).is_none() && catalog.view(&schema, &name.name).is_none() {
         return Err(SqlError::no_such_table(&schema, &name.name));
     }
@@ -290,14 +293,16 @@ pub(super) fn columns(
 ) -> SqlResult<Listing> {
     let (schema, name) = known_table(ctx, name)?;
     let catalog = ctx.db.catalog();
-    let view = catalog.view(&schema, &name).map(|view| view::as_table(ctx, view)).transpose()?;
+    let own = ctx.session.temporary.find(&schema, &name);
+    let view = catalog.view(&schema, &name).filter(|_| own.is_none());
+    let view = view.map(|view| view::as_table(ctx, view)).transpose()?;
     let from = table("COLUMNS");
     let (schema_at, table_at) = (from.place("TABLE_SCHEMA"), from.place("TABLE_NAME"));
     let names = if full { FULL_COLUMNS } else { COLUMNS };
     let of_table = |row: &[Value]| is_text(&row[schema_at], &schema) && is_text(&row[table_at], &name);
-    let mut listing = project(ctx, from, names, &WantedNames::of(&schema, Some(&name)), of_table)?;
+    let mut listing = project(ctx, from, names, &WantedNames::shown(&schema, &name), of_table)?;
     let default_at = names.iter().position(|(name, _)| *name == "Default").expect("it is among them");
-    if let Some(base) = ctx.db.catalog().table(&schema, &name) {
+    if let Some(base) = own.as_ref().or_else(|| catalog.table(&schema, &name)) {
         unquote_defaults(base, &mut listing, default_at);
     }
     if let Some(view) = &view {
@@ -324,7 +329,7 @@ pub(super) fn index(
     let from = table("STATISTICS");
     let (schema_at, table_at) = (from.place("TABLE_SCHEMA"), from.place("TABLE_NAME"));
     let of_table = |row: &[Value]| is_text(&row[schema_at], &schema) && is_text(&row[table_at], &name);
-    let mut listing = project(ctx, from, INDEX, &WantedNames::of(&schema, Some(&name)), of_table)?;
+    let mut listing = project(ctx, from, INDEX, &WantedNames::shown(&schema, &name), of_table)?;
     listing.filter(ctx, filter, 2)?;
     Ok(listing)
 }

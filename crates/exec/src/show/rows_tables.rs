@@ -38,6 +38,9 @@ fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
 }
 
 fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
+    if let Some(own) = wanted.temporary(ctx.session) {
+        return vec![own];
+    }
     let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
     let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
     let all = schemas.flat_map(|schema| schema.tables.values());

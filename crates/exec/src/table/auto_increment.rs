@@ -147,7 +147,7 @@ impl SessionTrx {
 
     /// A row with this AUTO_INCREMENT value was removed.
     pub(crate) fn drop_auto_increment(&mut self, table: &Arc<OpenTable>, value: &Value) -> SqlResult<()> {
-        let Some(value) = table.counted(value) else { return Ok(()) };
+        let Some(value) = table.counted(value).filter(|_| !table.is_temporary()) else { return Ok(()) };
         if !table.auto_increment.must_persist(value) {
             return Ok(());
         }
@@ -163,6 +163,9 @@ impl SessionTrx {
 
     /// Removes the stored counter of a table that is dropped or emptied, in the running transaction.
     pub fn forget_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<()> {
+        if table.is_temporary() {
+            return Ok(());
+        }
         let open = self.open_table(table)?;
         let key = table.id.0.to_be_bytes();
         self.engine(open.engine).delete(AUTO_INCREMENT_SPACE, &key).map_err(engine_error)

@@ -207,8 +207,11 @@ impl<'t> Runs<'t> {
 
     fn load(&mut self, trx: &SessionTrx) -> SqlResult<&mut Box<dyn BulkLoad>> {
         if self.open.is_none() {
-            let engine = &trx.db.engines[self.table.engine.0];
-            self.open = Some(engine.bulk_load(self.table.indexes[self.index].id).map_err(engine_error)?);
+            let space = self.table.indexes[self.index].id;
+            self.open = Some(match trx.db.engines.get(self.table.engine.0) {
+                Some(engine) => engine.bulk_load(space).map_err(engine_error)?,
+                None => trx.temporary.rows(&trx.db).bulk_load(space),
+            });
         }
         Ok(self.open.as_mut().expect("opened above"))
     }

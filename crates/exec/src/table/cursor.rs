@@ -151,6 +151,7 @@ impl TableCursor {
             passing: None,
         };
         if let Some(wait) = cursor.options.mode.locks()
+            && !cursor.table.is_temporary()
             && trx.locks_ranges()
         {
             cursor.passing = Some(cursor.new_passing(wait));
@@ -340,7 +341,7 @@ impl TableCursor {
         let more = engine
             .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
             .map_err(engine_error)?;
-        if self.view.is_none() {
+        if self.view.is_none() && !self.table.is_temporary() {
             trx.note_search();
         }
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());

@@ -54,7 +54,7 @@ impl OpenTable {
         buffer: &mut Vec<u8>,
         presence: Option<&mut Presence>,
     ) -> SqlResult<()> {
-        if !trx.logs_rows(&self.table.name.schema) {
+        if self.is_temporary() || !trx.logs_rows(&self.table.name.schema) {
             return Ok(());
         }
         buffer.clear();

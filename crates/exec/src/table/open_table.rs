@@ -92,7 +92,8 @@ impl TableRegistry {
                 None => Arc::default(),
             };
             let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
-            let open = Arc::new(OpenTable::new(&db.engines, table, counters.clone(), map_id)?);
+            let engine = engine_of(&db.engines, table)?;
+            let open = Arc::new(OpenTable::new(engine, table, counters.clone(), map_id));
             if is_current(catalog, table) {
                 all.counters.insert(space, counters);
                 all.tables.insert(table.id, open.clone());
@@ -119,32 +120,43 @@ impl Open {
     }
 }
 
-/// Whether the catalog still holds this very description.
+/// The engine that keeps a table of the catalog.
+fn engine_of(engines: &[Arc<dyn Engine>], table: &Table) -> SqlResult<EngineNo> {
+    let place = engines.iter().position(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    place.map(EngineNo).ok_or_else(|| {
+        let text = format!("Unknown storage engine '{}'", table.engine);
+        SqlError::new(ErrorCode::UnknownStorageEngine, text)
+    })
+}
+
+/// Whether the catalog still holds this very description. Between planning and running nobody changes a
+/// session's temporary tables.
 pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
+    if table.is_temporary() {
+        return true;
+    }
     catalog.table(&table.name.schema, &table.name.table).is_some_and(|now| Arc::ptr_eq(now, table))
 }
 
 impl OpenTable {
+    /// A session's own table, whose rows are never logged.
+    pub(crate) fn temporary(db: &Database, table: &Arc<Table>, counters: Arc<AutoIncrement>) -> OpenTable {
+        OpenTable::new(EngineNo::temporary(db), table, counters, 0)
+    }
+
     fn new(
-        engines: &[Arc<dyn Engine>],
+        engine: EngineNo,
         table: &Arc<Table>,
         auto_increment: Arc<AutoIncrement>,
         map_id: u64,
-    ) -> SqlResult<OpenTable> {
-        let engine =
-            engines.iter().position(|e| e.name().eq_ignore_ascii_case(&table.engine)).ok_or_else(|| {
-                SqlError::new(
-                    ErrorCode::UnknownStorageEngine,
-                    format!("Unknown storage engine '{}'", table.engine),
-                )
-            })?;
+    ) -> OpenTable {
         let schema: Arc<str> = table.name.schema.as_str().into();
         let name: Arc<str> = table.name.table.as_str().into();
         let indexes: Vec<OpenIndex> =
             table.indexes.iter().map(|index| OpenIndex::new(table, index)).collect();
         let columns = table.columns.iter();
-        Ok(OpenTable {
-            engine: EngineNo(engine),
+        OpenTable {
+            engine,
             layout: RowLayout::new(columns.map(|c| (c.ty.clone(), c.value_in_old_rows.clone()))),
             auto_column: auto_column(table, &indexes),
             auto_increment,
@@ -159,7 +171,12 @@ impl OpenTable {
             entry_bytes: AtomicU32::new(first_guess_bytes(&table.columns)),
             indexes,
             table: table.clone(),
-        })
+        }
+    }
+
+    /// Whether it is a session's own: nobody else reads it, nothing of it is locked or logged.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.table.is_temporary()
     }
 
     /// The catalog's description.

@@ -102,7 +102,7 @@ impl Entries {
 impl TableWriter {
     /// For a table whose name the statement has locked.
     pub(crate) fn open(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
-        trx.check_writable()?;
+        trx.check_writable(table)?;
         Ok(TableWriter { table: trx.open_table(table)?, buffers: Buffers::default() })
     }
 

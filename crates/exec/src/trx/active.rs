@@ -8,6 +8,7 @@ use cohort_locks::LockOwner;
 use cohort_types::SqlResult;
 
 use crate::table::OpenTable;
+use crate::temporary::store::TemporaryRows;
 use crate::trx::binlog::{LogMark, StatementLog};
 use crate::trx::savepoint::NamedSavepoint;
 use crate::trx::settings::{AccessMode, Isolation};
@@ -35,6 +36,8 @@ pub(crate) struct Active {
     pub(crate) view_binlog_end: BinlogPos,
     /// By the engine's place in `Database::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
+    /// How many of them have redo; behind them is the session's own store of temporary tables.
+    durable: usize,
     /// Redo of engines that have finished their writes before the commit. Goes before the locks do.
     pub(crate) prepared: Vec<(ParticipantId, Redo)>,
     pub(crate) locks: LockOwner,
@@ -50,6 +53,26 @@ pub(crate) struct Active {
     memory: Reservation,
 }
 
+/// What a transaction is made of.
+pub(crate) struct ActiveParts {
+    /// Of the engines, how many have redo.
+    pub(crate) durable: usize,
+    pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
+    pub(crate) locks: LockOwner,
+    pub(crate) log: StatementLog,
+    pub(crate) memory: Reservation,
+}
+
+/// Changes of temporary tables, which are undone when this is dropped.
+pub(crate) struct TemporaryChanges(Box<dyn EngineTrx>);
+
+impl TemporaryChanges {
+    /// The transaction is committed.
+    pub(crate) fn keep(mut self) {
+        self.0.prepare().expect("a store in memory has nothing to write");
+    }
+}
+
 /// A place in the transaction to go back to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mark {
@@ -63,11 +86,9 @@ impl Active {
         ends: Ends,
         isolation: Isolation,
         access_mode: AccessMode,
-        engines: Vec<Option<Box<dyn EngineTrx>>>,
-        locks: LockOwner,
-        log: StatementLog,
-        memory: Reservation,
+        parts: ActiveParts,
     ) -> Active {
+        let ActiveParts { durable, engines, locks, log, memory } = parts;
         Active {
             ends,
             isolation,
@@ -75,6 +96,7 @@ impl Active {
             view: None,
             view_binlog_end: BinlogPos::default(),
             engines,
+            durable,
             prepared: Vec::new(),
             locks,
             searched: CommitSeq(0),
@@ -98,9 +120,24 @@ impl Active {
         self.locks.depends_on().max(self.searched)
     }
 
-    /// Whether any engine holds a write.
+    /// Whether any engine holds a write. Temporary tables do not count: nothing of them is logged.
     pub(crate) fn has_writes(&self) -> bool {
-        !self.prepared.is_empty() || self.engines.iter().flatten().any(|engine| !engine.is_read_only())
+        let durable = &self.engines[..self.engines.len().min(self.durable)];
+        !self.prepared.is_empty() || durable.iter().flatten().any(|engine| !engine.is_read_only())
+    }
+
+    /// Takes what has changed temporary tables out of the transaction: whoever has it says whether that
+    /// stays.
+    pub(crate) fn take_temporary(&mut self) -> Option<TemporaryChanges> {
+        let slot = self.engines.get_mut(self.durable)?;
+        let has_changes = slot.as_ref().is_some_and(|trx| !trx.is_read_only());
+        slot.take_if(|_| has_changes).map(TemporaryChanges)
+    }
+
+    /// What the running statement has put into temporary tables stays, whatever becomes of the transaction.
+    pub(crate) fn keep_temporary_rows(&self, rows: &TemporaryRows) {
+        let mark = self.statement.engines.get(self.durable).copied().flatten();
+        rows.keep_behind(mark.unwrap_or(Savepoint(0)));
     }
 
     /// The place reached so far.

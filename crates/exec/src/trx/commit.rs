@@ -12,7 +12,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::handler_counts::Handler;
 use crate::table::OpenTable;
-use crate::trx::active::Active;
+use crate::trx::active::{Active, TemporaryChanges};
 use crate::trx::locking::WaitPolicy;
 use crate::trx::settings::BinlogSettings;
 use crate::trx::{SessionTrx, engine_error};
@@ -59,7 +59,9 @@ impl SessionTrx {
                 return Err(error);
             }
         };
+        let mut active = active;
         if !active.has_writes() && active.log.is_empty() && self.attached.is_empty() {
+            active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
             self.recycle(active);
             return Ok(None);
         }
@@ -182,6 +184,7 @@ impl SessionTrx {
         mut redo: Vec<(ParticipantId, Redo)>,
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
+        let temporary = active.take_temporary();
         let parts = self.prepare_engines(&mut active, &mut redo).and_then(|()| self.seal(&mut active, kind));
         let binlog = match parts {
             Ok(binlog) => binlog,
@@ -219,6 +222,7 @@ impl SessionTrx {
             true => self.db.commit.order_in_sequence(prepared).map_err(commit_error)?,
             false => self.db.commit.order(prepared),
         };
+        temporary.into_iter().for_each(TemporaryChanges::keep);
         self.last_ordered = seq;
         self.gauge.end();
         // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to
@@ -230,7 +234,8 @@ impl SessionTrx {
     fn prepare_engines(&self, active: &mut Active, redo: &mut Vec<(ParticipantId, Redo)>) -> SqlResult<()> {
         for (at, slot) in active.engines.iter_mut().enumerate() {
             let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
-            redo.push((self.db.engines[at].id(), engine.prepare().map_err(engine_error)?));
+            let Some(durable) = self.db.engines.get(at) else { continue };
+            redo.push((durable.id(), engine.prepare().map_err(engine_error)?));
             *slot = None;
         }
         Ok(())

@@ -1,10 +1,12 @@
 //! The engines' part of the session's transaction.
 
 use cohort_base::{BinlogPos, CommitSeq};
+use cohort_catalog::Table;
 use cohort_commit::CommitError;
 use cohort_engine::{EngineError, EngineTrx, ReadView};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
+use crate::database::Database;
 use crate::trx::SessionTrx;
 use crate::trx::active::Ends;
 use crate::trx::commit::commit_error;
@@ -14,15 +16,28 @@ use crate::trx::settings::{AccessMode, Isolation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineNo(pub(crate) usize);
 
+impl EngineNo {
+    /// The place behind the engines: the session's store of temporary tables.
+    pub(crate) fn temporary(db: &Database) -> EngineNo {
+        EngineNo(db.engines.len())
+    }
+}
+
 impl SessionTrx {
     /// The transaction in one engine, begun at the first touch.
     pub(crate) fn engine(&mut self, no: EngineNo) -> &mut dyn EngineTrx {
-        let (db, active, _) = self.parts();
-        let engines = &mut active.engines;
+        if self.active.is_none() {
+            self.parts();
+        }
+        let (db, temporary) = (&self.db, &self.temporary);
+        let engines = &mut self.active.as_mut().expect("begun above").engines;
         if engines.len() <= no.0 {
             engines.resize_with(no.0 + 1, || None);
         }
-        &mut **engines[no.0].get_or_insert_with(|| db.engines[no.0].begin())
+        &mut **engines[no.0].get_or_insert_with(|| match db.engines.get(no.0) {
+            Some(engine) => engine.begin(),
+            None => temporary.rows(db).begin(),
+        })
     }
 
     /// What plain reads of the running statement see (I5).
@@ -98,9 +113,12 @@ impl SessionTrx {
     }
 
     /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
-    /// every statement that changes rows calls it first.
-    pub fn check_writable(&mut self) -> SqlResult<()> {
+    /// every statement that changes rows of a table calls it first.
+    pub fn check_writable(&mut self, table: &Table) -> SqlResult<()> {
         self.begin_writing();
+        if table.is_temporary() {
+            return Ok(());
+        }
         if let Some(why) = self.db.commit.refusal() {
             return Err(commit_error(CommitError::DiskFull(why)));
         }
@@ -125,6 +143,7 @@ pub(crate) fn engine_error(error: EngineError) -> SqlError {
             ErrorCode::TransactionTooLarge,
             format!("The transaction's changes exceed {bytes_max} bytes; use smaller transactions"),
         ),
+        EngineError::OverBudget(over) => over.into(),
         other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
     }
 }

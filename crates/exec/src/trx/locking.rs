@@ -53,6 +53,9 @@ impl SessionTrx {
         mode: RowMode,
         policy: WaitPolicy,
     ) -> SqlResult<RowLock> {
+        if index.is_temporary() {
+            return Ok(RowLock::Held);
+        }
         let wait = self.row_wait(policy);
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
@@ -96,6 +99,9 @@ impl SessionTrx {
     /// Before the key is looked up, and before anything of the row is written. False if the policy is not to
     /// wait, and others have.
     pub(crate) fn put_key(&mut self, index: IndexId, key: &[u8], policy: WaitPolicy) -> SqlResult<bool> {
+        if index.is_temporary() {
+            return Ok(true);
+        }
         let wait = self.row_wait(policy);
         let (db, active, kill) = self.parts();
         match db.locks.put_key(&mut active.locks, index, key, wait.limit, kill) {
@@ -196,6 +202,9 @@ impl SessionTrx {
     /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's
     /// name.
     pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
+        if table.is_temporary() {
+            return Ok(());
+        }
         let open = self.open_table(table)?;
         if mode != MetadataMode::SharedRead {
             self.pass_global_lock()?;

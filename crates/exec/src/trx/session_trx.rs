@@ -15,7 +15,8 @@ use crate::database::Database;
 use crate::dml::BinlogApplier;
 use crate::handler_counts::{Handler, HandlerCounts};
 use crate::table::OpenTable;
-use crate::trx::active::{Active, Ends};
+use crate::temporary::TemporaryTables;
+use crate::trx::active::{Active, ActiveParts, Ends};
 use crate::trx::binlog::StatementLog;
 use crate::trx::gauge::TrxGauge;
 use crate::trx::session_locks::SessionLocks;
@@ -75,6 +76,8 @@ pub struct SessionTrx {
     pub(crate) applier: BinlogApplier,
     /// Redo of participants that are no engines, which the next commit carries.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
+    /// The session's own tables.
+    pub(crate) temporary: Arc<TemporaryTables>,
     /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
     pub(super) session_locks: Option<Box<SessionLocks>>,
     /// The connection as the pace of flush groups remembers it.
@@ -95,6 +98,7 @@ impl SessionTrx {
     pub fn new(db: Arc<Database>, kill: KillFlag, handlers: Arc<HandlerCounts>) -> SessionTrx {
         let memory = Budget::of_session(db.processes.memory());
         SessionTrx {
+            temporary: TemporaryTables::new(&db, Arc::clone(&memory)),
             db,
             kill,
             handlers,
@@ -121,6 +125,7 @@ impl SessionTrx {
 
     /// What the transaction keeps is charged to the connection's budget.
     pub(crate) fn charge_to(&mut self, memory: Arc<Budget>) {
+        self.temporary.charge_to(Arc::clone(&memory));
         self.memory = memory;
     }
 
@@ -299,7 +304,16 @@ impl SessionTrx {
 
     /// The table's codecs and counters.
     pub(crate) fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
+        if table.is_temporary() {
+            return Ok(self.temporary.open(&self.db, table));
+        }
         self.db.tables.open(&self.db, table)
+    }
+
+    /// The rows of CREATE TEMPORARY TABLE .. SELECT stay, whatever becomes of the transaction.
+    pub(crate) fn keep_temporary_rows(&mut self) {
+        let rows = self.temporary.rows(&self.db);
+        self.active_mut().keep_temporary_rows(&rows);
     }
 
     /// A row was changed: the transaction weighs more when a deadlock wants a victim.
@@ -308,10 +322,13 @@ impl SessionTrx {
         self.gauge.changed_row();
     }
 
-    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, gives up LOCK TABLES and forgets the settings,
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, drops temporary tables, gives up LOCK TABLES and
+    /// forgets the settings,
     /// those for the next transaction or statement too. What replies wait for stays.
     pub fn reset(&mut self) {
         self.rollback();
+        self.temporary.clear();
+        self.spare_engines.clear();
         // Without the server's log there is nothing to wait for.
         let _ = self.unlock_all();
         self.session_locks = None;
@@ -368,7 +385,8 @@ impl SessionTrx {
         log.statement_begin(self.statement_timestamp);
         self.gauge.begin(locks.trx(), isolation, access_mode);
         let memory = Reservation::new(Arc::clone(&self.memory));
-        self.active = Some(Active::new(ends, isolation, access_mode, engines, locks, log, memory));
+        let parts = ActiveParts { durable: self.db.engines.len(), engines, locks, log, memory };
+        self.active = Some(Active::new(ends, isolation, access_mode, parts));
     }
 
     /// Ends a transaction that leaves nothing behind, and keeps its memory.

@@ -196,6 +196,11 @@ fn rows_change_through_views_as_in_mariadb() {
 }
 
 #[test]
+fn temporary_tables() {
+    compare(include_str!("scripts/temporary_tables.sql"));
+}
+
+#[test]
 fn tables_of_queries() {
     compare(include_str!("scripts/create_select.sql"));
 }
