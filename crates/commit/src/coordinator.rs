@@ -202,6 +202,11 @@ impl Coordinator {
         Ok(self.pipeline.wait_acknowledged(seq)?)
     }
 
+    /// Whether the client of `seq` may be told; an error when nobody shall wait for it any more.
+    pub fn has_acknowledged(&self, seq: CommitSeq) -> Result<bool, CommitError> {
+        Ok(self.pipeline.has_acknowledged(seq)?)
+    }
+
     /// Has `wake` told when the client of `seq` may be told; false if it is already (then nothing is told).
     pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         self.pipeline.when_acknowledged(seq, wake)

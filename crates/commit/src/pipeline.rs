@@ -607,13 +607,17 @@ impl<E: CommitEnv> Pipeline<E> {
             }
             drop(waiting);
             self.sleepers.fetch_sub(1, Ordering::SeqCst);
-            if due {
+            if due || self.has_acknowledged(seq)? {
                 return Ok(());
             }
-            if self.is_stopped() || (self.leaves_gates.load(Ordering::SeqCst) && self.env.has_gate()) {
-                return Err(Stopped);
-            }
         }
+    }
+
+    /// Whether the client of `seq` may be told. An error: nobody shall wait for it any more.
+    pub fn has_acknowledged(&self, seq: CommitSeq) -> Result<bool, Stopped> {
+        let is_due = self.acknowledged() >= seq;
+        let is_over = self.is_stopped() || (self.leaves_gates.load(Ordering::SeqCst) && self.env.has_gate());
+        if !is_due && is_over { Err(Stopped) } else { Ok(is_due) }
     }
 
     /// From now on no thread waits at a gate: it gets [`Stopped`]. The groups that a gate holds stay held.

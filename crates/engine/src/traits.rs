@@ -58,6 +58,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// End of each key and end of its value in `bytes`.
     ends: Vec<(u32, u32)>,
+    /// Where the last scan stopped, if it found nothing up to there.
+    stop: Option<Box<[u8]>>,
 }
 
 impl Batch {
@@ -65,6 +67,39 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.stop = None;
+    }
+
+    /// A scan begins; engines call it.
+    pub fn begin(&mut self) {
+        self.stop = None;
+    }
+
+    /// The scan has found nothing on a long way and stops, so that its caller may look at KILL. The rest of
+    /// the range begins at this key (Forward) or ends before it (Backward).
+    pub fn stop_at(&mut self, key: &[u8]) {
+        self.stop = Some(key.into());
+    }
+
+    /// Cuts the range of a scan that answered true to what is left of it.
+    pub fn cut(&self, range: &mut KeyRange, direction: Direction) {
+        let (key, is_found) = match &self.stop {
+            Some(stop) => (stop.to_vec(), false),
+            None => {
+                let last = self.len().checked_sub(1).expect("a scan that may go on says from where");
+                (self.get(last).0.to_vec(), true)
+            }
+        };
+        match direction {
+            Direction::Forward => {
+                let mut start = key;
+                if is_found {
+                    start.push(0);
+                }
+                range.start = Some(start);
+            }
+            Direction::Backward => range.end = Some(key),
+        }
     }
 
     /// Makes room for so many entries of so many bytes in all, beside those that are there.
@@ -339,8 +374,10 @@ pub trait EngineTrx: Send {
     ) -> Result<bool, EngineError>;
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);
-    /// fewer, but one, when they are long. True if the range may hold more: continue with a range cut at the
-    /// last key returned. Two calls at `Latest` may see different states.
+    /// fewer when they are long, or when there are long ways between them. True if the range may hold more:
+    /// continue with the rest of it ([`Batch::cut`]). A call that appends nothing and answers true has passed
+    /// over many entries that the reader does not see; each call does so much and no more. Two calls at
+    /// `Latest` may see different states.
     fn scan(
         &self,
         at: ReadAt<'_>,

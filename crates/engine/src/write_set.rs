@@ -25,6 +25,8 @@ const ENTRY_BYTES: usize = 96;
 const UNDO_BYTES: usize = 128;
 /// A merged scan ends early when it has appended so many bytes.
 const SCANNED_BYTES_MAX: usize = 4 << 20;
+/// Deletions that a merged scan passes over before it stops.
+const PASSED_MAX: usize = 1 << 16;
 
 /// Uncommitted writes of one transaction.
 #[derive(Debug, Default)]
@@ -150,7 +152,7 @@ impl WriteSet {
 
     /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what
     /// `base` yields, overlaid with this set. `base` yields full keys of the range in the scan's
-    /// direction. True if there may be more.
+    /// direction. True if there may be more: the batch says where, as [`crate::EngineTrx::scan`] does.
     pub fn merge_scan<'a>(
         &self,
         range: (&[u8], &[u8]),
@@ -169,22 +171,42 @@ impl WriteSet {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
         };
-        let (full, full_bytes) = (batch.len() + limit, batch.size_bytes() + SCANNED_BYTES_MAX);
+        batch.begin();
+        let before = batch.len();
+        let (full, full_bytes) = (before + limit, batch.size_bytes() + SCANNED_BYTES_MAX);
+        let stops = |key: &[u8], batch: &mut Batch| {
+            if batch.len() == before {
+                batch.stop_at(&key[INDEX_ID_BYTES..]);
+            }
+            Ok(true)
+        };
+        let mut passed = 0;
         let mut mine = own.next();
         while batch.len() < full && batch.size_bytes() < full_bytes {
             let theirs = base.current()?;
+            if theirs.is_none()
+                && let Some(stop) = base.stopped_at()
+                && mine.is_none_or(|(key, _)| !is_before_stop(key, stop, direction))
+            {
+                return stops(stop, batch);
+            }
             match (mine, theirs) {
                 (None, None) => return Ok(false),
                 (Some((key, slot)), theirs)
                     if theirs.is_none_or(|(base_key, _)| !precedes(base_key, key)) =>
                 {
                     let replaces = theirs.is_some_and(|(base_key, _)| base_key == &**key);
-                    if let Some(value) = slot {
-                        batch.push(&key[INDEX_ID_BYTES..], value);
+                    match slot {
+                        Some(value) => batch.push(&key[INDEX_ID_BYTES..], value),
+                        None => passed += 1,
                     }
                     mine = own.next();
                     if replaces {
                         base.advance();
+                    }
+                    if passed == PASSED_MAX {
+                        let behind = direction == Direction::Forward;
+                        return stops(&[&**key, if behind { &[0][..] } else { &[] }].concat(), batch);
                     }
                 }
                 (_, Some((key, value))) => {
@@ -194,7 +216,15 @@ impl WriteSet {
                 (Some(_), None) => unreachable!("taken by the second arm"),
             }
         }
-        Ok(mine.is_some() || base.current()?.is_some())
+        Ok(mine.is_some() || base.current()?.is_some() || base.stopped_at().is_some())
+    }
+}
+
+/// Whether a scan that stopped at `stop` has passed the key.
+fn is_before_stop(key: &[u8], stop: &[u8], direction: Direction) -> bool {
+    match direction {
+        Direction::Forward => key < stop,
+        Direction::Backward => key >= stop,
     }
 }
 
@@ -207,6 +237,11 @@ pub trait BaseScan<'a> {
     fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError>;
     /// Goes to the next entry.
     fn advance(&mut self);
+    /// Without a current entry: the full key at which it stopped, as [`Batch::stop_at`] says; `None` at the
+    /// end of the range.
+    fn stopped_at(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +276,84 @@ mod tests {
         assert_eq!(set.size_bytes(), before);
         set.rollback_to(empty);
         assert!(set.is_empty() && set.size_bytes() == 0);
+    }
+
+    /// A base of nothing but entries that the reader does not see: it stops now and then.
+    struct Unseen {
+        keys: Vec<u8>,
+        stop: Option<Vec<u8>>,
+    }
+
+    impl BaseScan<'_> for Unseen {
+        fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError> {
+            Ok(None)
+        }
+
+        fn advance(&mut self) {}
+
+        fn stopped_at(&self) -> Option<&[u8]> {
+            self.stop.as_deref()
+        }
+    }
+
+    #[test]
+    fn a_merged_scan_stops_where_its_base_does() {
+        let mut set = WriteSet::default();
+        [1, 5, 9].into_iter().for_each(|n| set.write(&key(n), Some(b"own")));
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut found = Vec::new();
+            let mut range = KeyRange::default();
+            let mut stops = match direction {
+                Direction::Forward => vec![8, 6, 5, 2],
+                Direction::Backward => vec![2, 4, 5, 8],
+            };
+            loop {
+                let mut base = Unseen { keys: stops.clone(), stop: stops.pop().map(key) };
+                let (start, end) = full_range(IndexId(16), &range);
+                let mut batch = Batch::default();
+                let more =
+                    set.merge_scan((&start, &end), direction, 1, &mut base, &mut batch).expect("scans");
+                found.extend(batch.iter().map(|(key, _)| key[0]));
+                if !more {
+                    break;
+                }
+                batch.cut(&mut range, direction);
+                assert!(base.keys.len() < 5);
+            }
+            if direction == Direction::Backward {
+                found.reverse();
+            }
+            assert_eq!(found, [1, 5, 9], "{direction:?}");
+        }
+    }
+
+    #[test]
+    fn a_scan_over_own_deletions_comes_back() {
+        let mut set = WriteSet::default();
+        let key = |n: u32| {
+            let mut out = Vec::new();
+            full_key(IndexId(16), &n.to_be_bytes(), &mut out);
+            out
+        };
+        let count = 3 * PASSED_MAX as u32;
+        (0..count).for_each(|n| set.write(&key(n), (n == count / 2).then_some(b"left")));
+        for direction in [Direction::Forward, Direction::Backward] {
+            let (mut range, mut calls, mut found) = (KeyRange::default(), 0, 0);
+            loop {
+                let mut base = Unseen { keys: Vec::new(), stop: None };
+                let (start, end) = full_range(IndexId(16), &range);
+                let mut batch = Batch::default();
+                let more =
+                    set.merge_scan((&start, &end), direction, 9, &mut base, &mut batch).expect("scans");
+                (calls, found) = (calls + 1, found + batch.len());
+                if !more {
+                    break;
+                }
+                batch.cut(&mut range, direction);
+            }
+            assert_eq!(found, 1, "{direction:?}");
+            assert!((3..8).contains(&calls), "{calls} calls");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use cohort_base::IndexId;
-use cohort_engine::{Batch, BulkLoad, Direction, EngineError};
+use cohort_engine::{Batch, BulkLoad, Direction, EngineError, KeyRange};
 use parking_lot::Mutex;
 
 use crate::inner::Inner;
@@ -54,19 +54,16 @@ impl Former {
         index: IndexId,
         limit: Option<&[u8]>,
     ) -> Result<Option<(Vec<u8>, Vec<u8>)>, EngineError> {
-        if self.at == self.batch.len() {
+        while self.at == self.batch.len() {
             let Some(start) = self.next.take() else { return Ok(None) };
             (self.at, self.next) = (0, None);
             self.batch.clear();
             let (horizon, direction) = (Horizon::Latest, Direction::Forward);
             let asked = Asked { index, horizon, direction, start: &start, end: None };
             if inner.scan(asked, FORMER_ENTRIES, &[], &mut self.batch)? {
-                let mut next = self.batch.get(self.batch.len() - 1).0.to_vec();
-                next.push(0);
-                self.next = Some(next);
-            }
-            if self.batch.is_empty() {
-                return Ok(None);
+                let mut rest = KeyRange::default();
+                self.batch.cut(&mut rest, direction);
+                self.next = rest.start;
             }
         }
         let (key, value) = self.batch.get(self.at);

@@ -17,7 +17,7 @@
 //!
 //! # Invariants
 //! - A page is listed, under its latch, before a change of it can be ordered.
-//! - A page of the checkpoint is reconciled once: who removes it from `pending`, under its latch, does it.
+//! - A page of the checkpoint is reconciled once: who removes it from `pending`, under its latch, has done it.
 //! - A page that holds anything the image leaves out is listed for the next checkpoint: what was installed
 //!   before a checkpoint began and ordered afterwards is in neither of its images otherwise.
 //! - A page that is written plain ([`Reconciled::is_plain`]) and that nobody lists before the new page map is
@@ -28,13 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
+use cohort_engine::EngineError;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::page::{Entry, Page, PageId, PageSpec};
 use crate::pool::Frame;
 use crate::space::Extent;
 use crate::value;
-use crate::version::{Horizon, TrxState, Undo, Versions};
+use crate::version::{Horizon, Shown, TrxState, Undo, Versions};
 
 /// A page as a checkpoint writes it.
 pub struct Reconciled {
@@ -158,7 +159,7 @@ impl Changes {
     }
 
     /// The page's entries at the horizon. The caller holds its latch.
-    pub fn reconcile(&self, page: &Page, horizon: CommitSeq) -> Reconciled {
+    pub fn reconcile(&self, page: &Page, horizon: CommitSeq) -> Result<Reconciled, EngineError> {
         let spec = PageSpec {
             index: page.index(),
             id: page.id(),
@@ -178,10 +179,10 @@ impl Changes {
             }
             is_plain &= !entry.is_deleted;
             let older: Undo;
-            let entry = match self.versions.resolve(Horizon::At(horizon), entry.version) {
-                Ok(()) if entry.is_deleted => continue,
-                Ok(()) => Entry { version: None, ..entry },
-                Err(undo) => {
+            let entry = match self.versions.resolve(Horizon::At(horizon), entry.version)? {
+                Shown::Entry if entry.is_deleted => continue,
+                Shown::Entry => Entry { version: None, ..entry },
+                Shown::Older(undo) => {
                     older = undo;
                     let Some(value) = &older.value else { continue };
                     let is_overflow = value.is_overflow;
@@ -196,7 +197,7 @@ impl Changes {
             image.append(&key, entry);
         }
         let (index, page) = (page.index(), page.id());
-        Reconciled { index, page, image: image.image(), values, is_current, is_plain }
+        Ok(Reconciled { index, page, image: image.image(), values, is_current, is_plain })
     }
 }
 
@@ -207,13 +208,17 @@ pub struct Structure<'c> {
 }
 
 impl Structure<'_> {
-    /// The entries of the page, which the caller has latched alone, are about to move to other pages.
-    pub fn capture(&self, frame: &mut Frame) {
-        let Some(running) = self.running.as_ref() else { return };
-        if running.pending.lock().remove(&frame.page().id()).is_some() {
-            let reconciled = self.changes.reconcile(frame.page(), running.horizon);
+    /// The entries of the page, which the caller has latched alone, are about to move to other pages. After
+    /// an error they must not.
+    pub fn capture(&self, frame: &mut Frame) -> Result<(), EngineError> {
+        let Some(running) = self.running.as_ref() else { return Ok(()) };
+        let id = frame.page().id();
+        if running.pending.lock().contains_key(&id) {
+            let reconciled = self.changes.reconcile(frame.page(), running.horizon)?;
+            running.pending.lock().remove(&id);
             running.captured.lock().push(reconciled);
         }
+        Ok(())
     }
 
     /// The page's entries have gone into a neighbour. It was captured.

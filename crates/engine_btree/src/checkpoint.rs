@@ -106,9 +106,13 @@ impl Checkpoint {
                 return if self.is_there(index, id) { Err(error) } else { Ok(None) };
             }
         };
-        let is_ours = self.running.pending.lock().remove(&id).is_some();
-        let reconcile = || self.inner.ground.changes.reconcile(frame.page(), self.running.horizon);
-        Ok(is_ours.then(reconcile))
+        // Who captures a page has it latched alone.
+        if !self.running.pending.lock().contains_key(&id) {
+            return Ok(None);
+        }
+        let reconciled = self.inner.ground.changes.reconcile(frame.page(), self.running.horizon)?;
+        self.running.pending.lock().remove(&id);
+        Ok(Some(reconciled))
     }
 
     fn write_captured(&mut self) -> Result<(), EngineError> {

@@ -21,6 +21,7 @@ use crate::checkpoint::Checkpoint;
 use crate::inner::{Inner, Pin};
 use crate::pool::Pool;
 use crate::redo;
+use crate::spill::UndoFile;
 use crate::store::Store;
 use crate::tree::{Ground, Tree};
 use crate::trx::{BtreeTrx, Installation};
@@ -40,13 +41,15 @@ pub struct BtreeOptions {
     pub pool_bytes: usize,
     /// `innodb_rollback_segments`
     pub rollback_segments: usize,
+    /// Undo that is kept in memory; the rest goes into the undo file.
+    pub undo_bytes: usize,
     /// Whether a thread purges; simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
 }
 
 impl Default for BtreeOptions {
     fn default() -> BtreeOptions {
-        BtreeOptions { pool_bytes: 128 << 20, rollback_segments: 8, has_threads: true }
+        BtreeOptions { pool_bytes: 128 << 20, rollback_segments: 8, undo_bytes: 64 << 20, has_threads: true }
     }
 }
 
@@ -65,7 +68,8 @@ impl BtreeEngine {
         options: BtreeOptions,
     ) -> Result<BtreeEngine, EngineError> {
         let store = Arc::new(Store::open(fs, dir)?);
-        let versions = Arc::new(Versions::new(options.rollback_segments));
+        let undo_file = UndoFile::open(fs, dir)?;
+        let versions = Arc::new(Versions::new(options.rollback_segments, options.undo_bytes, undo_file));
         let pool = Pool::new(store.clone(), options.pool_bytes);
         let next_page = store.with_map(|map| map.next_page);
         let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);

@@ -157,13 +157,15 @@ impl Inner {
     }
 
     /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far
-    /// as no view needs it. Answers how many transactions it passed.
+    /// as no view needs it. What is left and too much goes into the undo file. Answers how many transactions
+    /// it passed.
     pub fn purge(&self) -> Result<usize, EngineError> {
         let _alone = self.purging.lock();
         let oldest = self.oldest();
         let records = self.versions.purgeable(oldest, PURGE_RECORDS_MAX);
         records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
+        self.versions.spill()?;
         Ok(records.len())
     }
 
@@ -172,7 +174,7 @@ impl Inner {
         let is_aborted = record.state() == TrxState::Aborted;
         if is_aborted || record.has_deletions() {
             let (mut cursor, mut key) = (Cursor::default(), Vec::new());
-            while let Some((index, is_deletion)) = record.next_write(&mut cursor, &mut key) {
+            while let Some((index, is_deletion)) = record.next_write(&mut cursor, &mut key)? {
                 if is_aborted || is_deletion {
                     self.clean_key(record, is_aborted, (index, &key), oldest)?;
                 }

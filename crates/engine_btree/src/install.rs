@@ -31,6 +31,9 @@ use crate::undo::{Before, UNDO_BYTES_MAX};
 use crate::value;
 use crate::version::{TrxRecord, TrxState, Undo, Value, VersionRef};
 
+/// Writes between two looks at how much memory a transaction's undo takes.
+const LOOK_EVERY: u32 = 32;
+
 /// The leaf that the last key went to, kept for the next one.
 #[derive(Default)]
 struct Place {
@@ -88,6 +91,8 @@ pub struct Install<'i> {
     inner: &'i Inner,
     record: &'i TrxRecord,
     place: Place,
+    /// Writes until the next look at the undo's memory.
+    unlooked: u32,
 }
 
 impl Install<'_> {
@@ -95,6 +100,15 @@ impl Install<'_> {
     pub fn write(&mut self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
         let (inner, record) = (self.inner, self.record);
         let (index, key) = split_key(full_key)?;
+        self.unlooked += 1;
+        if self.unlooked == LOOK_EVERY {
+            self.unlooked = 0;
+            if record.undo_bytes() > inner.versions.trx_undo_bytes_max() {
+                // Nobody is held up by the write.
+                self.place.leaf = None;
+                inner.versions.spill_installing(record)?;
+            }
+        }
         let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
             Some(value) => {
                 // Nobody is held up by the write.
@@ -118,7 +132,7 @@ impl Install<'_> {
 impl Inner {
     /// Begins to install the writes of a record.
     pub fn install<'i>(&'i self, record: &'i TrxRecord) -> Install<'i> {
-        Install { inner: self, record, place: Place::default() }
+        Install { inner: self, record, place: Place::default(), unlooked: 0 }
     }
 
     /// Some bytes: the leaf has no room for them.
@@ -158,10 +172,11 @@ impl Inner {
             is_deletion: write.value.is_none(),
             existed: found.is_ok(),
             version: present.version,
+            skip: self.versions.skip_over(present.version)?,
             value: present.value,
             is_overflow: present.is_overflow,
         };
-        let Some(version) = record.push_undo(&before) else {
+        let Some(version) = self.versions.push_undo(record, &before) else {
             return Err(EngineError::TooLarge { bytes_max: UNDO_BYTES_MAX });
         };
         if let Some(old) = present.value.filter(|_| present.is_overflow) {
@@ -182,7 +197,7 @@ impl Inner {
         let Some(version) = entry.version else { return Ok(None) };
         let Some(record) = self.versions.find(version.trx) else { return Ok(None) };
         match record.state() {
-            TrxState::Aborted => Ok(Some(record.undo(version.undo))),
+            TrxState::Aborted => record.undo(version.undo).map(Some),
             TrxState::Committed(_) => Ok(None),
             TrxState::Installed => {
                 let what = "a row is written while another transaction's write of it is undecided";
@@ -245,7 +260,7 @@ impl Inner {
             let Some(version) = version.filter(|version| version.trx == record.number()) else {
                 return Ok(false);
             };
-            let before = record.undo(version.undo);
+            let before = record.undo(version.undo)?;
             // Purge passes, or has passed, the deletion that stood there: nobody else takes its entry out.
             let is_gone = before.value.is_none() && self.versions.is_passed(oldest, before.version);
             let mut is_small = false;

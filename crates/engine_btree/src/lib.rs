@@ -14,6 +14,7 @@ mod redo;
 mod report;
 mod scan;
 mod space;
+mod spill;
 mod store;
 mod tree;
 mod trx;

@@ -73,13 +73,13 @@ impl Tree {
         let place = parent.page().child_place(key);
         if place > 0 {
             let mut left = ground.pool.exclusive(self.index, parent.page().child(place - 1))?;
-            if self.combine(ground, parent, place, &mut left, &mut page) {
+            if self.combine(ground, parent, place, &mut left, &mut page)? {
                 return Ok(true);
             }
         }
         if place + 1 < parent.page().len() {
             let mut right = ground.pool.exclusive(self.index, parent.page().child(place + 1))?;
-            return Ok(self.combine(ground, parent, place + 1, &mut page, &mut right));
+            return self.combine(ground, parent, place + 1, &mut page, &mut right);
         }
         Ok(false)
     }
@@ -93,12 +93,12 @@ impl Tree {
         place: usize,
         left: &mut Exclusive,
         right: &mut Exclusive,
-    ) -> bool {
+    ) -> Result<bool, EngineError> {
         let (first, second) = (left.page(), right.page());
         let is_one_empty = first.is_empty() || second.is_empty();
         let free_min = if is_one_empty { 0 } else { FREE_BYTES_MIN };
         if first.used_bytes().max(second.used_bytes()) + free_min > PAGE_BYTES {
-            return false;
+            return Ok(false);
         }
         let (low, high) = (first.low(), second.high());
         let spec = PageSpec { index: self.index, id: first.id(), level: first.level(), low, high };
@@ -107,11 +107,11 @@ impl Tree {
             (0..of.len()).for_each(|n| page.append(&of.key(n), of.entry(n)));
         }
         if page.used_bytes() + free_min > PAGE_BYTES {
-            return false;
+            return Ok(false);
         }
         let structure = ground.changes.structure();
         for frame in [&mut *parent, &mut *left, &mut *right] {
-            structure.capture(frame);
+            structure.capture(frame)?;
         }
         let gone = right.page().id();
         structure.remove(self.index, gone);
@@ -121,7 +121,7 @@ impl Tree {
         ground.changes.list(parent);
         drop(structure);
         self.let_go(ground, gone);
-        true
+        Ok(true)
     }
 
     /// Gives the only child's entries to the root.
@@ -131,8 +131,8 @@ impl Tree {
         }
         let mut child = ground.pool.exclusive(self.index, root.page().child(0))?;
         let structure = ground.changes.structure();
-        structure.capture(&mut root);
-        structure.capture(&mut child);
+        structure.capture(&mut root)?;
+        structure.capture(&mut child)?;
         let old = child.page();
         let gone = old.id();
         let spec = PageSpec { index: self.index, id: self.root, level: old.level(), low: &[], high: None };

@@ -32,8 +32,9 @@ pub fn report(inner: &Inner) -> String {
     ));
     let (undo_bytes, records) = (inner.versions.undo_bytes(), inner.versions.history_len());
     line(format_args!(
-        "History list length {records}: transactions whose old row versions are kept, {:.1} MiB, in {} rollback segments",
+        "History list length {records}: transactions whose old row versions are kept, {:.1} MiB in memory and {:.1} MiB in the undo file, in {} rollback segments",
         undo_bytes as f64 / MIB,
+        inner.versions.spilled_bytes() as f64 / MIB,
         inner.versions.segments_in_use()
     ));
     let (views, oldest, newest) = inner.views();

@@ -2,22 +2,25 @@
 //!
 //! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So
 //! a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A scan
-//! ends early when its batch holds [`BATCH_BYTES_MAX`]: the caller goes on from the last key.
+//! ends early when its batch holds [`BATCH_BYTES_MAX`], and after [`IDLE_LEAVES_MAX`] leaves without an entry
+//! to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use cohort_base::IndexId;
-use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES};
+use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, KeyRange};
 
 use crate::inner::Inner;
 use crate::page::Page;
 use crate::tree::Side;
 use crate::value;
-use crate::version::Horizon;
+use crate::version::{Horizon, Shown};
 
 /// A batch gets no further entry beyond this many bytes.
 const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Leaves without a visible entry that a scan passes at once.
+const IDLE_LEAVES_MAX: usize = 64;
 
 /// What a scan asks for; keys without the index.
 #[derive(Clone, Copy)]
@@ -55,11 +58,14 @@ impl Inner {
         prefix: &[u8],
         batch: &mut Batch,
     ) -> Result<bool, EngineError> {
+        batch.begin();
         let is_empty = asked.end.is_some_and(|end| end <= asked.start);
         let Some(tree) = self.tree(asked.index).filter(|_| !is_empty && limit > 0) else {
             return Ok(limit == 0 && !is_empty);
         };
-        let (full, full_bytes) = (batch.len() + limit, batch.size_bytes() + BATCH_BYTES_MAX);
+        let before = batch.len();
+        let (full, full_bytes) = (before + limit, batch.size_bytes() + BATCH_BYTES_MAX);
+        let mut idle_leaves = 0;
         let mut sink = Sink { batch, prefix, key: Vec::new(), full, full_bytes };
         let mut fence: Option<Vec<u8>> = match asked.direction {
             Direction::Forward => Some(asked.start.to_vec()),
@@ -72,6 +78,7 @@ impl Inner {
             };
             let frame = tree.leaf(&self.ground, &side)?;
             let page = frame.page();
+            let found = sink.batch.len();
             if self.scan_leaf(page, asked, fence.as_deref(), &mut sink)?.is_break() {
                 return Ok(sink.is_full());
             }
@@ -80,6 +87,13 @@ impl Inner {
                 Direction::Backward => Some(page.low()).filter(|low| *low > asked.start),
             };
             let Some(next) = next else { return Ok(false) };
+            idle_leaves = if sink.batch.len() == found { idle_leaves + 1 } else { 0 };
+            if idle_leaves == IDLE_LEAVES_MAX {
+                if found == before {
+                    sink.batch.stop_at(next);
+                }
+                return Ok(true);
+            }
             fence = Some(next.to_vec());
         }
     }
@@ -131,11 +145,11 @@ impl Inner {
         sink.key.extend_from_slice(sink.prefix);
         page.push_key(n, &mut sink.key);
         let entry = page.entry(n);
-        match self.versions.resolve(horizon, entry.version) {
-            Ok(()) if entry.is_deleted => return Ok(ControlFlow::Continue(())),
-            Ok(()) if !entry.is_overflow => sink.batch.push(&sink.key, entry.value),
-            Ok(()) => self.push_long(entry.value, sink)?,
-            Err(undo) => match undo.value {
+        match self.versions.resolve(horizon, entry.version)? {
+            Shown::Entry if entry.is_deleted => return Ok(ControlFlow::Continue(())),
+            Shown::Entry if !entry.is_overflow => sink.batch.push(&sink.key, entry.value),
+            Shown::Entry => self.push_long(entry.value, sink)?,
+            Shown::Older(undo) => match undo.value {
                 None => return Ok(ControlFlow::Continue(())),
                 Some(value) if value.is_overflow => self.push_long(&value.bytes, sink)?,
                 Some(value) => sink.batch.push(&sink.key, &value.bytes),
@@ -164,10 +178,10 @@ impl Inner {
         let Ok(n) = frame.page().find(key) else { return Ok(false) };
         let entry = frame.page().entry(n);
         let older;
-        let (value, is_overflow) = match self.versions.resolve(horizon, entry.version) {
-            Ok(()) if entry.is_deleted => return Ok(false),
-            Ok(()) => (entry.value, entry.is_overflow),
-            Err(undo) => {
+        let (value, is_overflow) = match self.versions.resolve(horizon, entry.version)? {
+            Shown::Entry if entry.is_deleted => return Ok(false),
+            Shown::Entry => (entry.value, entry.is_overflow),
+            Shown::Older(undo) => {
                 older = undo.value;
                 let Some(value) = &older else { return Ok(false) };
                 (&*value.bytes, value.is_overflow)
@@ -193,6 +207,8 @@ pub struct Merged<'e> {
     batch: Batch,
     at: usize,
     has_more: bool,
+    /// Full key at which a look without an entry stopped.
+    stop: Option<Vec<u8>>,
     /// Told by the next look.
     failed: RefCell<Option<EngineError>>,
 }
@@ -208,6 +224,7 @@ impl<'e> Merged<'e> {
             batch: Batch::default(),
             at: 0,
             has_more: false,
+            stop: None,
             failed: RefCell::new(None),
         };
         merged.fill(asked);
@@ -218,7 +235,15 @@ impl<'e> Merged<'e> {
         self.batch.clear();
         self.at = 0;
         match self.inner.scan(asked, AHEAD, &self.prefix, &mut self.batch) {
-            Ok(more) => self.has_more = more,
+            Ok(more) => {
+                self.has_more = more;
+                if more && self.batch.is_empty() {
+                    let mut rest = KeyRange::default();
+                    self.batch.cut(&mut rest, asked.direction);
+                    let stop = rest.start.or(rest.end).expect("cut at one end");
+                    self.stop = Some([&self.prefix[..], &stop].concat());
+                }
+            }
             Err(error) => {
                 self.has_more = false;
                 *self.failed.borrow_mut() = Some(error);
@@ -233,6 +258,10 @@ impl BaseScan<'_> for Merged<'_> {
             return Err(error);
         }
         Ok((self.at < self.batch.len()).then(|| self.batch.get(self.at)))
+    }
+
+    fn stopped_at(&self) -> Option<&[u8]> {
+        self.stop.as_deref()
     }
 
     fn advance(&mut self) {

@@ -149,12 +149,12 @@ impl Tree {
             }
             let (mut at, separator) = page_to_split(&path, key);
             if at == 0 {
-                self.push_down(ground, &mut path[0]);
+                self.push_down(ground, &mut path[0])?;
                 continue;
             }
             let mut frame = path.remove(at);
             at -= 1;
-            self.divide(ground, &mut path[at], &mut frame, &separator);
+            self.divide(ground, &mut path[at], &mut frame, &separator)?;
         }
     }
 
@@ -172,9 +172,9 @@ impl Tree {
     }
 
     /// Moves the entries of the full root into a new child.
-    fn push_down(&self, ground: &Ground, root: &mut Exclusive) {
+    fn push_down(&self, ground: &Ground, root: &mut Exclusive) -> Result<(), EngineError> {
         let structure = ground.changes.structure();
-        structure.capture(root);
+        structure.capture(root)?;
         let id = ground.new_page_id();
         self.pages.lock().insert(id);
         let old = root.page();
@@ -186,14 +186,21 @@ impl Tree {
         *root.page_mut() = top;
         ground.changes.list(root);
         ground.changes.list(&mut ground.pool.create(child));
+        Ok(())
     }
 
     /// Moves the entries from the split point on into a new right neighbour and enters it in the parent,
     /// which has room.
-    fn divide(&self, ground: &Ground, parent: &mut Exclusive, frame: &mut Exclusive, split: &SplitPoint) {
+    fn divide(
+        &self,
+        ground: &Ground,
+        parent: &mut Exclusive,
+        frame: &mut Exclusive,
+        split: &SplitPoint,
+    ) -> Result<(), EngineError> {
         let structure = ground.changes.structure();
-        structure.capture(parent);
-        structure.capture(frame);
+        structure.capture(parent)?;
+        structure.capture(frame)?;
         let id = ground.new_page_id();
         self.pages.lock().insert(id);
         let old = frame.page().clone();
@@ -210,6 +217,7 @@ impl Tree {
         ground.changes.list(parent);
         ground.changes.list(frame);
         ground.changes.list(&mut ground.pool.create(right));
+        Ok(())
     }
 }
 

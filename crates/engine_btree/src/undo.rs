@@ -2,16 +2,25 @@
 //!
 //! ```text
 //! record  u8 flags (1 the write is a deletion, 2 there was an entry, 4 it had a value, 8 a long one,
-//!         16 a version reference) | u16 length of the key | u32 length of the value | u32 key space
-//!         | u64 transaction, u32 place in its undo (with a version reference) | key | value
+//!         16 a version reference, 32 a skip) | u16 length of the key | u32 length of the value
+//!         | u32 key space | u64 transaction, u32 place in its undo (with a version reference)
+//!         | u64 transaction, u32 place, u32 its depth, u32 own depth (with a skip) | key | value
 //! ```
 //!
 //! Records begin at multiples of [`ALIGN`] in chunks that double in size up to [`CHUNK_BYTES_MAX`], so the
 //! undo of one row takes little and that of a million is never moved. A record is never changed.
+//!
+//! A chunk that takes no more records may be *spilled* into the undo file (`spill.rs`). Its records are read
+//! from there by whoever needs one.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use cohort_base::IndexId;
+use cohort_engine::EngineError;
 
-use crate::version::{TrxNo, Undo, Value, VersionRef};
+use crate::spill::SpilledExtent;
+use crate::version::{Skip, TrxNo, Undo, Value, VersionRef};
 
 const CHUNK_BYTES_MIN: usize = 256;
 const CHUNK_BYTES_MAX: usize = 8 << 20;
@@ -20,6 +29,8 @@ const ALIGN: usize = 8;
 const OFFSET_BITS: u32 = 20;
 const CHUNKS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
 const HEADER: usize = 11;
+const REFERENCE: usize = 12;
+const SKIP: usize = 20;
 /// Most of what one transaction's undo takes.
 pub const UNDO_BYTES_MAX: u64 = (CHUNKS_MAX * CHUNK_BYTES_MAX) as u64;
 
@@ -28,6 +39,7 @@ const EXISTED: u8 = 2;
 const VALUE: u8 = 4;
 const OVERFLOW: u8 = 8;
 const REFERRED: u8 = 16;
+const SKIPS: u8 = 32;
 
 /// What stood under a key before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +52,8 @@ pub struct Before<'u> {
     pub existed: bool,
     /// Who wrote that; none: everybody sees it.
     pub version: Option<VersionRef>,
+    /// A way past many older versions; none: there is at most this one.
+    pub skip: Option<Skip>,
     /// None: it was deleted, or not there.
     pub value: Option<&'u [u8]>,
     pub is_overflow: bool,
@@ -51,130 +65,283 @@ impl Before<'_> {
         let value = self.value.map(|bytes| Value { is_overflow: self.is_overflow, bytes: bytes.into() });
         Undo { value, existed: self.existed, version: self.version }
     }
+
+    fn len(&self) -> usize {
+        let reference = if self.version.is_some() { REFERENCE } else { 0 };
+        let skip = if self.skip.is_some() { SKIP } else { 0 };
+        let value = self.value.map_or(0, <[u8]>::len);
+        (HEADER + reference + skip + self.key.len() + value).next_multiple_of(ALIGN)
+    }
+}
+
+/// Some records, one behind the other.
+#[derive(Debug)]
+enum Chunk {
+    Memory(Vec<u8>),
+    Spilled { extent: Arc<SpilledExtent>, start: usize, len: usize },
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Memory(bytes) => bytes.len(),
+            Chunk::Spilled { len, .. } => *len,
+        }
+    }
+
+    /// Its bytes from `from` on: all of them when they are in memory, else at least `len` if there are so
+    /// many.
+    fn read(&self, from: usize, len: usize) -> Result<Cow<'_, [u8]>, EngineError> {
+        match self {
+            Chunk::Memory(bytes) => Ok(Cow::Borrowed(&bytes[from..])),
+            Chunk::Spilled { extent, start, len: whole } => {
+                Ok(Cow::Owned(extent.read(start + from, len.min(whole - from))?))
+            }
+        }
+    }
 }
 
 /// The records of one transaction, oldest first.
 #[derive(Debug, Default)]
 pub struct UndoLog {
-    chunks: Vec<Vec<u8>>,
+    chunks: Vec<Chunk>,
+    /// Chunks before this one are spilled.
+    spilled: usize,
+    memory_bytes: usize,
 }
 
-/// A place between two records.
-#[derive(Clone, Copy, Debug, Default)]
+/// A place between two records, with what was read behind it.
+#[derive(Debug, Default)]
 pub struct Cursor {
     chunk: usize,
     at: usize,
+    /// The spilled chunk that it stands in.
+    read: Option<Vec<u8>>,
 }
 
 impl UndoLog {
-    /// Adds a record and returns its place. None: a transaction holds no more.
-    pub fn push(&mut self, before: &Before<'_>) -> Option<u32> {
-        let value = before.value.unwrap_or(&[]);
-        let reference = if before.version.is_some() { 12 } else { 0 };
-        let len = (HEADER + reference + before.key.len() + value.len()).next_multiple_of(ALIGN);
-        if self.chunks.last().is_none_or(|chunk| chunk.capacity() - chunk.len() < len) {
+    /// Adds a record. Returns its place and the bytes of memory that the log has taken for it; none: a
+    /// transaction holds no more.
+    pub fn push(&mut self, before: &Before<'_>) -> Option<(u32, usize)> {
+        let len = before.len();
+        let mut taken = 0;
+        let has_room = |chunk: &Chunk| match chunk {
+            Chunk::Memory(bytes) => bytes.capacity() - bytes.len() >= len,
+            Chunk::Spilled { .. } => false,
+        };
+        if !self.chunks.last().is_some_and(has_room) {
             if self.chunks.len() == CHUNKS_MAX {
                 return None;
             }
             let usual = CHUNK_BYTES_MIN << self.chunks.len().min(15);
-            self.chunks.push(Vec::with_capacity(usual.min(CHUNK_BYTES_MAX).max(len)));
+            taken = usual.min(CHUNK_BYTES_MAX).max(len);
+            self.chunks.push(Chunk::Memory(Vec::with_capacity(taken)));
+            self.memory_bytes += taken;
         }
         let number = self.chunks.len() - 1;
-        let chunk = &mut self.chunks[number];
+        let Chunk::Memory(chunk) = &mut self.chunks[number] else { unreachable!("it has room") };
         let start = chunk.len();
-        let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
-        chunk.push(
-            flag(before.is_deletion, DELETES)
-                | flag(before.existed, EXISTED)
-                | flag(before.value.is_some(), VALUE)
-                | flag(before.is_overflow, OVERFLOW)
-                | flag(before.version.is_some(), REFERRED),
-        );
-        chunk.extend_from_slice(&(before.key.len() as u16).to_le_bytes());
-        chunk.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        chunk.extend_from_slice(&before.index.0.to_le_bytes());
-        if let Some(version) = before.version {
-            chunk.extend_from_slice(&version.trx.0.to_le_bytes());
-            chunk.extend_from_slice(&version.undo.to_le_bytes());
-        }
-        chunk.extend_from_slice(before.key);
-        chunk.extend_from_slice(value);
+        write(before, chunk);
         chunk.resize(start + len, 0);
-        Some(((number as u32) << OFFSET_BITS) | (start / ALIGN) as u32)
+        Some((((number as u32) << OFFSET_BITS) | (start / ALIGN) as u32, taken))
     }
 
     /// Bytes of memory that it takes.
-    pub fn bytes(&self) -> usize {
-        self.chunks.iter().map(Vec::capacity).sum()
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
-    /// The record at a place that [`UndoLog::push`] returned.
-    pub fn at(&self, place: u32) -> Before<'_> {
+    /// Looks at the record at a place that [`UndoLog::push`] returned.
+    pub fn at<R>(&self, place: u32, look: impl FnOnce(Before<'_>) -> R) -> Result<R, EngineError> {
         let offset = (place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN;
-        self.read(Cursor { chunk: (place >> OFFSET_BITS) as usize, at: offset }).0
+        let chunk = &self.chunks[(place >> OFFSET_BITS) as usize];
+        let bytes = chunk.read(offset, HEADER)?;
+        let len = record_len(&bytes);
+        let bytes = if bytes.len() < len { chunk.read(offset, len)? } else { bytes };
+        Ok(look(parse(&bytes)))
     }
 
     /// The record behind the cursor, which moves on.
-    pub fn next(&self, cursor: &mut Cursor) -> Option<Before<'_>> {
-        while self.chunks.get(cursor.chunk)?.len() == cursor.at {
-            *cursor = Cursor { chunk: cursor.chunk + 1, at: 0 };
+    pub fn next<'u>(&'u self, cursor: &'u mut Cursor) -> Result<Option<Before<'u>>, EngineError> {
+        while self.chunks.get(cursor.chunk).is_some_and(|chunk| chunk.len() == cursor.at) {
+            *cursor = Cursor { chunk: cursor.chunk + 1, ..Cursor::default() };
         }
-        let (before, len) = self.read(*cursor);
-        cursor.at += len;
-        Some(before)
+        let at = cursor.at;
+        let bytes = match self.chunks.get(cursor.chunk) {
+            None => return Ok(None),
+            Some(Chunk::Memory(bytes)) => &bytes[at..],
+            Some(spilled) => {
+                if cursor.read.is_none() {
+                    cursor.read = Some(spilled.read(0, spilled.len())?.into_owned());
+                }
+                &cursor.read.as_ref().expect("read above")[at..]
+            }
+        };
+        cursor.at += record_len(bytes);
+        Ok(Some(parse(bytes)))
     }
 
-    fn read(&self, cursor: Cursor) -> (Before<'_>, usize) {
-        let bytes = &self.chunks[cursor.chunk][cursor.at..];
-        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let flags = bytes[0];
-        let key_len = usize::from(u16::from_le_bytes([bytes[1], bytes[2]]));
-        let value_len = u32_at(3) as usize;
-        let mut at = HEADER;
-        let version = (flags & REFERRED != 0).then(|| {
-            let trx = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-            VersionRef { trx: TrxNo(trx), undo: u32_at(at + 8) }
-        });
-        at += if version.is_some() { 12 } else { 0 };
-        let (key, value) = bytes[at..at + key_len + value_len].split_at(key_len);
-        let before = Before {
-            index: IndexId(u32_at(7)),
-            key,
-            is_deletion: flags & DELETES != 0,
-            existed: flags & EXISTED != 0,
-            version,
-            value: (flags & VALUE != 0).then_some(value),
-            is_overflow: flags & OVERFLOW != 0,
-        };
-        (before, (at + key_len + value_len).next_multiple_of(ALIGN))
+    /// The oldest chunk in memory, if it can be spilled: while records are still added, the last one stays.
+    pub fn to_spill(&self, grows: Grows) -> Option<&[u8]> {
+        let kept = usize::from(grows == Grows::Yes);
+        match self.chunks.get(self.spilled..self.chunks.len().saturating_sub(kept))?.first()? {
+            Chunk::Memory(bytes) => Some(bytes),
+            Chunk::Spilled { .. } => unreachable!("chunks are spilled in order"),
+        }
+    }
+
+    /// All chunks in memory of a log that does not grow.
+    pub fn all_to_spill(&self) -> impl Iterator<Item = &[u8]> {
+        self.chunks[self.spilled..].iter().map(|chunk| match chunk {
+            Chunk::Memory(bytes) => &**bytes,
+            Chunk::Spilled { .. } => unreachable!("chunks are spilled in order"),
+        })
+    }
+
+    /// The chunk that [`UndoLog::to_spill`] gave stands in the extent from `start` on. Returns the bytes of
+    /// memory that are free.
+    pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: usize) -> usize {
+        let chunk = &mut self.chunks[self.spilled];
+        let Chunk::Memory(bytes) = &*chunk else { unreachable!("chunks are spilled in order") };
+        let (len, freed) = (bytes.len(), bytes.capacity());
+        *chunk = Chunk::Spilled { extent: extent.clone(), start, len };
+        self.spilled += 1;
+        self.memory_bytes -= freed;
+        freed
+    }
+}
+
+/// Whether records are still added to a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grows {
+    Yes,
+    No,
+}
+
+fn write(before: &Before<'_>, out: &mut Vec<u8>) {
+    let value = before.value.unwrap_or(&[]);
+    let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+    out.push(
+        flag(before.is_deletion, DELETES)
+            | flag(before.existed, EXISTED)
+            | flag(before.value.is_some(), VALUE)
+            | flag(before.is_overflow, OVERFLOW)
+            | flag(before.version.is_some(), REFERRED)
+            | flag(before.skip.is_some(), SKIPS),
+    );
+    out.extend_from_slice(&(before.key.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    out.extend_from_slice(&before.index.0.to_le_bytes());
+    let put_reference = |out: &mut Vec<u8>, version: VersionRef| {
+        out.extend_from_slice(&version.trx.0.to_le_bytes());
+        out.extend_from_slice(&version.undo.to_le_bytes());
+    };
+    if let Some(version) = before.version {
+        put_reference(out, version);
+    }
+    if let Some(skip) = before.skip {
+        put_reference(out, skip.to);
+        out.extend_from_slice(&skip.to_depth.to_le_bytes());
+        out.extend_from_slice(&skip.depth.to_le_bytes());
+    }
+    out.extend_from_slice(before.key);
+    out.extend_from_slice(value);
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn reference_at(bytes: &[u8], at: usize) -> VersionRef {
+    let trx = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    VersionRef { trx: TrxNo(trx), undo: u32_at(bytes, at + 8) }
+}
+
+/// Bytes before the key, and those of the key and the value.
+fn lengths(bytes: &[u8]) -> (usize, usize, usize) {
+    let flags = bytes[0];
+    let reference = if flags & REFERRED != 0 { REFERENCE } else { 0 };
+    let skip = if flags & SKIPS != 0 { SKIP } else { 0 };
+    let key = usize::from(u16::from_le_bytes([bytes[1], bytes[2]]));
+    (HEADER + reference + skip, key, u32_at(bytes, 3) as usize)
+}
+
+fn record_len(bytes: &[u8]) -> usize {
+    let (head, key, value) = lengths(bytes);
+    (head + key + value).next_multiple_of(ALIGN)
+}
+
+fn parse(bytes: &[u8]) -> Before<'_> {
+    let (head, key_len, value_len) = lengths(bytes);
+    let flags = bytes[0];
+    let version = (flags & REFERRED != 0).then(|| reference_at(bytes, HEADER));
+    let skip = (flags & SKIPS != 0).then(|| {
+        let at = head - SKIP;
+        let (to_depth, depth) = (u32_at(bytes, at + REFERENCE), u32_at(bytes, at + REFERENCE + 4));
+        Skip { to: reference_at(bytes, at), to_depth, depth }
+    });
+    let (key, value) = bytes[head..head + key_len + value_len].split_at(key_len);
+    Before {
+        index: IndexId(u32_at(bytes, 7)),
+        key,
+        is_deletion: flags & DELETES != 0,
+        existed: flags & EXISTED != 0,
+        version,
+        skip,
+        value: (flags & VALUE != 0).then_some(value),
+        is_overflow: flags & OVERFLOW != 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use cohort_vfs::{MemFs, SharedFs};
+
     use super::*;
+    use crate::spill::UndoFile;
 
     #[test]
-    fn records_are_found_by_place_and_in_order() {
+    fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
         let mut log = UndoLog::default();
         let keys: Vec<Vec<u8>> =
             (0..5000_u32).map(|n| n.to_be_bytes().repeat(n as usize % 300 + 1)).collect();
         let values: Vec<Vec<u8>> = (0..5000).map(|n| vec![n as u8; n % 4097]).collect();
+        let reference = |n: usize| VersionRef { trx: TrxNo(n as u64), undo: 7 };
         let before = |n: usize| Before {
             index: IndexId(n as u32),
             key: &keys[n],
             is_deletion: n.is_multiple_of(3),
             existed: !n.is_multiple_of(5),
-            version: (n % 2 == 1).then_some(VersionRef { trx: TrxNo(n as u64), undo: 7 }),
+            version: (n % 2 == 1).then(|| reference(n)),
+            skip: (n % 4 == 1).then(|| Skip { to: reference(n + 1), to_depth: 3, depth: n as u32 }),
             value: (!n.is_multiple_of(7)).then_some(&*values[n]),
             is_overflow: n.is_multiple_of(14) && !n.is_multiple_of(7),
         };
-        let places: Vec<u32> = (0..5000).map(|n| log.push(&before(n)).expect("room")).collect();
+        let mut places = Vec::new();
+        for n in 0..5000 {
+            places.push(log.push(&before(n)).expect("room").0);
+            if n % 1500 == 1499 {
+                while let Some(chunk) = log.to_spill(Grows::Yes) {
+                    // Behind something else.
+                    let extent = file.write(&[&[0; 999], chunk].concat()).expect("writes");
+                    log.spilled(&extent, 999);
+                }
+                assert_eq!(log.spilled, log.chunks.len() - 1);
+            }
+        }
+        assert!(matches!(log.chunks[0], Chunk::Spilled { .. }));
         let mut cursor = Cursor::default();
         for (n, place) in places.iter().enumerate() {
-            assert_eq!(log.at(*place), before(n));
-            assert_eq!(log.next(&mut cursor), Some(before(n)));
+            log.at(*place, |found| assert_eq!(found, before(n))).expect("reads");
+            assert_eq!(log.next(&mut cursor).expect("reads"), Some(before(n)));
         }
-        assert_eq!(log.next(&mut cursor), None);
+        assert_eq!(log.next(&mut cursor).expect("reads"), None);
+        assert!(file.bytes() > 0);
+        drop(log);
+        assert_eq!(file.bytes(), 0);
     }
 }

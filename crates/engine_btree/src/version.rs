@@ -22,20 +22,37 @@
 //!   below the watermark.
 //! - An aborted version has no successor: who installs over one takes it out first.
 //! - A version that some view needs is newer than that view, and purge does not pass it.
+//! - The versions of one entry were committed in the order of their chain. So a view that does not see one
+//!   sees none that is newer.
+//!
+//! # Long chains
+//! A hot row has as many versions as the oldest view lets stand. Each undo record that has a predecessor in
+//! the chain also names one far below it ([`Skip`]), by the rule of skew-binary lists (Myers, "An applicative
+//! random-access stack", 1983). So a view finds its version in steps that grow with the logarithm of the
+//! chain's length.
+//!
+//! # Memory
+//! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
+//! being installed, by its session, and whole records that wait for old views, by purge.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
+use cohort_engine::EngineError;
 use parking_lot::{Mutex, RwLock};
 
 use crate::space::Extent;
-use crate::undo::{Before, Cursor, UndoLog};
+use crate::spill::UndoFile;
+use crate::undo::{Before, Cursor, Grows, UndoLog};
 
 /// Rollback segments that a number can name.
 pub const SEGMENTS_MAX: usize = 128;
 const SEGMENT_SHIFT: u32 = 56;
+const PLACE_MASK: u64 = (1 << SEGMENT_SHIFT) - 1;
+/// Records are gathered for one extent of the undo file up to this size.
+const SPILL_BYTES: usize = 1 << 20;
 
 /// A transaction's number: the segment in the top byte, below it the place in the segment's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +63,25 @@ pub struct TrxNo(pub u64);
 pub struct VersionRef {
     pub trx: TrxNo,
     pub undo: u32,
+}
+
+/// A way from a version to one far below it in its chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    pub to: VersionRef,
+    /// Versions below that one, when it was written.
+    pub to_depth: u32,
+    /// The same of the version that has the skip.
+    pub depth: u32,
+}
+
+/// What a reader sees of an entry.
+#[derive(Debug)]
+pub enum Shown {
+    /// The entry as it stands.
+    Entry,
+    /// What it was before.
+    Older(Undo),
 }
 
 /// A value as an entry or an undo record holds it.
@@ -125,19 +161,19 @@ impl TrxRecord {
         assert_eq!(before, INSTALLED, "only what is not ordered is dropped (I6)");
     }
 
-    /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
-    /// for more.
-    pub fn push_undo(&self, before: &Before<'_>) -> Option<VersionRef> {
-        if before.is_deletion {
-            self.has_deletions.store(true, Ordering::Relaxed);
-        }
-        let undo = self.undo.write().push(before)?;
-        Some(VersionRef { trx: self.number, undo })
+    /// What stood there before the write that `place` belongs to.
+    pub fn undo(&self, place: u32) -> Result<Undo, EngineError> {
+        self.undo.read().at(place, |before| before.to_undo())
     }
 
-    /// What stood there before the write that `place` belongs to.
-    pub fn undo(&self, place: u32) -> Undo {
-        self.undo.read().at(place).to_undo()
+    /// Where the chain goes on below the write that `place` belongs to, and the way past it.
+    fn older(&self, place: u32) -> Result<(Option<VersionRef>, Option<Skip>), EngineError> {
+        self.undo.read().at(place, |before| (before.version, before.skip))
+    }
+
+    /// Bytes of memory that its undo takes.
+    pub fn undo_bytes(&self) -> usize {
+        self.undo.read().memory_bytes()
     }
 
     /// Whether a write of it is a deletion.
@@ -147,12 +183,16 @@ impl TrxRecord {
 
     /// Writes the key of the write behind the cursor to `key`. Returns its key space and whether it is a
     /// deletion.
-    pub fn next_write(&self, cursor: &mut Cursor, key: &mut Vec<u8>) -> Option<(IndexId, bool)> {
+    pub fn next_write(
+        &self,
+        cursor: &mut Cursor,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<(IndexId, bool)>, EngineError> {
         let undo = self.undo.read();
-        let before = undo.next(cursor)?;
+        let Some(before) = undo.next(cursor)? else { return Ok(None) };
         key.clear();
         key.extend_from_slice(before.key);
-        Some((before.index, before.is_deletion))
+        Ok(Some((before.index, before.is_deletion)))
     }
 
     /// Long values, for who installs and for purge.
@@ -166,6 +206,8 @@ struct Segment {
     /// Number within the segment of the first record: the watermark.
     base: u64,
     records: VecDeque<Arc<TrxRecord>>,
+    /// Number of the first record that may have undo in memory.
+    unspilled: u64,
 }
 
 /// Which versions a reader sees.
@@ -186,16 +228,23 @@ pub struct Versions {
     /// Segments that new transactions use: `innodb_rollback_segments`.
     in_use: AtomicUsize,
     next: AtomicUsize,
+    /// Memory that undo takes, and may take.
+    undo_bytes: AtomicUsize,
+    undo_bytes_max: usize,
+    file: Arc<UndoFile>,
 }
 
 impl Versions {
-    /// With so many rollback segments in use, from 1 to [`SEGMENTS_MAX`].
-    pub fn new(segments: usize) -> Versions {
+    /// With so many rollback segments in use, from 1 to [`SEGMENTS_MAX`], and so much undo in memory.
+    pub fn new(segments: usize, undo_bytes_max: usize, file: Arc<UndoFile>) -> Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
             watermarks: (0..SEGMENTS_MAX).map(|_| AtomicU64::new(0)).collect(),
             in_use: AtomicUsize::new(segments.clamp(1, SEGMENTS_MAX)),
             next: AtomicUsize::new(0),
+            undo_bytes: AtomicUsize::new(0),
+            undo_bytes_max,
+            file,
         }
     }
 
@@ -222,7 +271,7 @@ impl Versions {
 
     /// The record; none: everybody sees what this transaction wrote.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & ((1 << SEGMENT_SHIFT) - 1));
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
         if place < self.watermarks[at].load(Ordering::Acquire) {
             return None;
         }
@@ -241,25 +290,138 @@ impl Versions {
         }
     }
 
-    /// What an entry that refers to `version` shows at the horizon. `Ok(())`: the entry itself. The caller
-    /// holds the latch of the entry's page.
-    pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<(), Undo> {
-        let Some(mut at) = version else { return Ok(()) };
-        let Some(mut record) = self.find(at.trx) else { return Ok(()) };
-        if Versions::sees(horizon, &record) {
-            return Ok(());
-        }
+    /// What an entry that refers to `version` shows at the horizon. The caller holds the latch of the entry's
+    /// page.
+    pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
+        let Some(mut at) = version else { return Ok(Shown::Entry) };
+        let Some(mut record) = self.unseen(horizon, at) else { return Ok(Shown::Entry) };
         loop {
-            let undo = record.undo.read();
-            let before = undo.at(at.undo);
-            match before.version.and_then(|older| Some((older, self.find(older.trx)?))) {
-                Some((older, of_older)) if !Versions::sees(horizon, &of_older) => {
-                    drop(undo);
-                    (at, record) = (older, of_older);
+            let (older, skip) = record.older(at.undo)?;
+            let Some(next) = older.and_then(|older| Some((older, self.unseen(horizon, older)?))) else {
+                return record.undo(at.undo).map(Shown::Older);
+            };
+            let far = skip.and_then(|skip| Some((skip.to, self.unseen(horizon, skip.to)?)));
+            (at, record) = far.unwrap_or(next);
+        }
+    }
+
+    /// The version's record, if the horizon does not take it in.
+    fn unseen(&self, horizon: Horizon, version: VersionRef) -> Option<Arc<TrxRecord>> {
+        self.find(version.trx).filter(|record| !Versions::sees(horizon, record))
+    }
+
+    /// The skip of a version that is about to be written over `older`.
+    pub fn skip_over(&self, older: Option<VersionRef>) -> Result<Option<Skip>, EngineError> {
+        let Some((older, record)) = older.and_then(|older| Some((older, self.find(older.trx)?))) else {
+            return Ok(None);
+        };
+        let Some(first) = record.older(older.undo)?.1 else {
+            // It is the chain's lowest.
+            return Ok(Some(Skip { to: older, to_depth: 0, depth: 1 }));
+        };
+        let depth = first.depth + 1;
+        let second = match self.find(first.to.trx) {
+            Some(record) => record.older(first.to.undo)?.1,
+            None => None,
+        };
+        let (to, to_depth) = second.map_or((first.to, first.to_depth), |second| (second.to, second.to_depth));
+        Ok(Some(match first.depth - first.to_depth == first.to_depth - to_depth {
+            true => Skip { to, to_depth, depth },
+            false => Skip { to: older, to_depth: first.depth, depth },
+        }))
+    }
+
+    /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
+    /// for more.
+    pub fn push_undo(&self, record: &TrxRecord, before: &Before<'_>) -> Option<VersionRef> {
+        if before.is_deletion {
+            record.has_deletions.store(true, Ordering::Relaxed);
+        }
+        let (undo, taken) = record.undo.write().push(before)?;
+        if taken > 0 {
+            self.undo_bytes.fetch_add(taken, Ordering::Relaxed);
+        }
+        Some(VersionRef { trx: record.number, undo })
+    }
+
+    /// Most undo in memory of a transaction that is being installed.
+    pub fn trx_undo_bytes_max(&self) -> usize {
+        self.undo_bytes_max / 2
+    }
+
+    /// Moves the filled chunks of a record's undo into the undo file. Only who installs it calls this.
+    pub fn spill_installing(&self, record: &TrxRecord) -> Result<(), EngineError> {
+        self.spill_chunks(record, Grows::Yes)
+    }
+
+    fn spill_chunks(&self, record: &TrxRecord, grows: Grows) -> Result<(), EngineError> {
+        loop {
+            let extent = match record.undo.read().to_spill(grows) {
+                Some(chunk) => self.file.write(chunk)?,
+                None => return Ok(()),
+            };
+            let freed = record.undo.write().spilled(&extent, 0);
+            self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves undo into the undo file while there is too much in memory, oldest records first. Purge calls it,
+    /// and nobody else at the same time.
+    pub fn spill(&self) -> Result<(), EngineError> {
+        while self.undo_bytes() > self.undo_bytes_max {
+            let mut has_spilled = false;
+            for segment in &self.segments {
+                let records = Versions::to_spill(segment);
+                has_spilled |= !records.is_empty();
+                self.spill_together(&records)?;
+                if let Some(last) = records.last() {
+                    let mut segment = segment.write();
+                    segment.unspilled = segment.unspilled.max((last.number.0 & PLACE_MASK) + 1);
                 }
-                _ => return Err(before.to_undo()),
+            }
+            if !has_spilled {
+                return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// The oldest records of the segment with undo in memory that does not grow any more.
+    fn to_spill(segment: &RwLock<Segment>) -> Vec<Arc<TrxRecord>> {
+        let segment = segment.read();
+        let from = segment.unspilled.saturating_sub(segment.base) as usize;
+        let mut bytes = 0;
+        let records = segment.records.iter().skip(from);
+        let done = records.take_while(|record| record.state() != TrxState::Installed);
+        let few = done.take_while(|record| {
+            let is_first = bytes == 0;
+            bytes += record.undo_bytes();
+            is_first || bytes <= SPILL_BYTES
+        });
+        few.cloned().collect()
+    }
+
+    fn spill_together(&self, records: &[Arc<TrxRecord>]) -> Result<(), EngineError> {
+        if let [large] = records {
+            return self.spill_chunks(large, Grows::No);
+        }
+        let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+        for record in records {
+            let undo = record.undo.read();
+            for chunk in undo.all_to_spill() {
+                starts.push((record, bytes.len()));
+                bytes.extend_from_slice(chunk);
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let extent = self.file.write(&bytes)?;
+        for (record, start) in starts {
+            let freed = record.undo.write().spilled(&extent, start);
+            self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Whether every view from `oldest` on sees what the version's transaction wrote.
@@ -292,6 +454,7 @@ impl Versions {
             let first = segment.records.pop_front().expect("it is still there");
             assert_eq!(first.number, record.number, "records go in the order of their numbers");
             segment.base += 1;
+            self.undo_bytes.fetch_sub(record.undo_bytes(), Ordering::Relaxed);
             self.watermarks[at].store(segment.base, Ordering::Release);
         }
     }
@@ -303,14 +466,94 @@ impl Versions {
 
     /// Bytes of memory that undo takes.
     pub fn undo_bytes(&self) -> usize {
-        let of_segment = |segment: &RwLock<Segment>| {
-            segment.read().records.iter().map(|record| record.undo.read().bytes()).sum::<usize>()
-        };
-        self.segments.iter().map(of_segment).sum()
+        self.undo_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the undo file.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.bytes()
     }
 
     /// Rollback segments that new transactions use.
     pub fn segments_in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cohort_vfs::{MemFs, SharedFs};
+
+    use super::*;
+
+    fn versions(undo_bytes_max: usize) -> Versions {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        Versions::new(3, undo_bytes_max, UndoFile::open(&fs, Path::new("/")).expect("opens"))
+    }
+
+    /// Writes the number of the transaction before over it. Returns the newest version.
+    fn chain(versions: &Versions, numbers: std::ops::Range<u64>) -> VersionRef {
+        let mut newest = None;
+        for seq in numbers {
+            let record = versions.begin();
+            let value = (seq - 1).to_le_bytes();
+            let before = Before {
+                index: IndexId(16),
+                key: b"hot",
+                is_deletion: false,
+                existed: true,
+                version: newest,
+                skip: versions.skip_over(newest).expect("reads"),
+                value: Some(&value),
+                is_overflow: false,
+            };
+            newest = versions.push_undo(&record, &before);
+            record.commit(CommitSeq(seq));
+        }
+        newest.expect("there is room")
+    }
+
+    fn seen(versions: &Versions, view: u64, newest: VersionRef) -> u64 {
+        match versions.resolve(Horizon::At(CommitSeq(view)), Some(newest)).expect("reads") {
+            Shown::Entry => u64::MAX,
+            Shown::Older(undo) => {
+                u64::from_le_bytes(*undo.value.expect("it was there").bytes.first_chunk().expect("a number"))
+            }
+        }
+    }
+
+    #[test]
+    fn every_view_finds_its_version_of_a_hot_row_in_few_steps() {
+        const COUNT: u64 = 5000;
+        for undo_bytes_max in [usize::MAX, 10_000] {
+            let versions = versions(undo_bytes_max);
+            let newest = chain(&versions, 1..COUNT + 1);
+            versions.spill().expect("spills");
+            assert!(versions.undo_bytes() <= undo_bytes_max);
+            for view in (0..COUNT).step_by(7) {
+                assert_eq!(seen(&versions, view, newest), view);
+            }
+            assert_eq!(seen(&versions, COUNT, newest), u64::MAX);
+            // The way to the oldest version, as `resolve` goes it.
+            let (mut at, mut steps) = (newest, 0);
+            loop {
+                let (older, skip) = versions.find(at.trx).expect("kept").older(at.undo).expect("reads");
+                let Some(older) = older else { break };
+                at = skip.map_or(older, |skip| skip.to);
+                steps += 1;
+            }
+            assert!(steps < 40, "{steps} steps");
+            // Purge takes the oldest ones while a view needs the others.
+            let records = versions.purgeable(CommitSeq(COUNT / 2), usize::MAX);
+            versions.forget(&records);
+            drop(records);
+            for view in (COUNT / 2..COUNT).step_by(7) {
+                assert_eq!(seen(&versions, view, newest), view);
+            }
+            versions.forget(&versions.purgeable(CommitSeq(COUNT), usize::MAX));
+            assert_eq!((versions.undo_bytes(), versions.spilled_bytes()), (0, 0));
+        }
     }
 }

@@ -9,9 +9,10 @@ use cohort_engine::{
     Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
+use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedFs};
 
-const TINY: BtreeOptions = BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, has_threads: false };
+const TINY: BtreeOptions =
+    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, undo_bytes: 4096, has_threads: false };
 const TABLE: IndexId = IndexId(16);
 const OTHER: IndexId = IndexId(17);
 
@@ -323,4 +324,100 @@ fn a_batch_of_long_values_is_bounded() {
         }
     }
     assert!(full_range(TABLE, &KeyRange::default()).0.len() == 4);
+}
+
+#[test]
+fn a_scan_over_deleted_rows_comes_back_now_and_then() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    let value = vec![7; 1500];
+    run.put(TABLE, 0..3000, &value);
+    let view = run.view();
+    run.delete(TABLE, 1..2999);
+    let mut own = run.engine.begin();
+    own.put(TABLE, &key(1500), b"own").expect("puts");
+    let none = run.engine.begin();
+    for direction in [Direction::Forward, Direction::Backward] {
+        for (trx, expected) in [(&own, 3), (&none, 2)] {
+            let (mut range, mut batch) = (KeyRange::default(), Batch::default());
+            let (mut found, mut calls) = (0, 0);
+            loop {
+                batch.clear();
+                let more = trx.scan(ReadAt::Latest, TABLE, &range, direction, 10, &mut batch).expect("scans");
+                (found, calls) = (found + batch.len(), calls + 1);
+                if !more {
+                    break;
+                }
+                batch.cut(&mut range, direction);
+            }
+            assert_eq!(found, expected, "{direction:?}");
+            assert!((4..12).contains(&calls), "some 300 leaves in {calls} calls");
+        }
+    }
+    drop(view);
+}
+
+#[test]
+fn undo_beyond_its_bound_is_read_from_its_file() {
+    let memory = MemFs::new();
+    let fs: SharedFs = Arc::new(memory.clone());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..2000, &[1; 300]);
+    let view = run.view();
+    run.put(TABLE, 0..2000, &[2; 300]);
+    for n in 0..2000 {
+        run.put(TABLE, n..n + 1, &[3; 200]);
+    }
+    let aborted: Vec<_> = (500..1500).map(|n| (n, None)).collect();
+    drop(run.prepare(TABLE, &aborted).expect("prepares"));
+    run.purge();
+    let undo = fs.open(Path::new("/btree/btree.undo"), OpenMode::Read).expect("it was spilled");
+    assert!(undo.len().expect("in memory") > 500 << 10);
+    let trx = run.engine.begin();
+    let mut batch = Batch::default();
+    trx.scan(ReadAt::View(&view), TABLE, &KeyRange::default(), Direction::Forward, 5000, &mut batch)
+        .expect("scans");
+    assert_eq!(batch.len(), 2000);
+    assert!(batch.iter().all(|(_, value)| value == [1; 300]), "the view's state");
+    run.checkpoint();
+    drop(view);
+    run.purge();
+    assert!(undo.len().expect("in memory") <= 8192, "nobody needs the old versions any more");
+    let expected: Rows = (0..2000).map(|n| (key(n), vec![3; 200])).collect();
+    assert_eq!(rows(&run.engine, TABLE), expected);
+    // A crash leaves nothing of it.
+    run.put(TABLE, 0..2000, &[4; 300]);
+    run.put(TABLE, 0..2000, &[5; 300]);
+    drop(run);
+    let after = Run::new(&fs);
+    assert!(!fs.exists(Path::new("/btree/btree.undo")));
+    assert_eq!(rows(&after.engine, TABLE), expected);
+}
+
+#[test]
+fn damaged_old_versions_are_told_and_lose_no_page() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..500, &[1; 300]);
+    let view = run.view();
+    let task = run.engine.begin_checkpoint(Lsn(run.seq)).expect("begins");
+    run.put(TABLE, 0..500, &[2; 300]);
+    run.purge();
+    let undo = fs.open(Path::new("/btree/btree.undo"), OpenMode::Write).expect("it was spilled");
+    let len = undo.len().expect("in memory") as usize;
+    let mut bytes = vec![0; len];
+    undo.read_at(&mut bytes, 0).expect("reads");
+    undo.write_at(&bytes.iter().map(|byte| byte ^ 1).collect::<Vec<_>>(), 0).expect("writes");
+    let mut value = Vec::new();
+    let read = run.engine.begin().get(ReadAt::View(&view), TABLE, &key(3), &mut value);
+    assert!(matches!(read, Err(EngineError::Corrupt(what)) if what.contains("btree.undo")));
+    assert!(task.finish().is_err(), "the checkpoint needs the versions of its horizon");
+    undo.write_at(&bytes, 0).expect("writes");
+    assert!(run.engine.begin().get(ReadAt::View(&view), TABLE, &key(3), &mut value).expect("reads"));
+    assert_eq!(value, [1; 300]);
+    // What the failed checkpoint did not write is in the next one.
+    run.checkpoint();
+    drop((view, run));
+    let after = Run::new(&fs);
+    assert_eq!(rows(&after.engine, TABLE), (0..500).map(|n| (key(n), vec![2; 300])).collect::<Rows>());
 }

@@ -12,7 +12,7 @@ use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
 use parking_lot::Mutex;
 
 const OPTIONS: BtreeOptions =
-    BtreeOptions { pool_bytes: 12 * 16384, rollback_segments: 4, has_threads: true };
+    BtreeOptions { pool_bytes: 12 * 16384, rollback_segments: 4, undo_bytes: 4096, has_threads: true };
 const TABLE: IndexId = IndexId(16);
 const ACCOUNTS: u64 = 600;
 const WRITERS: u64 = 4;
@@ -63,11 +63,24 @@ fn value(rng: &SeededRng, balance: u64) -> Vec<u8> {
     value
 }
 
-fn sum(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> (usize, u64) {
-    let mut batch = Batch::default();
+/// All rows; a scan may come back on its way.
+fn values(engine: &BtreeEngine, at: ReadAt<'_>, index: IndexId, direction: Direction) -> Vec<Vec<u8>> {
+    let (mut range, mut batch, mut found) = (KeyRange::default(), Batch::default(), Vec::new());
     let trx = engine.begin();
-    trx.scan(at, TABLE, &KeyRange::default(), direction, 1 << 20, &mut batch).expect("scans");
-    (batch.len(), batch.iter().map(|(_, value)| balance(value)).sum())
+    loop {
+        batch.clear();
+        let more = trx.scan(at, index, &range, direction, 1 << 20, &mut batch).expect("scans");
+        found.extend(batch.iter().map(|(_, value)| value.to_vec()));
+        if !more {
+            return found;
+        }
+        batch.cut(&mut range, direction);
+    }
+}
+
+fn sum(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> (usize, u64) {
+    let rows = values(engine, at, TABLE, direction);
+    (rows.len(), rows.iter().map(|value| balance(value)).sum())
 }
 
 /// Each writer owns a share of the accounts, as row locks would give it: it moves money between them, closes
@@ -199,10 +212,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
     let (is_over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     let all = (WRITERS * QUEUED) as usize;
     let count = |engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction| {
-        let mut batch = Batch::default();
-        let trx = engine.begin();
-        trx.scan(at, QUEUE, &KeyRange::default(), direction, 1 << 20, &mut batch).expect("scans");
-        batch.len()
+        values(engine, at, QUEUE, direction).len()
     };
     std::thread::scope(|scope| {
         let (engine, order, is_over, looks, count) = (&engine, &order, &is_over, &looks, &count);

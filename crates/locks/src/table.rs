@@ -185,7 +185,7 @@ impl LockTable {
     }
 
     /// Where the caller sleeps.
-    pub(crate) fn sleeper(&self) -> Arc<dyn Sleeper> {
+    pub fn sleeper(&self) -> Arc<dyn Sleeper> {
         (self.sleeper_of)()
     }
 
@@ -322,6 +322,21 @@ impl LockTable {
     /// Sleeps where waits for locks sleep, until the time is up or KILL comes.
     pub fn sleep(&self, time: Duration, kill: &KillFlag) -> Result<(), LockError> {
         match sleep_until((self.sleeper_of)(), Instant::now().checked_add(time), kill, || None) {
+            Err(LockError::Timeout) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// Sleeps at the caller's own place until `is_over` says so; whoever makes it so wakes the sleeper
+    /// afterwards. Looks again after a while.
+    pub fn sleep_until(
+        &self,
+        own: Arc<dyn Sleeper>,
+        look_again: Duration,
+        kill: &KillFlag,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), LockError> {
+        match sleep_until(own, Instant::now().checked_add(look_again), kill, || is_over().then_some(Ok(()))) {
             Err(LockError::Timeout) => Ok(()),
             ended => ended,
         }

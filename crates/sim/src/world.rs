@@ -26,7 +26,7 @@ const BINLOG_FILE_BYTES: u64 = 4 << 10;
 
 /// A pool of few pages; who wants purge calls it.
 const RIGHT_OPTIONS: BtreeOptions =
-    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, has_threads: false };
+    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, undo_bytes: 4096, has_threads: false };
 
 /// What a start may get wrong.
 #[derive(Clone, Copy, Debug)]

@@ -239,12 +239,20 @@ impl SessionTrx {
     }
 
     fn last_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
-        let mut batch = Batch::default();
-        let engine = self.engine(table.engine);
-        engine
-            .scan(ReadAt::Latest, index, &KeyRange::default(), Direction::Backward, 1, &mut batch)
-            .map_err(engine_error)?;
-        Ok((!batch.is_empty()).then(|| batch.get(0).0.to_vec()))
+        let (mut range, mut batch, direction) = (KeyRange::default(), Batch::default(), Direction::Backward);
+        loop {
+            self.check_killed()?;
+            let engine = self.engine(table.engine);
+            let more =
+                engine.scan(ReadAt::Latest, index, &range, direction, 1, &mut batch).map_err(engine_error)?;
+            if !batch.is_empty() {
+                return Ok(Some(batch.get(0).0.to_vec()));
+            }
+            if !more {
+                return Ok(None);
+            }
+            batch.cut(&mut range, direction);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt};
-use cohort_types::{SqlError, SqlResult, Value, successor};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::table::{Columns, OpenTable};
 use crate::trx::{SessionTrx, engine_error};
@@ -106,20 +106,22 @@ impl<'t> RowScan<'t> {
 
     /// Reads the next batch; false at the end.
     fn fill(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
-        trx.check_killed()?;
         self.batch.clear();
-        let Some(mut range) = self.range.take() else { return Ok(false) };
-        let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
-        let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
-        let more = engine
-            .scan(ReadAt::Latest, clustered, &range, Direction::Forward, limit, &mut self.batch)
-            .map_err(engine_error)?;
-        self.table.note_entries(self.batch.size_bytes(), self.batch.len());
-        if more && !self.batch.is_empty() {
-            range.start = Some(successor(self.batch.get(self.batch.len() - 1).0));
-            self.range = Some(range);
+        while self.batch.is_empty() {
+            trx.check_killed()?;
+            let Some(mut range) = self.range.take() else { return Ok(false) };
+            let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
+            let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
+            let more = engine
+                .scan(ReadAt::Latest, clustered, &range, Direction::Forward, limit, &mut self.batch)
+                .map_err(engine_error)?;
+            if more {
+                self.batch.cut(&mut range, Direction::Forward);
+                self.range = Some(range);
+            }
         }
-        Ok(!self.batch.is_empty())
+        self.table.note_entries(self.batch.size_bytes(), self.batch.len());
+        Ok(true)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_engine::{Batch, Direction, IndexId, KeyRange, ReadAt, ReadView};
-use cohort_types::{SqlResult, successor};
+use cohort_types::SqlResult;
 
 use crate::dispatch::definition_changed;
 use crate::table::{Columns, OpenTable};
@@ -85,9 +85,9 @@ fn each_entry(
             .scan(ReadAt::View(view), index, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)
             .map_err(engine_error)?;
         batch.iter().try_for_each(|(key, value)| look(key, value))?;
-        if !more || batch.is_empty() {
+        if !more {
             return Ok(());
         }
-        range.start = Some(successor(batch.get(batch.len() - 1).0));
+        batch.cut(&mut range, Direction::Forward);
     }
 }

@@ -337,24 +337,29 @@ impl TableCursor {
             Some(view) => ReadAt::View(view),
             None => ReadAt::Latest,
         };
-        let engine = trx.engine(self.table.engine);
-        let more = engine
-            .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
-            .map_err(engine_error)?;
+        let more = loop {
+            let engine = trx.engine(self.table.engine);
+            let more = engine
+                .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
+                .map_err(engine_error)?;
+            if !more || !self.batch.is_empty() {
+                break more;
+            }
+            trx.check_killed()?;
+            self.batch.cut(&mut range, direction);
+        };
         if self.view.is_none() && !self.table.is_temporary() {
             trx.note_search();
         }
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
         let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
         self.batch_entries = (self.batch_entries * 4).min(room);
-        let goes_on = more && !self.batch.is_empty();
-        if goes_on {
-            let last = self.batch.get(self.batch.len() - 1).0;
-            cut_behind(&mut range, last, self.spans.reverse);
+        if more {
+            self.batch.cut(&mut range, direction);
             self.range = Some(range);
         }
         if let Some(passing) = &mut self.passing {
-            passing.ends_span = !goes_on;
+            passing.ends_span = !more;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Rows, locks, transactions and their binlog events over the reference engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -306,6 +307,51 @@ fn a_view_is_not_older_than_what_the_transaction_has_changed() {
     change(&mut second, point(1), |_| true, |old| Some(vec![old[0].clone(), Value::Int(6), Value::Null]))
         .expect("follows it");
     assert_eq!(rows(&mut second, 0, SNAPSHOT).expect("reads"), [row(1, 6, 0), row(2, 5, 0)]);
+}
+
+/// A replica that answers when it is told to.
+#[derive(Default)]
+struct Held(AtomicBool);
+
+impl cohort_commit::ReplicaGate for Held {
+    fn hardened(&self, _: cohort_base::BinlogPos, _: CommitSeq, _: u64) {}
+
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    fn holds(&self, _: cohort_commit::Gate, _: cohort_base::BinlogPos) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_view_leaves_its_worker_and_heeds_kill() {
+    let db = database(&disk());
+    let gate = Arc::new(Held::default());
+    db.commit.set_replica_gate(gate.clone());
+    let (mut first, mut second) = (session(&db), session(&db));
+    insert(&mut first, &row(1, 0, 0)).expect("inserts");
+    db.commit.wait_acknowledged(first.hold_until()).expect("runs");
+    gate.0.store(true, Ordering::SeqCst);
+    change(&mut first, point(1), |_| true, |_| Some(row(1, 5, 0))).expect("updates");
+    second.begin(BeginOptions::default()).expect("begins");
+    change(&mut second, point(1), |_| true, |_| Some(row(1, 6, 0))).expect("follows it");
+    let kill = second.kill.clone();
+    let (tell, told) = std::sync::mpsc::channel();
+    let reader = thread::spawn(move || {
+        let killed = rows(&mut second, 0, SNAPSHOT).expect_err("the view is held back");
+        tell.send(killed.code).expect("somebody listens");
+        second.kill.clear_query();
+        rows(&mut second, 0, SNAPSHOT).expect("reads")
+    });
+    assert!(told.recv_timeout(Duration::from_millis(50)).is_err(), "the view must show what it has changed");
+    kill.kill(cohort_locks::KillLevel::Query);
+    let code = told.recv_timeout(Duration::from_secs(60)).expect("KILL ends the wait");
+    assert_eq!(code, ErrorCode::QueryInterrupted);
+    gate.0.store(false, Ordering::SeqCst);
+    db.commit.gate_opened();
+    assert_eq!(reader.join().expect("no panic"), [row(1, 6, 0)]);
 }
 
 #[test]

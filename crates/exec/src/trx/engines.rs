@@ -51,9 +51,7 @@ impl SessionTrx {
         // What the transaction has locked, or found, may be newer than what is published. The view must not
         // be older than that: it would show one row of a transaction and not another.
         let seen = self.active_mut().has_seen();
-        if self.db.commit.acknowledged() < seen {
-            self.db.commit.wait_acknowledged(seen).map_err(commit_error)?;
-        }
+        self.await_published(seen, &self.kill)?;
         let (view, binlog_end) = self.db.commit.read_view_and_binlog_end();
         let active = self.active_mut();
         active.view = Some(view.clone());

@@ -39,6 +39,7 @@ mod commit;
 mod engines;
 mod gauge;
 mod locking;
+mod published;
 mod savepoint;
 mod session_locks;
 mod session_trx;

@@ -27,7 +27,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cohort_locks::{LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
@@ -283,7 +283,8 @@ impl SessionTrx {
         if self.session_locks.is_none() {
             return Ok(());
         }
-        self.await_own()
+        // A killed session, too, keeps its names until then.
+        self.await_published(self.last_ordered(), &KillFlag::default())
     }
 }
 

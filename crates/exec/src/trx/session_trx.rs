@@ -149,14 +149,9 @@ impl SessionTrx {
         self.active.as_ref().is_some_and(|active| active.view.is_some())
     }
 
-    /// Waits until the session's own last transaction is published.
-    pub(super) fn await_own(&self) -> SqlResult<()> {
-        let seq = self.last_ordered;
-        // One that was told early is published.
-        if seq <= self.db.commit.acknowledged() || seq.0 <= self.told_early.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        self.db.commit.wait_acknowledged(seq).map_err(super::commit_error)
+    /// Up to here KILL has had the session told.
+    pub(super) fn told_early(&self) -> CommitSeq {
+        CommitSeq(self.told_early.load(Ordering::Acquire))
     }
 
     /// The session's own newest ordered transaction.

@@ -1,0 +1,119 @@
+//! The undo file `btree.undo`: old row versions that do not fit into memory.
+//!
+//! It is made by the first spill and holds nothing that a restart needs: it is never synced, and a start
+//! removes it. Chunks of undo lie in extents of whole blocks. The checksum of each block stays in memory, so
+//! damage is told and not read as an old version.
+//!
+//! # On failure
+//! A write that fails leaves the chunks in memory and its blocks free. A read that fails is an error of the
+//! statement that needs the version.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use cohort_engine::EngineError;
+use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use parking_lot::Mutex;
+
+use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
+
+const FILE: &str = "btree.undo";
+const BLOCK: usize = BLOCK_BYTES as usize;
+/// The file and its free blocks.
+pub struct UndoFile {
+    fs: SharedFs,
+    path: PathBuf,
+    file: OnceLock<SharedFile>,
+    space: Mutex<Space>,
+}
+
+impl std::fmt::Debug for UndoFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UndoFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Chunks in the file. Their blocks are free when the last one goes.
+#[derive(Debug)]
+pub struct SpilledExtent {
+    of: Arc<UndoFile>,
+    extent: Extent,
+    /// CRC-32C of each block.
+    checksums: Box<[u32]>,
+}
+
+impl UndoFile {
+    /// Removes what an earlier run has left.
+    pub fn open(fs: &SharedFs, dir: &Path) -> Result<Arc<UndoFile>, EngineError> {
+        let path = dir.join(FILE);
+        if fs.exists(&path) {
+            fs.remove(&path).map_err(EngineError::Io)?;
+        }
+        let space = Mutex::new(Space::new([]));
+        Ok(Arc::new(UndoFile { fs: fs.clone(), path, file: OnceLock::new(), space }))
+    }
+
+    fn file(&self) -> io::Result<&SharedFile> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        // Two that come at once open the same file.
+        let file = self.fs.open(&self.path, OpenMode::CreateOrOpen)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// Writes bytes into an extent of their own.
+    pub fn write(self: &Arc<Self>, bytes: &[u8]) -> Result<Arc<SpilledExtent>, EngineError> {
+        let checksums = bytes.chunks(BLOCK).map(crc32c::crc32c).collect();
+        let len = u32::try_from(bytes.len()).expect("callers cut what they spill");
+        let extent = self.space.lock().allot(len);
+        // From here on its blocks are freed when it goes, whatever happens.
+        let spilled = SpilledExtent { of: self.clone(), extent, checksums };
+        self.file().and_then(|file| file.write_at(bytes, extent.offset())).map_err(EngineError::Io)?;
+        Ok(Arc::new(spilled))
+    }
+
+    /// Bytes in use, and free between them.
+    pub fn bytes(&self) -> u64 {
+        (self.space.lock().end() - FIRST_FREE_BLOCK) * BLOCK_BYTES
+    }
+}
+
+impl SpilledExtent {
+    /// Reads `len` bytes from `from` on, and what is behind them in their last block. The blocks are verified.
+    pub fn read(&self, from: usize, len: usize) -> Result<Vec<u8>, EngineError> {
+        let whole = self.extent.bytes as usize;
+        let start = from / BLOCK * BLOCK;
+        let end = (from + len).next_multiple_of(BLOCK).min(whole);
+        let mut bytes = vec![0; end - start];
+        let file = self.of.file().map_err(EngineError::Io)?;
+        file.read_at(&mut bytes, self.extent.offset() + start as u64).map_err(EngineError::Io)?;
+        for (n, block) in bytes.chunks(BLOCK).enumerate() {
+            if crc32c::crc32c(block) != self.checksums[start / BLOCK + n] {
+                let at = self.extent.block + (start / BLOCK + n) as u64;
+                return Err(EngineError::Corrupt(format!(
+                    "{}: block {at} holds damaged old row versions; a restart does without them",
+                    self.of.path.display()
+                )));
+            }
+        }
+        bytes.drain(..from - start);
+        Ok(bytes)
+    }
+}
+
+impl Drop for SpilledExtent {
+    fn drop(&mut self) {
+        let mut space = self.of.space.lock();
+        let before = space.end();
+        space.free(self.extent);
+        let end = space.end();
+        if end < before
+            && let Some(file) = self.of.file.get()
+        {
+            // Space on disk is all that is lost if it cannot be cut.
+            let _ = file.set_len(end * BLOCK_BYTES);
+        }
+    }
+}
