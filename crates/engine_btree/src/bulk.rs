@@ -12,10 +12,11 @@ use cohort_engine::{Batch, BulkLoad, Direction, EngineError, KeyRange};
 use parking_lot::Mutex;
 
 use crate::inner::Inner;
+use crate::map::{MapChange, Place};
 use crate::page::{Entry, PAGE_BYTES, Page, PageId, PageSpec, check_key};
 use crate::scan::Asked;
 use crate::space::Extent;
-use crate::store::{MapChange, MapError, Place};
+use crate::store::MapError;
 use crate::tree::Tree;
 use crate::value;
 use crate::version::Horizon;

@@ -20,8 +20,9 @@ use cohort_engine::{CheckpointTask, EngineError};
 
 use crate::changes::{Reconciled, Running};
 use crate::inner::{Inner, Pin};
+use crate::map::{MapChange, Place};
 use crate::page::PageId;
-use crate::store::{MapChange, MapError, Place};
+use crate::store::MapError;
 use crate::tree::Tree;
 
 /// A checkpoint that has begun. Dropped unfinished, it failed.

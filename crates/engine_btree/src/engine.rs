@@ -252,6 +252,7 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
             ("Innodb_data_file_blocks", blocks),
+            ("Innodb_page_map_written", self.inner.store.map_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_file_free_blocks", free),
         ]
         .map(|(name, value)| (name.to_owned(), value))

@@ -81,7 +81,8 @@ impl UndoFile {
 }
 
 impl SpilledExtent {
-    /// Reads `len` bytes from `from` on, and what is behind them in their last block. The blocks are verified.
+    /// Reads `len` bytes from `from` on, and what is behind them in their last block. The blocks are
+    /// verified.
     pub fn read(&self, from: usize, len: usize) -> Result<Vec<u8>, EngineError> {
         let whole = self.extent.bytes as usize;
         let start = from / BLOCK * BLOCK;

@@ -1,14 +1,8 @@
 //! The data file `btree.data`: images of pages, long values, the page map and the superblock.
 //!
 //! ```text
-//! block 0, 1   the superblock's two copies; the newer valid one counts
-//! then         extents: images of pages, long values, the page map
-//!
-//! superblock   8 magic "COHBTR01" | u64 generation | u64 LSN of the checkpoint | u64 next page id
-//!              | u64 block of the page map | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
-//!
-//! page map     u32 number of trees, each: u32 key space | u64 root | u64 entries, estimated | u32 number of pages,
-//!              each: u64 page id | u64 block | u32 bytes | u16 number of long values, each: u64 block | u32 bytes
+//! block 0, 1   the superblock's two copies (`superblock.rs`); the newer valid one counts
+//! then         extents: images of pages, long values, parts of the page map (`map.rs`)
 //! ```
 //!
 //! # What is written when
@@ -32,151 +26,28 @@
 //! everything. Damage is refused with the file, the block and the cure: a file that is too short, two damaged
 //! superblocks or a damaged page map at the start, a page or long value when it is read.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{IndexId, Lsn, Reader, Write};
+use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use parking_lot::Mutex;
 
+use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
 use crate::page::{Page, PageId};
-use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
+use crate::space::{BLOCK_BYTES, Extent, Space};
+use crate::superblock::{MapForm, PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock};
 
-const MAGIC: &[u8; 8] = b"COHBTR01";
 const FILE: &str = "btree.data";
 /// What to do about damage.
 const CURE: &str = "restore the data directory from a backup or a replica";
-const SUPERBLOCK_BYTES: usize = 52;
+/// Parts of the page map that one change adds at most.
+const PARTS_SPARE: usize = 100;
 /// A free end of the file is cut off when it is longer.
 const CUT_BYTES_MIN: u64 = 4 << 20;
-
-/// A page's place in the last checkpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    pub image: Extent,
-    /// Long values that its entries name.
-    pub values: Vec<Extent>,
-}
-
-/// A tree as the page map tells it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TreeMap {
-    pub root: PageId,
-    /// Entries, estimated.
-    pub entries: u64,
-    pub pages: BTreeMap<PageId, Place>,
-}
-
-/// All that a restart reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PageMap {
-    pub lsn: Lsn,
-    pub next_page: u64,
-    pub trees: BTreeMap<IndexId, TreeMap>,
-}
-
-impl PageMap {
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        self.trees.values().flat_map(|tree| tree.pages.values())
-    }
-
-    fn values(&self) -> impl Iterator<Item = Extent> {
-        self.places().flat_map(|place| place.values.iter().copied())
-    }
-
-    fn extents(&self) -> impl Iterator<Item = Extent> {
-        self.places().map(|place| place.image).chain(self.values())
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.put_u32(self.trees.len() as u32);
-        for (index, tree) in &self.trees {
-            out.put_u32(index.0);
-            out.put_u64(tree.root.0);
-            out.put_u64(tree.entries);
-            out.put_u32(tree.pages.len() as u32);
-            for (id, place) in &tree.pages {
-                out.put_u64(id.0);
-                put_extent(&mut out, place.image);
-                out.put_u16(place.values.len() as u16);
-                place.values.iter().for_each(|value| put_extent(&mut out, *value));
-            }
-        }
-        out
-    }
-
-    fn decode(lsn: Lsn, next_page: u64, bytes: &[u8]) -> Result<PageMap, cohort_base::Truncated> {
-        let mut r = Reader::new(bytes);
-        let mut map = PageMap { lsn, next_page, ..PageMap::default() };
-        for _ in 0..r.u32()? {
-            let index = IndexId(r.u32()?);
-            let mut tree = TreeMap { root: PageId(r.u64()?), entries: r.u64()?, ..TreeMap::default() };
-            for _ in 0..r.u32()? {
-                let id = PageId(r.u64()?);
-                let mut place = Place { image: extent(&mut r)?, ..Place::default() };
-                for _ in 0..r.u16()? {
-                    place.values.push(extent(&mut r)?);
-                }
-                tree.pages.insert(id, place);
-            }
-            map.trees.insert(index, tree);
-        }
-        Ok(map)
-    }
-}
-
-fn put_extent(out: &mut Vec<u8>, extent: Extent) {
-    out.put_u64(extent.block);
-    out.put_u32(extent.bytes);
-}
-
-fn extent(r: &mut Reader<'_>) -> Result<Extent, cohort_base::Truncated> {
-    Ok(Extent { block: r.u64()?, bytes: r.u32()? })
-}
-
-#[derive(Debug)]
-struct Superblock {
-    generation: u64,
-    lsn: Lsn,
-    next_page: u64,
-    map: Extent,
-    map_crc: u32,
-}
-
-impl Superblock {
-    fn encode(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        out.put_u64(self.generation);
-        out.put_u64(self.lsn.0);
-        out.put_u64(self.next_page);
-        put_extent(&mut out, self.map);
-        out.put_u32(self.map_crc);
-        let crc = crc32c::crc32c(&out);
-        out.put_u32(crc);
-        out
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Superblock> {
-        let (body, crc) = bytes.get(..SUPERBLOCK_BYTES)?.split_last_chunk::<4>()?;
-        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        let mut r = Reader::new(body);
-        if r.bytes(MAGIC.len()).ok()? != MAGIC {
-            return None;
-        }
-        Some(Superblock {
-            generation: r.u64().ok()?,
-            lsn: Lsn(r.u64().ok()?),
-            next_page: r.u64().ok()?,
-            map: extent(&mut r).ok()?,
-            map_crc: r.u32().ok()?,
-        })
-    }
-}
 
 /// What the superblock in force names, and where pages that are not in memory lie besides.
 struct State {
@@ -184,7 +55,10 @@ struct State {
     /// The copy of the superblock that was written last; the next one begins with the other.
     newest_copy: u64,
     map: PageMap,
-    map_extent: Option<Extent>,
+    /// Where it lies on disk, oldest first.
+    levels: Vec<Level>,
+    /// How it lies there: the first change writes an older form anew.
+    form: MapForm,
     /// Long values that the map names.
     named: HashSet<Extent>,
     /// Eviction images of this run, newer than what the map names.
@@ -214,22 +88,8 @@ pub struct Store {
     file: SharedFile,
     path: PathBuf,
     state: Mutex<State>,
-}
-
-/// A change of the page map.
-#[derive(Default)]
-pub struct MapChange {
-    /// A checkpoint's position; none: the map is changed between checkpoints.
-    pub lsn: Option<Lsn>,
-    pub next_page: u64,
-    /// New images, and trees that they begin.
-    pub written: Vec<(IndexId, PageId, Place)>,
-    /// Pages that went into their neighbours.
-    pub removed: Vec<(IndexId, PageId)>,
-    /// Roots of all trees of the new map with estimates; trees that are not here are left as they are.
-    pub roots: Vec<(IndexId, PageId, u64)>,
-    /// Trees that are gone.
-    pub dropped: Vec<IndexId>,
+    /// Bytes of the page map that were written.
+    pub map_bytes: AtomicU64,
 }
 
 /// Why a map is not in force.
@@ -262,38 +122,42 @@ impl Store {
         let len = file.len().map_err(EngineError::Io)?;
         let mut found: Vec<(u64, Superblock)> = Vec::new();
         for copy in 0..2 {
-            let mut bytes = vec![0; SUPERBLOCK_BYTES];
+            let mut bytes = vec![0; BLOCK_BYTES as usize];
             let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
             found.extend(Superblock::decode(&bytes[..read]).map(|superblock| (copy, superblock)));
         }
         found.sort_by_key(|(_, superblock)| superblock.generation);
         let Some((newest_copy, newest)) = found.pop() else {
-            // Both are written when the file is made, behind an empty map: a longer file has been in use.
-            if len > FIRST_FREE_BLOCK * BLOCK_BYTES + SUPERBLOCK_BYTES as u64 {
+            // Both are written when the file is made, before anything else: a longer file has been in use.
+            if len > BLOCK_BYTES + SUPERBLOCK_BYTES_MIN {
                 return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
             }
             let map = PageMap { next_page: 1, ..PageMap::default() };
-            let store = Store::with(file, path, (0, 1), map, None);
+            let store = Store::with(file, path, (0, 1), map, (MapForm::Levels, Vec::new()));
             store.change_map(MapChange::default())?;
             return Ok(store);
         };
-        let mut bytes = Vec::new();
-        if newest.map.offset().saturating_add(u64::from(newest.map.bytes)) <= len {
-            bytes.resize(newest.map.bytes as usize, 0);
-            file.read_at(&mut bytes, newest.map.offset()).map_err(EngineError::Io)?;
+        let mut map = PageMap { lsn: newest.lsn, next_page: newest.next_page, ..PageMap::default() };
+        let mut levels = newest.levels;
+        for level in &mut levels {
+            let Level { parts, keys } = level;
+            for (part, crc) in parts {
+                let bytes = read_part(&file, *part, len).map_err(EngineError::Io)?;
+                let is_whole = crc32c::crc32c(&bytes) == *crc;
+                let taken = is_whole.then(|| match newest.form {
+                    MapForm::Levels => map.read_part(&bytes, keys),
+                    MapForm::First => map.read_first_form(&bytes),
+                });
+                if !matches!(taken, Some(Ok(()))) {
+                    return refuse(format!("the page map at block {} is damaged; {CURE}", part.block));
+                }
+            }
         }
-        let map = match crc32c::crc32c(&bytes) == newest.map_crc {
-            true => PageMap::decode(newest.lsn, newest.next_page, &bytes).ok(),
-            false => None,
-        };
-        let Some(map) = map else {
-            return refuse(format!("the page map at block {} is damaged; {CURE}", newest.map.block));
-        };
         if let Some(beyond) = map.extents().find(|e| e.offset().saturating_add(u64::from(e.bytes)) > len) {
             let block = beyond.block;
             return refuse(format!("the file ends at byte {len}, before the page at block {block}; {CURE}"));
         }
-        Ok(Store::with(file, path, (newest.generation, newest_copy), map, Some(newest.map)))
+        Ok(Store::with(file, path, (newest.generation, newest_copy), map, (newest.form, levels)))
     }
 
     fn with(
@@ -301,21 +165,23 @@ impl Store {
         path: PathBuf,
         (generation, newest_copy): (u64, u64),
         map: PageMap,
-        map_extent: Option<Extent>,
+        (form, levels): (MapForm, Vec<Level>),
     ) -> Store {
-        let space = Space::new(map.extents().chain(map_extent));
+        let parts = levels.iter().flat_map(|level| level.parts.iter().map(|(part, _)| *part));
+        let space = Space::new(map.extents().chain(parts));
         let state = State {
             generation,
             newest_copy,
             named: map.values().collect(),
             map,
-            map_extent,
+            levels,
+            form,
             evicted: HashMap::new(),
             doomed: Vec::new(),
             space,
             is_poisoned: false,
         };
-        Store { file, path, state: Mutex::new(state) }
+        Store { file, path, state: Mutex::new(state), map_bytes: AtomicU64::new(0) }
     }
 
     /// The data file.
@@ -419,35 +285,86 @@ impl Store {
 
     /// Puts a changed page map in force, durably. Callers exclude each other.
     pub fn change_map(&self, change: MapChange) -> Result<(), MapError> {
-        let (mut map, generation, is_poisoned) = {
-            let state = self.state.lock();
-            (state.map.clone(), state.generation + 1, state.is_poisoned)
-        };
-        if is_poisoned {
+        if self.state.lock().is_poisoned {
             let error = io::Error::other("an earlier sync failed; restart the server");
             return Err(MapError::Unchanged(error));
         }
-        let (outdated, fresh) = apply(change, &mut map);
-        let bytes = map.encode();
-        let map_extent = self.write(&bytes).map_err(MapError::Unchanged)?;
-        let map_crc = crc32c::crc32c(&bytes);
-        let (lsn, next_page) = (map.lsn, map.next_page);
-        let superblock = Superblock { generation, lsn, next_page, map: map_extent, map_crc };
+        let (kept, fresh) = self.write_level(&change).map_err(MapError::Unchanged)?;
+        let fresh_parts: Vec<Extent> =
+            fresh.iter().flat_map(|level| &level.parts).map(|(part, _)| *part).collect();
+        let superblock = {
+            let state = self.state.lock();
+            Superblock {
+                generation: state.generation + 1,
+                lsn: change.lsn.unwrap_or(state.map.lsn),
+                next_page: change.next_page.max(state.map.next_page),
+                form: MapForm::Levels,
+                levels: state.levels[..kept].iter().chain(&fresh).map(Level::parts_only).collect(),
+            }
+        };
         self.put_in_force(&superblock).inspect_err(|error| {
             if matches!(error, MapError::Unchanged(_)) {
-                self.free(map_extent);
+                fresh_parts.iter().for_each(|part| self.free(*part));
             }
         })?;
         let mut state = self.state.lock();
         let state = &mut *state;
-        (state.map, state.generation) = (map, generation);
-        let images = outdated.iter().map(|place| place.image).chain(state.map_extent.replace(map_extent));
-        images.for_each(|image| state.space.free(image));
+        let (outdated, fresh_values) = state.map.apply(change);
+        (state.generation, state.form) = (superblock.generation, MapForm::Levels);
+        let merged = state.levels.drain(kept..).flat_map(|level| level.parts);
+        let gone: Vec<Extent> = merged.map(|(part, _)| part).collect();
+        state.levels.extend(fresh);
+        outdated.iter().map(|place| place.image).chain(gone).for_each(|image| state.space.free(image));
         outdated.iter().flat_map(|place| &place.values).for_each(|value| _ = state.named.remove(value));
-        state.named.extend(fresh);
+        state.named.extend(fresh_values);
         state.free_doomed();
         self.cut(state);
         Ok(())
+    }
+
+    /// Writes the page map's newest level: what the change says, with the levels that are merged into it.
+    /// Returns how many of the older ones stay, and the new one, if there is anything to say.
+    fn write_level(&self, change: &MapChange) -> io::Result<(usize, Option<Level>)> {
+        let sorted = Sorted::new(change);
+        let (keys, kept) = {
+            let state = self.state.lock();
+            let (mut keys, bytes) = sorted.keys(&state.map);
+            let is_nothing = keys.is_empty() && state.form == MapForm::Levels;
+            let kept = match state.form {
+                MapForm::Levels if is_nothing => return Ok((state.levels.len(), None)),
+                MapForm::Levels => levels_kept(&state.levels, bytes, PARTS_MAX - PARTS_SPARE),
+                MapForm::First => 0,
+            };
+            for level in state.levels[kept..].iter().filter(|_| kept > 0) {
+                keys.merge(level.keys.clone());
+            }
+            (keys, kept)
+        };
+        let look = |see: &mut dyn FnMut(&PageMap)| see(&self.state.lock().map);
+        let mut parts = Vec::new();
+        let mut emit = |bytes: &[u8]| {
+            self.map_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            parts.push((self.write(bytes)?, crc32c::crc32c(bytes)));
+            Ok(())
+        };
+        let writer = LevelWriter::new(&mut emit);
+        let written = match kept {
+            0 => writer.whole(&look, &sorted),
+            _ => writer.changed(&look, &sorted, &keys),
+        };
+        let kept_parts: usize = self.state.lock().levels[..kept].iter().map(|level| level.parts.len()).sum();
+        let fits = kept_parts + parts.len() <= PARTS_MAX;
+        let written = written.and_then(|()| match fits {
+            true => Ok(()),
+            false => Err(io::Error::other("the page map is larger than a superblock can name")),
+        });
+        if let Err(error) = written {
+            parts.into_iter().for_each(|(part, _)| self.free(part));
+            return Err(error);
+        }
+        // Nobody asks for the keys of the oldest level: whatever is merged with it is written whole.
+        let keys = if kept > 0 { keys } else { Keys::default() };
+        Ok((kept, (!parts.is_empty()).then_some(Level { parts, keys })))
     }
 
     /// Writes the superblock after what it names.
@@ -501,7 +418,7 @@ impl Store {
             let used: Vec<Extent> = state
                 .map
                 .extents()
-                .chain(state.map_extent)
+                .chain(state.levels.iter().flat_map(|level| level.parts.iter().map(|(part, _)| *part)))
                 .chain(evicted)
                 .chain(state.doomed_only())
                 .collect();
@@ -521,27 +438,12 @@ impl Store {
     }
 }
 
-/// Changes the map. Returns the places that it does not name any more, and the long values that it names
-/// since.
-fn apply(change: MapChange, map: &mut PageMap) -> (Vec<Place>, Vec<Extent>) {
-    let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
-    map.lsn = change.lsn.unwrap_or(map.lsn);
-    map.next_page = change.next_page.max(map.next_page);
-    for index in change.dropped {
-        let tree = map.trees.remove(&index).unwrap_or_default();
-        outdated.extend(tree.pages.into_values());
+/// A part of the page map; shorter if the file ends before.
+fn read_part(file: &SharedFile, part: Extent, len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if part.offset().saturating_add(u64::from(part.bytes)) <= len {
+        bytes.resize(part.bytes as usize, 0);
+        file.read_at(&mut bytes, part.offset())?;
     }
-    for (index, root, entries) in change.roots {
-        let tree = map.trees.entry(index).or_default();
-        (tree.root, tree.entries) = (root, entries);
-    }
-    for (index, id) in change.removed {
-        outdated.extend(map.trees.get_mut(&index).and_then(|tree| tree.pages.remove(&id)));
-    }
-    for (index, id, place) in change.written {
-        fresh.extend_from_slice(&place.values);
-        let tree = map.trees.get_mut(&index).expect("every tree's root is told");
-        outdated.extend(tree.pages.insert(id, place));
-    }
-    (outdated, fresh)
+    Ok(bytes)
 }

@@ -421,3 +421,26 @@ fn damaged_old_versions_are_told_and_lose_no_page() {
     let after = Run::new(&fs);
     assert_eq!(rows(&after.engine, TABLE), (0..500).map(|n| (key(n), vec![2; 300])).collect::<Rows>());
 }
+
+#[test]
+fn a_checkpoint_writes_of_the_page_map_what_has_changed() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    let mut load = run.engine.bulk_load(TABLE).expect("loads");
+    let long = vec![9; 4000];
+    (0..8000).for_each(|n| load.add(&key(n), &long).expect("adds"));
+    load.finish().expect("finishes");
+    let whole = run.status("Innodb_page_map_written");
+    assert!(whole > 50_000, "some 2,700 pages");
+    for round in 0..200_u64 {
+        run.put(TABLE, round * 40..round * 40 + 1, &[round as u8; 100]);
+        run.checkpoint();
+    }
+    let written = run.status("Innodb_page_map_written") - whole;
+    assert!(written < whole, "200 checkpoints of a page or two wrote {written} bytes, all pages are {whole}");
+    let expected = rows(&run.engine, TABLE);
+    drop(run);
+    let after = Run::new(&fs);
+    assert_eq!(rows(&after.engine, TABLE), expected);
+    assert_eq!(after.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+}

@@ -1,5 +1,5 @@
-//! Waits until a transaction is published. They sleep where waits for locks sleep: the flush, or a replica that
-//! is waited for, keeps no worker.
+//! Waits until a transaction is published. They sleep where waits for locks sleep: the flush, or a replica
+//! that is waited for, keeps no worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

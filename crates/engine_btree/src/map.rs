@@ -1,0 +1,538 @@
+//! The page map: where the pages of the last checkpoint lie.
+//!
+//! It is in memory as a whole, and on disk as *levels*: the oldest level names all pages that there were when
+//! it was written, each later one what has changed since. A change of the map writes a new level. While the
+//! newest level is not more than [`GROWTH`] times as large as what is about to be written, it is written
+//! anew together with it. So each level is larger than the one behind it, there are few of them, and what a
+//! checkpoint writes grows with what it changes; an entry is written again as often as levels are merged,
+//! which is the logarithm of the map's size.
+//!
+//! ```text
+//! a level is a list of parts, a part a list of records:
+//!   u8 1 | u32 key space                                the tree and all its pages are gone
+//!   u8 2 | u32 key space | u64 root | u64 entries       a tree; the next records are its
+//!   u8 3 | u64 page id                                  the page is gone
+//!   u8 4 | u64 page id | u64 block | u32 bytes | u16 number of long values, each: u64 block | u32 bytes
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Bound;
+
+use cohort_base::{IndexId, Lsn, Reader, Truncated, Write};
+
+use crate::page::PageId;
+use crate::space::Extent;
+
+/// A level is merged with what is written behind it unless it is so many times as large.
+const GROWTH: u64 = 2;
+/// Pages that are looked at under one lock.
+const LOOK_PAGES: usize = 4096;
+/// Bytes beyond which a level gets a further part.
+const PART_BYTES: usize = 64 << 20;
+
+const DROPPED: u8 = 1;
+const TREE: u8 = 2;
+const REMOVED: u8 = 3;
+const PAGE: u8 = 4;
+
+/// A page's place in the last checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub image: Extent,
+    /// Long values that its entries name.
+    pub values: Vec<Extent>,
+}
+
+/// A tree as the page map tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeMap {
+    pub root: PageId,
+    /// Entries, estimated.
+    pub entries: u64,
+    pub pages: BTreeMap<PageId, Place>,
+}
+
+/// All that a restart reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageMap {
+    pub lsn: Lsn,
+    pub next_page: u64,
+    pub trees: BTreeMap<IndexId, TreeMap>,
+}
+
+/// A change of the page map.
+#[derive(Default)]
+pub struct MapChange {
+    /// A checkpoint's position; none: the map is changed between checkpoints.
+    pub lsn: Option<Lsn>,
+    pub next_page: u64,
+    /// New images, and trees that they begin.
+    pub written: Vec<(IndexId, PageId, Place)>,
+    /// Pages that went into their neighbours.
+    pub removed: Vec<(IndexId, PageId)>,
+    /// Roots of all trees of the new map with estimates; trees that are not here are left as they are.
+    pub roots: Vec<(IndexId, PageId, u64)>,
+    /// Trees that are gone.
+    pub dropped: Vec<IndexId>,
+}
+
+/// What stands in a level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    dropped: BTreeSet<IndexId>,
+    trees: BTreeMap<IndexId, BTreeSet<PageId>>,
+}
+
+impl Keys {
+    /// Whether nothing does.
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty() && self.trees.is_empty()
+    }
+
+    /// Those of both.
+    pub fn merge(&mut self, other: Keys) {
+        self.dropped.extend(other.dropped);
+        for (index, mut pages) in other.trees {
+            self.trees.entry(index).or_default().append(&mut pages);
+        }
+    }
+}
+
+/// A level as the superblock names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// Where its parts lie, each with its CRC-32C.
+    pub parts: Vec<(Extent, u32)>,
+    pub keys: Keys,
+}
+
+impl Level {
+    /// As the superblock tells it.
+    pub fn parts_only(&self) -> Level {
+        Level { parts: self.parts.clone(), keys: Keys::default() }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.parts.iter().map(|(extent, _)| u64::from(extent.bytes)).sum()
+    }
+}
+
+/// How many of the oldest levels stay when a change of so many bytes is written; the others are written anew
+/// with it.
+pub fn levels_kept(levels: &[Level], mut bytes: u64, parts_max: usize) -> usize {
+    let mut kept = levels.len();
+    while let Some(newest) = levels[..kept].last().filter(|level| level.bytes() <= GROWTH * bytes) {
+        bytes += newest.bytes();
+        kept -= 1;
+    }
+    let parts: usize = levels[..kept].iter().map(|level| level.parts.len()).sum();
+    if parts < parts_max { kept } else { 0 }
+}
+
+/// One tree's part of a change.
+#[derive(Default)]
+struct TreeChange<'c> {
+    is_dropped: bool,
+    told: Option<(PageId, u64)>,
+    /// None: removed.
+    pages: BTreeMap<PageId, Option<&'c Place>>,
+}
+
+/// A change by tree and page.
+pub struct Sorted<'c> {
+    trees: BTreeMap<IndexId, TreeChange<'c>>,
+}
+
+impl<'c> Sorted<'c> {
+    /// Of this change.
+    pub fn new(change: &'c MapChange) -> Sorted<'c> {
+        let mut trees: BTreeMap<IndexId, TreeChange<'c>> = BTreeMap::new();
+        for index in &change.dropped {
+            trees.entry(*index).or_default().is_dropped = true;
+        }
+        for (index, root, entries) in &change.roots {
+            trees.entry(*index).or_default().told = Some((*root, *entries));
+        }
+        for (index, id) in &change.removed {
+            trees.entry(*index).or_default().pages.insert(*id, None);
+        }
+        for (index, id, place) in &change.written {
+            trees.entry(*index).or_default().pages.insert(*id, Some(place));
+        }
+        Sorted { trees }
+    }
+
+    /// What it changes of the map, and its bytes, roughly.
+    pub fn keys(&self, map: &PageMap) -> (Keys, u64) {
+        let (mut keys, mut bytes) = (Keys::default(), 0);
+        for (index, change) in &self.trees {
+            let former = map.trees.get(index);
+            if change.is_dropped && former.is_some() {
+                keys.dropped.insert(*index);
+                bytes += 5;
+            }
+            let is_told = change.told.is_some_and(|(root, entries)| {
+                change.is_dropped || former.is_none_or(|tree| (tree.root, tree.entries) != (root, entries))
+            });
+            if is_told || !change.pages.is_empty() {
+                keys.trees.insert(*index, change.pages.keys().copied().collect());
+                let values: usize = change.pages.values().flatten().map(|place| place.values.len()).sum();
+                bytes += 21 + 23 * change.pages.len() as u64 + 12 * values as u64;
+            }
+        }
+        (keys, bytes)
+    }
+
+    /// The tree behind the change.
+    fn tree(&self, map: &PageMap, index: IndexId) -> Option<(PageId, u64)> {
+        let change = self.trees.get(&index);
+        let former = map.trees.get(&index).filter(|_| change.is_none_or(|change| !change.is_dropped));
+        change.and_then(|change| change.told).or(former.map(|tree| (tree.root, tree.entries)))
+    }
+
+    /// The page's place behind the change.
+    fn place<'a>(&'a self, map: &'a PageMap, index: IndexId, id: PageId) -> Option<&'a Place> {
+        let change = self.trees.get(&index);
+        if let Some(place) = change.and_then(|change| change.pages.get(&id)) {
+            return *place;
+        }
+        let former = map.trees.get(&index).filter(|_| change.is_none_or(|change| !change.is_dropped));
+        former.and_then(|tree| tree.pages.get(&id))
+    }
+
+    fn indexes(&self, map: &PageMap) -> BTreeSet<IndexId> {
+        map.trees.keys().chain(self.trees.keys()).copied().collect()
+    }
+
+    /// Page ids of a tree from a place on, whether they are there behind the change or not.
+    fn ids_behind(&self, map: &PageMap, index: IndexId, after: Option<PageId>, limit: usize) -> Vec<PageId> {
+        let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let of_map = map.trees.get(&index).into_iter().flat_map(|tree| tree.pages.range(range));
+        let of_change = self.trees.get(&index).into_iter().flat_map(|tree| tree.pages.range(range));
+        let mut ids: Vec<PageId> = of_map.map(|(id, _)| *id).take(limit).collect();
+        ids.extend(of_change.map(|(id, _)| *id).take(limit));
+        ids.sort_unstable();
+        ids.dedup();
+        ids.truncate(limit);
+        ids
+    }
+}
+
+/// Writes levels part by part.
+pub struct LevelWriter<'w> {
+    out: Vec<u8>,
+    part_bytes: usize,
+    /// Gets each finished part.
+    emit: &'w mut dyn FnMut(&[u8]) -> io::Result<()>,
+}
+
+/// Looks at the map in force, for a moment.
+pub type LookAtMap<'l> = &'l dyn Fn(&mut dyn FnMut(&PageMap));
+
+impl<'w> LevelWriter<'w> {
+    /// Gives parts to `emit`.
+    pub fn new(emit: &'w mut dyn FnMut(&[u8]) -> io::Result<()>) -> LevelWriter<'w> {
+        LevelWriter { out: Vec::new(), part_bytes: PART_BYTES, emit }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.out.is_empty() {
+            (self.emit)(&self.out)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what the keys say behind the change.
+    pub fn changed(mut self, look: LookAtMap<'_>, change: &Sorted<'_>, keys: &Keys) -> io::Result<()> {
+        for index in &keys.dropped {
+            self.out.put_u8(DROPPED);
+            self.out.put_u32(index.0);
+        }
+        for (index, pages) in &keys.trees {
+            if !self.tree(look, change, *index) {
+                continue;
+            }
+            let ids: Vec<PageId> = pages.iter().copied().collect();
+            for ids in ids.chunks(LOOK_PAGES) {
+                look(&mut |map| ids.iter().for_each(|id| self.page(*id, change.place(map, *index, *id))));
+                self.part_ends(look, change, *index)?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Writes all that there is behind the change.
+    pub fn whole(mut self, look: LookAtMap<'_>, change: &Sorted<'_>) -> io::Result<()> {
+        let mut indexes = BTreeSet::new();
+        look(&mut |map| indexes = change.indexes(map));
+        for index in indexes {
+            if !self.tree(look, change, index) {
+                continue;
+            }
+            let mut last = None;
+            loop {
+                let before = last;
+                look(&mut |map| {
+                    for id in change.ids_behind(map, index, before, LOOK_PAGES) {
+                        if let Some(place) = change.place(map, index, id) {
+                            self.page(id, Some(place));
+                        }
+                        last = Some(id);
+                    }
+                });
+                if last == before {
+                    break;
+                }
+                self.part_ends(look, change, index)?;
+            }
+        }
+        self.flush()
+    }
+
+    /// False: it is gone behind the change.
+    fn tree(&mut self, look: LookAtMap<'_>, change: &Sorted<'_>, index: IndexId) -> bool {
+        let mut tree = None;
+        look(&mut |map| tree = change.tree(map, index));
+        if let Some((root, entries)) = tree {
+            self.out.put_u8(TREE);
+            self.out.put_u32(index.0);
+            self.out.put_u64(root.0);
+            self.out.put_u64(entries);
+        }
+        tree.is_some()
+    }
+
+    fn page(&mut self, id: PageId, place: Option<&Place>) {
+        self.out.put_u8(if place.is_some() { PAGE } else { REMOVED });
+        self.out.put_u64(id.0);
+        if let Some(place) = place {
+            put_extent(&mut self.out, place.image);
+            self.out.put_u16(place.values.len() as u16);
+            place.values.iter().for_each(|value| put_extent(&mut self.out, *value));
+        }
+    }
+
+    /// A part that is large enough ends here; the next one begins with the same tree.
+    fn part_ends(&mut self, look: LookAtMap<'_>, change: &Sorted<'_>, index: IndexId) -> io::Result<()> {
+        if self.out.len() < self.part_bytes {
+            return Ok(());
+        }
+        self.flush()?;
+        self.tree(look, change, index);
+        Ok(())
+    }
+}
+
+fn put_extent(out: &mut Vec<u8>, extent: Extent) {
+    out.put_u64(extent.block);
+    out.put_u32(extent.bytes);
+}
+
+fn extent(r: &mut Reader<'_>) -> Result<Extent, Truncated> {
+    Ok(Extent { block: r.u64()?, bytes: r.u32()? })
+}
+
+fn place(r: &mut Reader<'_>) -> Result<Place, Truncated> {
+    let mut place = Place { image: extent(r)?, ..Place::default() };
+    for _ in 0..r.u16()? {
+        place.values.push(extent(r)?);
+    }
+    Ok(place)
+}
+
+impl PageMap {
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.trees.values().flat_map(|tree| tree.pages.values())
+    }
+
+    /// Long values that it names.
+    pub fn values(&self) -> impl Iterator<Item = Extent> {
+        self.places().flat_map(|place| place.values.iter().copied())
+    }
+
+    /// Images and long values that it names.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> {
+        self.places().map(|place| place.image).chain(self.values())
+    }
+
+    /// Takes in the next part of a level, whose keys are gathered.
+    pub fn read_part(&mut self, bytes: &[u8], keys: &mut Keys) -> Result<(), Truncated> {
+        let (mut r, mut at) = (Reader::new(bytes), None);
+        while !r.is_empty() {
+            match (r.u8()?, at) {
+                (DROPPED, _) => {
+                    let index = IndexId(r.u32()?);
+                    self.trees.remove(&index);
+                    keys.dropped.insert(index);
+                }
+                (TREE, _) => {
+                    let index = IndexId(r.u32()?);
+                    let tree = self.trees.entry(index).or_default();
+                    (tree.root, tree.entries) = (PageId(r.u64()?), r.u64()?);
+                    keys.trees.entry(index).or_default();
+                    at = Some(index);
+                }
+                (tag @ (REMOVED | PAGE), Some(index)) => {
+                    let id = PageId(r.u64()?);
+                    let tree = self.trees.get_mut(&index).expect("its record came before");
+                    match tag {
+                        PAGE => drop(tree.pages.insert(id, place(&mut r)?)),
+                        _ => drop(tree.pages.remove(&id)),
+                    }
+                    keys.trees.get_mut(&index).expect("entered with its record").insert(id);
+                }
+                _ => return Err(Truncated),
+            }
+        }
+        Ok(())
+    }
+
+    /// The map in the form that the first superblocks (`COHBTR01`) name, in one piece: `u32 number of trees,
+    /// each: u32 key space | u64 root | u64 entries | u32 number of pages`, each as behind the tag above.
+    pub fn read_first_form(&mut self, bytes: &[u8]) -> Result<(), Truncated> {
+        let mut r = Reader::new(bytes);
+        for _ in 0..r.u32()? {
+            let index = IndexId(r.u32()?);
+            let mut tree = TreeMap { root: PageId(r.u64()?), entries: r.u64()?, ..TreeMap::default() };
+            for _ in 0..r.u32()? {
+                let id = PageId(r.u64()?);
+                tree.pages.insert(id, place(&mut r)?);
+            }
+            self.trees.insert(index, tree);
+        }
+        Ok(())
+    }
+
+    /// Changes the map. Returns the places that it does not name any more, and the long values that it names
+    /// since.
+    pub fn apply(&mut self, change: MapChange) -> (Vec<Place>, Vec<Extent>) {
+        let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
+        self.lsn = change.lsn.unwrap_or(self.lsn);
+        self.next_page = change.next_page.max(self.next_page);
+        for index in change.dropped {
+            let tree = self.trees.remove(&index).unwrap_or_default();
+            outdated.extend(tree.pages.into_values());
+        }
+        for (index, root, entries) in change.roots {
+            let tree = self.trees.entry(index).or_default();
+            (tree.root, tree.entries) = (root, entries);
+        }
+        for (index, id) in change.removed {
+            outdated.extend(self.trees.get_mut(&index).and_then(|tree| tree.pages.remove(&id)));
+        }
+        for (index, id, place) in change.written {
+            fresh.extend_from_slice(&place.values);
+            let tree = self.trees.get_mut(&index).expect("every tree's root is told");
+            outdated.extend(tree.pages.insert(id, place));
+        }
+        (outdated, fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_vfs::{Rng, SeededRng};
+
+    use super::*;
+
+    fn extent_of(n: u64) -> Extent {
+        Extent { block: n, bytes: 4096 }
+    }
+
+    /// A random change of the map.
+    fn some_change(rng: &SeededRng, map: &PageMap, next: &mut u64) -> MapChange {
+        let mut change = MapChange::default();
+        let index = IndexId(16 + rng.below(4) as u32);
+        if rng.below(5) == 0 {
+            change.dropped.push(index);
+        }
+        let former = map.trees.get(&index).filter(|_| change.dropped.is_empty());
+        let root = former.map_or(PageId(*next), |tree| tree.root);
+        if former.is_none() && rng.below(3) == 0 {
+            return change;
+        }
+        change.roots.push((index, root, rng.below(1000)));
+        let place =
+            |n: u64| Place { image: extent_of(n), values: (0..rng.below(3)).map(extent_of).collect() };
+        change.written.push((index, root, place(*next)));
+        for _ in 0..rng.below(30) {
+            *next += 1;
+            change.written.push((index, PageId(*next), place(*next)));
+        }
+        for (n, (id, _)) in former.into_iter().flat_map(|tree| &tree.pages).enumerate() {
+            match rng.below(9) {
+                0 if *id != root => change.removed.push((index, *id)),
+                1 if *id != root => change.written.push((index, *id, place(n as u64))),
+                _ => {}
+            }
+        }
+        *next += 1;
+        change
+    }
+
+    #[test]
+    fn the_first_form_is_still_read() {
+        let place = Place { image: extent_of(7), values: vec![extent_of(8), extent_of(9)] };
+        let mut bytes = Vec::new();
+        [1, 16].into_iter().for_each(|n| bytes.put_u32(n));
+        [3, 44].into_iter().for_each(|n| bytes.put_u64(n));
+        bytes.put_u32(1);
+        bytes.put_u64(3);
+        put_extent(&mut bytes, place.image);
+        bytes.put_u16(2);
+        place.values.iter().for_each(|value| put_extent(&mut bytes, *value));
+        let mut map = PageMap::default();
+        map.read_first_form(&bytes).expect("whole");
+        let pages = BTreeMap::from([(PageId(3), place)]);
+        let tree = TreeMap { root: PageId(3), entries: 44, pages };
+        assert_eq!(map.trees, BTreeMap::from([(IndexId(16), tree)]));
+        assert!(map.read_first_form(&bytes[..bytes.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn the_levels_say_what_the_map_says() {
+        for seed in 0..20 {
+            let (rng, mut next) = (SeededRng::new(seed), 1);
+            let mut map = PageMap::default();
+            let mut levels: Vec<(Level, Vec<Vec<u8>>)> = Vec::new();
+            for _ in 0..60 {
+                let change = some_change(&rng, &map, &mut next);
+                let sorted = Sorted::new(&change);
+                let (mut keys, bytes) = sorted.keys(&map);
+                let on_disk: Vec<Level> = levels.iter().map(|(level, _)| level.clone()).collect();
+                let kept = levels_kept(&on_disk, bytes, 40);
+                for (level, _) in levels.drain(kept..) {
+                    keys.merge(level.keys);
+                }
+                let mut parts = Vec::new();
+                let mut emit = |part: &[u8]| {
+                    parts.push(part.to_vec());
+                    Ok(())
+                };
+                let mut writer = LevelWriter::new(&mut emit);
+                writer.part_bytes = 300;
+                let look = |see: &mut dyn FnMut(&PageMap)| see(&map);
+                let written = match kept {
+                    0 => writer.whole(&look, &sorted),
+                    _ => writer.changed(&look, &sorted, &keys),
+                };
+                written.expect("in memory");
+                drop(sorted);
+                map.apply(change);
+                let named =
+                    parts.iter().map(|part| (Extent { block: 0, bytes: part.len() as u32 }, 0)).collect();
+                levels.push((Level { parts: named, keys }, parts));
+
+                let mut read = PageMap { lsn: map.lsn, next_page: map.next_page, ..PageMap::default() };
+                for (_, parts) in &levels {
+                    let mut keys = Keys::default();
+                    parts.iter().for_each(|part| read.read_part(part, &mut keys).expect("whole"));
+                }
+                assert_eq!(read, map, "seed {seed}");
+            }
+            assert!(levels.len() < 12, "{} levels", levels.len());
+        }
+    }
+}
