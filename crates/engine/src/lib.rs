@@ -6,6 +6,7 @@
 //! rows nor SQL nor the binary log, takes no locks for its callers (`crates/locks` does) and never decides
 //! whether a transaction is committed: the commit record in the log does (I2).
 
+mod bed;
 pub mod conformance;
 mod mirror;
 mod read_view;
@@ -13,6 +14,7 @@ mod reference;
 mod traits;
 mod write_set;
 
+pub use bed::{Bed, BedOf};
 pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use reference::ReferenceEngine;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
 use cohort_engine::{
-    BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
-    Participant, Redo,
+    BedOf, BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx,
+    IndexStats, Participant, Redo,
 };
 use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
@@ -45,11 +45,19 @@ pub struct BtreeOptions {
     pub undo_bytes: usize,
     /// Whether a thread purges; simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
+    /// Where the caller sleeps while a page is read for it; none: it reads for itself.
+    pub bed_of: BedOf,
 }
 
 impl Default for BtreeOptions {
     fn default() -> BtreeOptions {
-        BtreeOptions { pool_bytes: 128 << 20, rollback_segments: 8, undo_bytes: 64 << 20, has_threads: true }
+        BtreeOptions {
+            pool_bytes: 128 << 20,
+            rollback_segments: 8,
+            undo_bytes: 64 << 20,
+            has_threads: true,
+            bed_of: || None,
+        }
     }
 }
 
@@ -70,7 +78,7 @@ impl BtreeEngine {
         let store = Arc::new(Store::open(fs, dir)?);
         let undo_file = UndoFile::open(fs, dir)?;
         let versions = Arc::new(Versions::new(options.rollback_segments, options.undo_bytes, undo_file));
-        let pool = Pool::new(store.clone(), options.pool_bytes);
+        let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.bed_of));
         let next_page = store.with_map(|map| map.next_page);
         let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
         let inner = Arc::new(Inner::new(id, store, versions, ground));
@@ -248,6 +256,8 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_pages_dirty", self.inner.ground.changes.listed_len() as u64),
             ("Innodb_buffer_pool_read_requests", pool.hits.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_reads", pool.reads.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_read_waits", pool.sleeps.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_read_ahead", pool.ahead.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),

@@ -11,6 +11,7 @@ mod map;
 mod merge;
 mod page;
 mod pool;
+mod reads;
 mod redo;
 mod report;
 mod scan;

@@ -11,7 +11,14 @@
 //!
 //! # Replacement
 //! Each shard has its residents in a ring. The hand passes over some of them for every miss of a full
-//! pool: it takes what nobody holds and nobody used since it passed before.
+//! pool: it takes what nobody holds and nobody used since it passed before. Pages that a long scan reads
+//! ([`Touch::Once`]) count as unused and stand in a queue besides: when that has its share of the pool, they
+//! make room for each other, so a scan of a large table does not push everything else out.
+//!
+//! # Misses
+//! A fiber that must wait for a page sleeps while a reader thread reads it (`reads.rs`). It asks by
+//! [`Pool::shared_soon`] and [`Pool::exclusive_soon`] and lets its latches go before. Other threads, and who
+//! changes a tree's structure, read for themselves.
 //!
 //! # Lock order
 //! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is
@@ -22,18 +29,18 @@
 //! that cannot be written stays in memory.
 //!
 //! # Missing
-//! The thread that misses reads the page itself and evicts for it; nothing reads ahead, and scans of large
-//! trees push others out. A page of few long entries is larger than [`PAGE_BYTES`] and counts as one.
+//! A page of few long entries is larger than [`PAGE_BYTES`] and counts as one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use cohort_base::IndexId;
-use cohort_engine::EngineError;
+use cohort_base::{IndexId, NoUnwind};
+use cohort_engine::{BedOf, EngineError};
 use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, Mutex, RawRwLock, RwLock};
 
 use crate::page::{PAGE_BYTES, Page, PageId};
+use crate::reads::{Loading, ReadQueue, Request, Wait};
 use crate::store::Store;
 
 const SHARDS: usize = 64;
@@ -41,6 +48,10 @@ const SHARDS: usize = 64;
 const STEP: usize = 16;
 /// Residents that one miss looks at for something to evict.
 const LOOKED_AT_MAX: usize = 256;
+/// Share of the pool that pages of long scans take before they make room for each other.
+const ONCE_SHARE: usize = 16;
+/// Such pages at least.
+const ONCE_MIN: usize = 4;
 
 /// A page in memory.
 #[derive(Debug)]
@@ -72,6 +83,22 @@ pub type Shared = ArcRwLockReadGuard<RawRwLock, Frame>;
 /// A page latched alone.
 pub type Exclusive = ArcRwLockWriteGuard<RawRwLock, Frame>;
 
+/// How a page is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// It may be used again soon.
+    Usual,
+    /// By a long scan, which does not come back.
+    Once,
+}
+
+/// A page that is here, or will be.
+pub enum Soon<G> {
+    Here(G),
+    /// The caller lets its latches go, sleeps, and begins anew.
+    Later(Wait),
+}
+
 struct Resident {
     id: PageId,
     latch: Latch,
@@ -84,6 +111,8 @@ struct Shard {
     places: HashMap<PageId, usize>,
     ring: Vec<Resident>,
     hand: usize,
+    /// Pages that reader threads read.
+    loading: HashMap<PageId, Arc<Loading>>,
 }
 
 impl Shard {
@@ -105,6 +134,13 @@ impl Shard {
         true
     }
 
+    /// The page, if it may be evicted.
+    fn victim_by_id(&self, id: PageId) -> Option<Exclusive> {
+        let resident = self.get(id)?;
+        let is_unused = !resident.is_used.load(Ordering::Relaxed) && Arc::strong_count(&resident.latch) == 1;
+        if is_unused { resident.latch.try_write_arc() } else { None }
+    }
+
     /// Moves the hand over up to [`STEP`] residents, to one that may be evicted.
     fn victim(&mut self) -> Option<Exclusive> {
         for _ in 0..STEP.min(self.ring.len()) {
@@ -119,6 +155,18 @@ impl Shard {
     }
 }
 
+/// What a look into the pool finds.
+enum Found {
+    /// Resident.
+    Latch(Latch),
+    /// It has just been read.
+    Read(Exclusive),
+    /// It is being read.
+    Later(Wait),
+    /// Somebody else came first: the look is repeated.
+    Nothing,
+}
+
 /// Pages in memory.
 pub struct Pool {
     store: Arc<Store>,
@@ -127,6 +175,11 @@ pub struct Pool {
     bytes_max: AtomicUsize,
     pages: AtomicUsize,
     hand: AtomicUsize,
+    /// Pages that were read for long scans, oldest first.
+    once: Mutex<VecDeque<PageId>>,
+    queue: Arc<ReadQueue>,
+    /// Where a caller sleeps while a page is read for it; none: it reads for itself.
+    bed_of: BedOf,
     /// Pages read from the file.
     pub reads: AtomicU64,
     /// Pages found in memory.
@@ -135,17 +188,32 @@ pub struct Pool {
     pub evictions: AtomicU64,
     /// Those that were written for it.
     pub evictions_dirty: AtomicU64,
+    /// Reads that somebody slept for.
+    pub sleeps: AtomicU64,
+    /// Pages that were asked for before somebody needed them.
+    pub ahead: AtomicU64,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
 }
 
 impl Pool {
     /// An empty pool of so many bytes.
-    pub fn new(store: Arc<Store>, bytes_max: usize) -> Pool {
+    pub fn new(store: Arc<Store>, bytes_max: usize, bed_of: BedOf) -> Pool {
         Pool {
             store,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             bytes_max: AtomicUsize::new(bytes_max),
             pages: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
+            once: Mutex::default(),
+            queue: Arc::default(),
+            bed_of,
+            sleeps: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
@@ -203,6 +271,191 @@ impl Pool {
         }
     }
 
+    /// Latches a page with others if that needs no sleep.
+    pub fn shared_soon(
+        self: &Arc<Self>,
+        index: IndexId,
+        id: PageId,
+        touch: Touch,
+    ) -> Result<Soon<Shared>, EngineError> {
+        loop {
+            match self.find(index, id, touch)? {
+                Found::Latch(latch) => {
+                    let frame = latch.read_arc();
+                    if frame.page.is_some() {
+                        return Ok(Soon::Here(frame));
+                    }
+                }
+                Found::Read(frame) => return Ok(Soon::Here(ArcRwLockWriteGuard::downgrade(frame))),
+                Found::Later(wait) => return Ok(Soon::Later(wait)),
+                Found::Nothing => {}
+            }
+        }
+    }
+
+    /// Latches a page alone if that needs no sleep.
+    pub fn exclusive_soon(
+        self: &Arc<Self>,
+        index: IndexId,
+        id: PageId,
+    ) -> Result<Soon<Exclusive>, EngineError> {
+        loop {
+            match self.find(index, id, Touch::Usual)? {
+                Found::Latch(latch) => {
+                    let frame = latch.write_arc();
+                    if frame.page.is_some() {
+                        return Ok(Soon::Here(frame));
+                    }
+                }
+                Found::Read(frame) => return Ok(Soon::Here(frame)),
+                Found::Later(wait) => return Ok(Soon::Later(wait)),
+                Found::Nothing => {}
+            }
+        }
+    }
+
+    fn find(self: &Arc<Self>, index: IndexId, id: PageId, touch: Touch) -> Result<Found, EngineError> {
+        {
+            let shard = self.shard(id).lock();
+            if let Some(resident) = shard.get(id) {
+                if touch == Touch::Usual {
+                    resident.is_used.store(true, Ordering::Relaxed);
+                }
+                let latch = resident.latch.clone();
+                if !shard.loading.is_empty()
+                    && let Some(loading) = shard.loading.get(&id).cloned()
+                {
+                    drop(shard);
+                    return Ok(match (self.bed_of)() {
+                        Some(bed) => Found::Later(Wait { loading, latch, bed }),
+                        None => Found::Latch(latch),
+                    });
+                }
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return Ok(Found::Latch(latch));
+            }
+        }
+        let Some(bed) = (self.bed_of)() else {
+            return Ok(self.load_as(index, id, touch)?.map_or(Found::Nothing, Found::Read));
+        };
+        let Some((mut frame, loading)) = self.enter_loading(id, touch) else { return Ok(Found::Nothing) };
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        match self.store.read_page_cached(index, id) {
+            Ok(Some(page)) => {
+                frame.page = Some(page);
+                self.loaded(id, &loading, true);
+                self.evict_some();
+                return Ok(Found::Read(frame));
+            }
+            Err(error) => {
+                drop(frame);
+                self.loaded(id, &loading, false);
+                return Err(error);
+            }
+            Ok(None) => {}
+        }
+        let latch = ArcRwLockWriteGuard::rwlock(&frame).clone();
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
+        self.ask(Request { index, id, frame, loading: loading.clone() });
+        Ok(Found::Later(Wait { loading, latch, bed }))
+    }
+
+    /// Makes a frame resident whose page is about to be read.
+    fn enter_loading(&self, id: PageId, touch: Touch) -> Option<(Exclusive, Arc<Loading>)> {
+        let latch = Arc::new(RwLock::new(Frame { page: None, is_changed: false, listed_in: 0 }));
+        let loading = Arc::new(Loading::default());
+        let mut shard = self.shard(id).lock();
+        if shard.get(id).is_some() {
+            return None;
+        }
+        let frame = latch.write_arc();
+        shard.insert(Resident { id, latch, is_used: AtomicBool::new(touch == Touch::Usual) });
+        shard.loading.insert(id, loading.clone());
+        drop(shard);
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        if touch == Touch::Once {
+            self.note_once(id);
+        }
+        Some((frame, loading))
+    }
+
+    fn note_once(&self, id: PageId) {
+        let mut once = self.once.lock();
+        once.push_back(id);
+        if once.len() * PAGE_BYTES > self.bytes_max() + ONCE_MIN * PAGE_BYTES {
+            once.pop_front();
+        }
+    }
+
+    /// The read of a page is over; it is resident no more if that failed.
+    fn loaded(&self, id: PageId, loading: &Arc<Loading>, is_there: bool) {
+        let mut shard = self.shard(id).lock();
+        // Otherwise the page was discarded meanwhile.
+        if shard.loading.get(&id).is_some_and(|of| Arc::ptr_eq(of, loading)) {
+            shard.loading.remove(&id);
+            if !is_there && shard.remove(id) {
+                self.pages.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        drop(shard);
+        loading.finish(is_there);
+    }
+
+    /// Gives a request to the reader threads.
+    fn ask(self: &Arc<Self>, request: Request) {
+        if !self.queue.push(request) {
+            return;
+        }
+        let (queue, pool) = (self.queue.clone(), Arc::downgrade(self));
+        let run = move || {
+            // Without it fibers would sleep for good.
+            let guard = NoUnwind::during("a read of a page");
+            while let Some(request) = queue.pop() {
+                match pool.upgrade() {
+                    Some(pool) => pool.read(request),
+                    None => request.loading.finish(false),
+                }
+            }
+            guard.passed();
+        };
+        let started = std::thread::Builder::new().name("page-reader".to_owned()).spawn(run);
+        if started.is_err() && self.queue.start_failed() {
+            // No thread at all: the caller reads.
+            while let Some(request) = self.queue.try_pop() {
+                self.read(request);
+            }
+        }
+    }
+
+    fn read(&self, request: Request) {
+        let Request { index, id, mut frame, loading } = request;
+        let page = self.store.read_page(index, id).ok();
+        let is_there = page.is_some();
+        frame.page = page;
+        drop(frame);
+        self.loaded(id, &loading, is_there);
+        self.evict_some();
+    }
+
+    /// Has pages read that a scan needs next.
+    pub fn read_ahead(self: &Arc<Self>, index: IndexId, ids: impl IntoIterator<Item = PageId>) {
+        for id in ids {
+            if !self.queue.takes_more() {
+                return;
+            }
+            if let Some((frame, loading)) = self.enter_loading(id, Touch::Once) {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+                self.ahead.fetch_add(1, Ordering::Relaxed);
+                self.ask(Request { index, id, frame, loading });
+            }
+        }
+    }
+
+    /// Whether pages are read by threads of their own.
+    pub fn has_readers(&self) -> bool {
+        (self.bed_of)().is_some()
+    }
+
     fn resident(&self, id: PageId) -> Option<Latch> {
         let shard = self.shard(id).lock();
         let resident = shard.get(id)?;
@@ -213,7 +466,12 @@ impl Pool {
 
     /// Reads a page. None: somebody else does already.
     fn load(&self, index: IndexId, id: PageId) -> Result<Option<Exclusive>, EngineError> {
-        let Some(mut frame) = self.enter(id, Frame { page: None, is_changed: false, listed_in: 0 }) else {
+        self.load_as(index, id, Touch::Usual)
+    }
+
+    fn load_as(&self, index: IndexId, id: PageId, touch: Touch) -> Result<Option<Exclusive>, EngineError> {
+        let frame = Frame { page: None, is_changed: false, listed_in: 0 };
+        let Some(mut frame) = self.enter_as(id, frame, touch) else {
             return Ok(None);
         };
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -230,19 +488,30 @@ impl Pool {
 
     /// Makes a frame resident, latched before anybody else can come to it.
     fn enter(&self, id: PageId, frame: Frame) -> Option<Exclusive> {
+        self.enter_as(id, frame, Touch::Usual)
+    }
+
+    fn enter_as(&self, id: PageId, frame: Frame, touch: Touch) -> Option<Exclusive> {
         let latch = Arc::new(RwLock::new(frame));
         let mut shard = self.shard(id).lock();
         if shard.get(id).is_some() {
             return None;
         }
         let frame = latch.write_arc();
-        shard.insert(Resident { id, latch, is_used: AtomicBool::new(true) });
+        shard.insert(Resident { id, latch, is_used: AtomicBool::new(touch == Touch::Usual) });
+        drop(shard);
         self.pages.fetch_add(1, Ordering::Relaxed);
+        if touch == Touch::Once {
+            self.note_once(id);
+        }
         Some(frame)
     }
 
     fn leave(&self, id: PageId) {
-        if self.shard(id).lock().remove(id) {
+        let mut shard = self.shard(id).lock();
+        // Whoever reads it meanwhile reads for nobody.
+        shard.loading.remove(&id);
+        if shard.remove(id) {
             self.pages.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -301,12 +570,29 @@ impl Pool {
         let mut looked_at = 0;
         while self.is_over() && looked_at < LOOKED_AT_MAX {
             looked_at += STEP;
+            if let Some(victim) = self.victim_of_scans() {
+                self.evict(victim);
+                continue;
+            }
             let at = self.hand.fetch_add(1, Ordering::Relaxed) % SHARDS;
             let victim = self.shards[at].lock().victim();
             if let Some(victim) = victim {
                 self.evict(victim);
             }
         }
+    }
+
+    /// The oldest page of long scans, when they have their share, unless somebody else uses it by now.
+    fn victim_of_scans(&self) -> Option<Exclusive> {
+        let share = (self.bytes_max() / PAGE_BYTES / ONCE_SHARE).max(ONCE_MIN);
+        let oldest = {
+            let mut once = self.once.lock();
+            if once.len() <= share {
+                return None;
+            }
+            once.pop_front()?
+        };
+        self.shard(oldest).lock().victim_by_id(oldest)
     }
 
     fn evict(&self, mut frame: Exclusive) {

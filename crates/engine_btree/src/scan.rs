@@ -13,7 +13,8 @@ use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, Key
 
 use crate::inner::Inner;
 use crate::page::Page;
-use crate::tree::Side;
+use crate::pool::Touch;
+use crate::tree::{AHEAD_LEAVES, Side};
 use crate::value;
 use crate::version::{Horizon, Shown};
 
@@ -21,6 +22,8 @@ use crate::version::{Horizon, Shown};
 const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Leaves without a visible entry that a scan passes at once.
 const IDLE_LEAVES_MAX: usize = 64;
+/// A call that has come over so many leaves is part of a long scan.
+const LONG_LEAVES: usize = 4;
 
 /// What a scan asks for; keys without the index.
 #[derive(Clone, Copy)]
@@ -65,7 +68,7 @@ impl Inner {
         };
         let before = batch.len();
         let (full, full_bytes) = (before + limit, batch.size_bytes() + BATCH_BYTES_MAX);
-        let mut idle_leaves = 0;
+        let (mut idle_leaves, mut leaves) = (0, 0);
         let mut sink = Sink { batch, prefix, key: Vec::new(), full, full_bytes };
         let mut fence: Option<Vec<u8>> = match asked.direction {
             Direction::Forward => Some(asked.start.to_vec()),
@@ -76,7 +79,13 @@ impl Inner {
                 Direction::Forward => Side::Covering(fence.as_deref().expect("a forward scan has a place")),
                 Direction::Backward => Side::Below(fence.as_deref()),
             };
-            let frame = tree.leaf(&self.ground, &side)?;
+            let is_long = leaves >= LONG_LEAVES;
+            if is_long && leaves % AHEAD_LEAVES == LONG_LEAVES && self.ground.pool.has_readers() {
+                tree.read_ahead(&self.ground, &side)?;
+            }
+            leaves += 1;
+            let touch = if is_long { Touch::Once } else { Touch::Usual };
+            let frame = tree.leaf_touched(&self.ground, &side, touch)?;
             let page = frame.page();
             let found = sink.batch.len();
             if self.scan_leaf(page, asked, fence.as_deref(), &mut sink)?.is_break() {

@@ -238,12 +238,25 @@ impl Store {
 
     /// Reads a page that is not in memory.
     pub fn read_page(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
-        let extent = {
-            let state = self.state.lock();
-            let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
-            state.evicted.get(&id).copied().or_else(of_map)
-        };
-        self.read_page_at(extent, index, id)
+        self.read_page_at(self.extent_of(index, id), index, id)
+    }
+
+    /// Where the newest image of a page lies that is not in memory.
+    fn extent_of(&self, index: IndexId, id: PageId) -> Option<Extent> {
+        let state = self.state.lock();
+        let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
+        state.evicted.get(&id).copied().or_else(of_map)
+    }
+
+    /// The same, unless it would wait for the disk.
+    pub fn read_page_cached(&self, index: IndexId, id: PageId) -> Result<Option<Page>, EngineError> {
+        let Some(extent) = self.extent_of(index, id) else { return Ok(None) };
+        let mut bytes = vec![0; extent.bytes as usize];
+        match self.file.try_read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)? {
+            Some(read) if read == bytes.len() => self.page_of(bytes, extent, index, id).map(Some),
+            // Whoever reads it in full has the error.
+            _ => Ok(None),
+        }
     }
 
     /// Reads a page as a restart would.
@@ -257,7 +270,17 @@ impl Store {
             let (path, id) = (self.path.display(), id.0);
             EngineError::Corrupt(format!("{path}: page {id} has no place in the page map; {CURE}"))
         })?;
-        let page = Page::from_image(self.read(extent)?);
+        self.page_of(self.read(extent)?, extent, index, id)
+    }
+
+    fn page_of(
+        &self,
+        bytes: Vec<u8>,
+        extent: Extent,
+        index: IndexId,
+        id: PageId,
+    ) -> Result<Page, EngineError> {
+        let page = Page::from_image(bytes);
         let page = page.ok_or_else(|| self.corrupt(extent, "the page fails its checksum"))?;
         if (page.index(), page.id()) != (index, id) {
             return Err(self.corrupt(extent, "it holds another page"));

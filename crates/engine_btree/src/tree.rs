@@ -7,6 +7,9 @@
 //! | writers of one entry | shared down to the leaf's parent, the leaf alone |
 //! | who splits | alone, from the lowest ancestor that may change |
 //!
+//! Readers and writers of one entry that must wait for a page to be read let their latches go, sleep and go
+//! down again ([`Patience`]).
+//!
 //! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full,
 //! its entries move into a new child.
 //!
@@ -26,19 +29,23 @@ use parking_lot::Mutex;
 
 use crate::changes::Changes;
 use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
-use crate::pool::{Exclusive, Pool, Shared};
+use crate::pool::{Exclusive, Latch, Pool, Shared, Soon, Touch};
+use crate::reads::Wait;
 use crate::space::Extent;
+
+/// Leaves that are read ahead of a scan at once.
+pub const AHEAD_LEAVES: usize = 8;
 
 /// What all trees of an engine share.
 pub struct Ground {
-    pub pool: Pool,
+    pub pool: Arc<Pool>,
     pub changes: Changes,
     next_page: AtomicU64,
 }
 
 impl Ground {
     /// For trees whose pages are numbered from `next_page` on.
-    pub fn new(pool: Pool, changes: Changes, next_page: u64) -> Ground {
+    pub fn new(pool: Arc<Pool>, changes: Changes, next_page: u64) -> Ground {
         Ground { pool, changes, next_page: AtomicU64::new(next_page) }
     }
 
@@ -50,6 +57,46 @@ impl Ground {
     /// The number that the next new page gets.
     pub fn next_page(&self) -> u64 {
         self.next_page.load(Ordering::Relaxed)
+    }
+}
+
+/// How a way down deals with pages that are not in memory.
+#[derive(Default)]
+struct Patience {
+    /// The page that was slept for, kept in memory until the way down is done.
+    pin: Option<Latch>,
+    /// A read of another thread failed: the next way down reads for itself, and has the error.
+    reads_itself: bool,
+}
+
+impl Patience {
+    /// The caller has let its latches go.
+    fn sleep(&mut self, wait: Wait) {
+        let Wait { loading, latch, bed } = wait;
+        self.pin = Some(latch);
+        if !loading.sleep(&bed) {
+            self.reads_itself = true;
+        }
+    }
+
+    fn shared(
+        &self,
+        ground: &Ground,
+        index: IndexId,
+        id: PageId,
+        touch: Touch,
+    ) -> Result<Soon<Shared>, EngineError> {
+        match self.reads_itself {
+            true => ground.pool.shared(index, id).map(Soon::Here),
+            false => ground.pool.shared_soon(index, id, touch),
+        }
+    }
+
+    fn exclusive(&self, ground: &Ground, index: IndexId, id: PageId) -> Result<Soon<Exclusive>, EngineError> {
+        match self.reads_itself {
+            true => ground.pool.exclusive(index, id).map(Soon::Here),
+            false => ground.pool.exclusive_soon(index, id),
+        }
     }
 }
 
@@ -104,37 +151,103 @@ impl Tree {
 
     /// The leaf, latched with others.
     pub fn leaf(&self, ground: &Ground, side: &Side<'_>) -> Result<Shared, EngineError> {
-        let mut frame = ground.pool.shared(self.index, self.root)?;
-        while frame.page().level() > 0 {
-            let child = frame.page().child(side.child_of(frame.page()));
-            let next = ground.pool.shared(self.index, child)?;
-            frame = next;
+        self.leaf_touched(ground, side, Touch::Usual)
+    }
+
+    /// The same for a use of the leaf that may be the only one.
+    pub fn leaf_touched(
+        &self,
+        ground: &Ground,
+        side: &Side<'_>,
+        touch: Touch,
+    ) -> Result<Shared, EngineError> {
+        let mut patience = Patience::default();
+        loop {
+            match self.try_node(ground, side, 0, touch, &patience)? {
+                Soon::Here(leaf) => return Ok(leaf),
+                Soon::Later(wait) => patience.sleep(wait),
+            }
         }
-        Ok(frame)
+    }
+
+    /// One way down to the node of a level.
+    fn try_node(
+        &self,
+        ground: &Ground,
+        side: &Side<'_>,
+        level: u8,
+        touch: Touch,
+        patience: &Patience,
+    ) -> Result<Soon<Shared>, EngineError> {
+        let mut frame = match patience.shared(ground, self.index, self.root, Touch::Usual)? {
+            Soon::Here(root) => root,
+            later => return Ok(later),
+        };
+        while frame.page().level() > level {
+            let child = frame.page().child(side.child_of(frame.page()));
+            let touch = if frame.page().level() == 1 { touch } else { Touch::Usual };
+            match patience.shared(ground, self.index, child, touch)? {
+                Soon::Here(next) => frame = next,
+                later => return Ok(later),
+            }
+        }
+        Ok(Soon::Here(frame))
     }
 
     /// The leaf that covers the key, latched alone.
     pub fn leaf_exclusive(&self, ground: &Ground, key: &[u8]) -> Result<Exclusive, EngineError> {
-        let side = Side::Covering(key);
+        let mut patience = Patience::default();
         loop {
-            let mut frame = ground.pool.shared(self.index, self.root)?;
-            if frame.page().level() == 0 {
-                drop(frame);
-                let root = ground.pool.exclusive(self.index, self.root)?;
-                match root.page().level() {
-                    0 => return Ok(root),
-                    // It was split meanwhile.
-                    _ => continue,
-                }
+            match self.try_leaf_exclusive(ground, key, &patience)? {
+                Some(Soon::Here(leaf)) => return Ok(leaf),
+                Some(Soon::Later(wait)) => patience.sleep(wait),
+                // The root was split meanwhile.
+                None => {}
             }
-            while frame.page().level() > 1 {
-                let child = frame.page().child(side.child_of(frame.page()));
-                let next = ground.pool.shared(self.index, child)?;
-                frame = next;
-            }
-            let child = frame.page().child(side.child_of(frame.page()));
-            return ground.pool.exclusive(self.index, child);
         }
+    }
+
+    fn try_leaf_exclusive(
+        &self,
+        ground: &Ground,
+        key: &[u8],
+        patience: &Patience,
+    ) -> Result<Option<Soon<Exclusive>>, EngineError> {
+        let side = Side::Covering(key);
+        let parent = match self.try_node(ground, &side, 1, Touch::Usual, patience)? {
+            Soon::Here(parent) => parent,
+            Soon::Later(wait) => return Ok(Some(Soon::Later(wait))),
+        };
+        if parent.page().level() == 0 {
+            drop(parent);
+            return Ok(match patience.exclusive(ground, self.index, self.root)? {
+                Soon::Here(root) if root.page().level() > 0 => None,
+                soon => Some(soon),
+            });
+        }
+        let child = parent.page().child(side.child_of(parent.page()));
+        patience.exclusive(ground, self.index, child).map(Some)
+    }
+
+    /// Has the leaves read that come after the one that covers `key`, or before the one with the keys below
+    /// it.
+    pub fn read_ahead(&self, ground: &Ground, side: &Side<'_>) -> Result<(), EngineError> {
+        let patience = Patience::default();
+        let Soon::Here(parent) = self.try_node(ground, side, 1, Touch::Usual, &patience)? else {
+            return Ok(());
+        };
+        let page = parent.page();
+        if page.level() == 0 {
+            return Ok(());
+        }
+        let at = side.child_of(page);
+        let ids: Vec<PageId> = match side {
+            Side::Covering(_) => (at + 1..page.len()).take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
+            Side::Below(_) => (0..at).rev().take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
+        };
+        // The pages stay children of this one while it is latched.
+        ground.pool.read_ahead(self.index, ids);
+        Ok(())
     }
 
     /// Makes room for so many bytes in the leaf that covers the key: one split after the other, from the top,

@@ -10,8 +10,13 @@ use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
 
 /// A pool of a few pages: everything is evicted and read again all the time.
-const TINY: BtreeOptions =
-    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 3, undo_bytes: 4096, has_threads: false };
+const TINY: BtreeOptions = BtreeOptions {
+    pool_bytes: 8 * 16384,
+    rollback_segments: 3,
+    undo_bytes: 4096,
+    has_threads: false,
+    bed_of: || None,
+};
 
 fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
     let fs: SharedFs = fs.clone();

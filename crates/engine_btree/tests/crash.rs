@@ -11,8 +11,13 @@ use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng, SharedFs};
 
-const TINY: BtreeOptions =
-    BtreeOptions { pool_bytes: 4 * 16384, rollback_segments: 2, undo_bytes: 4096, has_threads: false };
+const TINY: BtreeOptions = BtreeOptions {
+    pool_bytes: 4 * 16384,
+    rollback_segments: 2,
+    undo_bytes: 4096,
+    has_threads: false,
+    bed_of: || None,
+};
 /// Of a workload: transactions, purges, checkpoints, a bulk load.
 const STEPS: u64 = 60;
 /// Written by transactions from the start.

@@ -9,8 +9,13 @@ use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fs, MemFs, OpenMode, SharedFs};
 
-const TINY: BtreeOptions =
-    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, undo_bytes: 4096, has_threads: false };
+const TINY: BtreeOptions = BtreeOptions {
+    pool_bytes: 8 * 16384,
+    rollback_segments: 2,
+    undo_bytes: 4096,
+    has_threads: false,
+    bed_of: || None,
+};
 const TABLE: IndexId = IndexId(16);
 const FILE: &str = "/btree/btree.data";
 

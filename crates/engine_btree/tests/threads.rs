@@ -6,13 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView};
+use cohort_engine::{Batch, Bed, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
+use cohort_vfs::{FaultFs, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 use parking_lot::Mutex;
 
-const OPTIONS: BtreeOptions =
-    BtreeOptions { pool_bytes: 12 * 16384, rollback_segments: 4, undo_bytes: 4096, has_threads: true };
+const OPTIONS: BtreeOptions = BtreeOptions {
+    pool_bytes: 12 * 16384,
+    rollback_segments: 4,
+    undo_bytes: 4096,
+    has_threads: true,
+    bed_of: || None,
+};
 const TABLE: IndexId = IndexId(16);
 const ACCOUNTS: u64 = 600;
 const WRITERS: u64 = 4;
@@ -246,4 +251,148 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
     let engine = open();
     assert_eq!(count(&engine, ReadAt::Latest, Direction::Forward), all);
     assert_eq!(engine.verify(QUEUE, &mut || true).expect("reads"), Vec::<String>::new());
+}
+
+/// A bed for threads that play fibers.
+struct OnThread(std::thread::Thread);
+
+impl Bed for OnThread {
+    fn sleep(&self) {
+        std::thread::park();
+    }
+
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+fn on_thread() -> Option<Arc<dyn Bed>> {
+    Some(Arc::new(OnThread(std::thread::current())))
+}
+
+fn status(engine: &BtreeEngine, name: &str) -> u64 {
+    let status = engine.status();
+    status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+}
+
+/// An engine whose every miss is read by a reader thread, with a table of some 700 leaves.
+fn cold(pages: usize) -> (MemFs, BtreeEngine) {
+    let memory = MemFs::new();
+    let faulty = FaultFs::new(Arc::new(memory.clone()));
+    faulty.set_cold();
+    let fs: SharedFs = Arc::new(faulty);
+    let options = BtreeOptions { pool_bytes: pages * 16384, bed_of: on_thread, ..OPTIONS };
+    let open = || BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
+    let engine = open();
+    let mut load = engine.bulk_load(TABLE).expect("loads");
+    (0..ROWS).for_each(|n| load.add(&n.to_be_bytes(), &[n as u8; 1000]).expect("adds"));
+    load.finish().expect("finishes");
+    drop(engine);
+    (memory, open())
+}
+
+const ROWS: u64 = 10_000;
+
+#[test]
+fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
+    let (_, engine) = cold(16);
+    let order = Order { last: Mutex::new(0) };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (engine, order, is_over) = (&engine, &order, &is_over);
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                order.checkpoint(engine);
+            }
+        });
+        for direction in [Direction::Forward, Direction::Backward] {
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let view = order.view(engine);
+                    let found = values(engine, ReadAt::View(&view), TABLE, direction).len();
+                    assert_eq!(found, ROWS as usize);
+                }
+            });
+        }
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let (rng, mut value) = (SeededRng::new(writer), Vec::new());
+                    for round in 0..200_u8 {
+                        let mut trx = engine.begin();
+                        let n = rng.below(ROWS / WRITERS) * WRITERS + writer;
+                        // Splits, merges and places of the next page.
+                        trx.put(TABLE, &n.to_be_bytes(), &vec![round; 500 + n as usize % 3000])
+                            .expect("puts");
+                        order.commit(engine, &trx.prepare().expect("prepares"));
+                        let at = rng.below(ROWS).to_be_bytes();
+                        assert!(engine.begin().get(ReadAt::Latest, TABLE, &at, &mut value).expect("reads"));
+                    }
+                })
+            })
+            .collect();
+        let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|result| result.expect("a writer"));
+    });
+    assert!(status(&engine, "Innodb_buffer_pool_read_waits") > 500);
+    assert!(status(&engine, "Innodb_buffer_pool_read_ahead") > 50);
+    assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+    assert!(status(&engine, "Innodb_buffer_pool_pages_data") < 40, "readers keep the pool to its size");
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_told_to_all_who_sleep_for_it() {
+    let (memory, engine) = cold(16);
+    let file = memory.open(Path::new("/btree/btree.data"), OpenMode::Write).expect("there");
+    let mut bytes = vec![0; file.len().expect("in memory") as usize];
+    file.read_at(&mut bytes, 0).expect("reads");
+    // The leaf with the middle rows, by what they hold.
+    let row = [5000_u64 as u8; 1000];
+    let at = bytes.windows(1000).position(|window| window == row).expect("it is there");
+    file.write_at(&[!row[0]], at as u64 + 7).expect("writes");
+    let lowest =
+        (0..ROWS).rev().find(|n| (n & 0xff) as u8 == row[0] && *n < 300).expect("the first such row");
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    let read =
+                        engine.begin().get(ReadAt::Latest, TABLE, &lowest.to_be_bytes(), &mut Vec::new());
+                    assert!(matches!(read, Err(EngineError::Corrupt(what)) if what.contains("checksum")));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_scan_of_a_large_table_leaves_the_others_in_the_pool() {
+    let (_, engine) = cold(128);
+    let mut value = Vec::new();
+    let mut look_at_hot = || {
+        for n in (0..600).step_by(10) {
+            let n = (ROWS - 1 - n).to_be_bytes();
+            assert!(engine.begin().get(ReadAt::Latest, TABLE, &n, &mut value).expect("reads"));
+        }
+    };
+    look_at_hot();
+    // The pool fills up.
+    for n in (0..ROWS / 2).step_by(40) {
+        assert!(engine.begin().get(ReadAt::Latest, TABLE, &n.to_be_bytes(), &mut Vec::new()).expect("reads"));
+        if n % 400 == 0 {
+            look_at_hot();
+        }
+    }
+    look_at_hot();
+    let before = status(&engine, "Innodb_buffer_pool_reads");
+    let range = KeyRange { start: None, end: Some((ROWS - 700).to_be_bytes().to_vec()) };
+    let mut batch = Batch::default();
+    let (trx, direction) = (engine.begin(), Direction::Forward);
+    trx.scan(ReadAt::Latest, TABLE, &range, direction, 1 << 20, &mut batch).expect("scans");
+    let by_scan = status(&engine, "Innodb_buffer_pool_reads") - before;
+    assert!(by_scan > 150, "{by_scan} pages read by the scan");
+    look_at_hot();
+    let again = status(&engine, "Innodb_buffer_pool_reads") - before - by_scan;
+    assert!(again < 15, "{again} of some 40 hot pages were read again");
 }

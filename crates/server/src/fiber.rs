@@ -31,9 +31,9 @@
 //! # Thread-local variables
 //! A job may begin on one thread and end on another. The compiler takes it for granted that a function stays
 //! on its thread, so a function that is on the stack while a job sleeps must not use a thread-local variable
-//! directly, only in functions that are not inlined and do not sleep. Ours are [`sleeper`] here, `on_post` in
-//! `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are used in
-//! functions that return before anybody sleeps.
+//! directly, only in functions that are not inlined and do not sleep. Ours are [`sleeper`] and [`bed`] here,
+//! `on_post` in `pool.rs` and the cache of compiled patterns in the expression crate; those of libraries are
+//! used in functions that return before anybody sleeps.
 //!
 //! # A stack
 //! ```text
@@ -56,6 +56,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use cohort_base::{STACK_RESERVE, StackFloor, switch_stack};
+use cohort_engine::Bed as BedForEngine;
 use cohort_locks::Sleeper;
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -200,6 +201,25 @@ thread_local! {
 #[inline(never)]
 pub fn sleeper() -> Arc<dyn Sleeper> {
     CURRENT.with_borrow(Clone::clone).unwrap_or_else(cohort_locks::this_thread)
+}
+
+/// A fiber's bed, as engines use it.
+struct Lent(Arc<dyn Sleeper>);
+
+impl BedForEngine for Lent {
+    fn sleep(&self) {
+        self.0.sleep(None);
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+/// Where the caller sleeps while an engine reads for it: its fiber's bed, if it runs on one.
+#[inline(never)]
+pub fn bed() -> Option<Arc<dyn BedForEngine>> {
+    CURRENT.with_borrow(Clone::clone).map(|bed| Arc::new(Lent(bed)) as Arc<dyn BedForEngine>)
 }
 
 /// What fibers are made for.
@@ -399,6 +419,27 @@ mod tests {
         assert!(ready.pop().is_none());
         fibers.work(Work::Begin(Box::new(|| sleeper().sleep(None))));
         assert_eq!(fibers.asleep(), 1);
+    }
+
+    #[test]
+    fn who_waits_for_an_engine_leaves_its_worker() {
+        let (fibers, ready) = fibers();
+        assert!(bed().is_none(), "a thread does the work itself");
+        let (lent, done) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
+        let job = {
+            let (lent, done) = (Arc::clone(&lent), Arc::clone(&done));
+            move || {
+                let own = bed().expect("it runs on a fiber");
+                *lent.lock() = Some(Arc::clone(&own));
+                own.sleep();
+                done.store(1, Ordering::Relaxed);
+            }
+        };
+        fibers.work(Work::Begin(Box::new(job)));
+        assert_eq!((fibers.asleep(), done.load(Ordering::Relaxed)), (1, 0));
+        lent.lock().take().expect("the job ran").wake();
+        fibers.work(ready.pop().expect("woken"));
+        assert_eq!((fibers.asleep(), done.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use cohort_replica::StateStore;
 use cohort_vfs::World;
 
 use crate::error_log::ErrorLog;
-use crate::fiber::sleeper;
+use crate::fiber::{bed, sleeper};
 
 /// Numbers of the participants in commit records. Final: they are on disk.
 #[cfg(feature = "rocksdb")]
@@ -152,6 +152,7 @@ fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<d
     let options = BtreeOptions {
         pool_bytes: globals.uint(VarId::InnodbBufferPoolSize) as usize,
         rollback_segments: globals.uint(VarId::InnodbRollbackSegments) as usize,
+        bed_of: bed,
         ..BtreeOptions::default()
     };
     Ok(Arc::new(BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?))

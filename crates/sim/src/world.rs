@@ -25,8 +25,13 @@ const SEGMENT_BYTES: u64 = 32 << 10;
 const BINLOG_FILE_BYTES: u64 = 4 << 10;
 
 /// A pool of few pages; who wants purge calls it.
-const RIGHT_OPTIONS: BtreeOptions =
-    BtreeOptions { pool_bytes: 8 * 16384, rollback_segments: 2, undo_bytes: 4096, has_threads: false };
+const RIGHT_OPTIONS: BtreeOptions = BtreeOptions {
+    pool_bytes: 8 * 16384,
+    rollback_segments: 2,
+    undo_bytes: 4096,
+    has_threads: false,
+    bed_of: || None,
+};
 
 /// What a start may get wrong.
 #[derive(Clone, Copy, Debug)]

@@ -30,6 +30,7 @@ struct State {
     fault: Fault,
     ops: u64,
     crashed: bool,
+    is_cold: bool,
 }
 
 /// Wraps a file system. Cloning shares it.
@@ -58,7 +59,8 @@ enum Effect {
 impl FaultFs {
     /// Without a fault at first.
     pub fn new(inner: SharedFs) -> FaultFs {
-        FaultFs { inner, state: Arc::new(Mutex::new(State { fault: Fault::None, ops: 0, crashed: false })) }
+        let state = State { fault: Fault::None, ops: 0, crashed: false, is_cold: false };
+        FaultFs { inner, state: Arc::new(Mutex::new(state)) }
     }
 
     /// Sets what happens; operations are counted on from where they are ([`FaultFs::ops`]).
@@ -69,6 +71,11 @@ impl FaultFs {
     /// Operations so far.
     pub fn ops(&self) -> u64 {
         self.state.lock().ops
+    }
+
+    /// From now on nothing that is read is in memory: [`File::try_read_at`] finds nothing.
+    pub fn set_cold(&self) {
+        self.state.lock().is_cold = true;
     }
 
     /// Whether the crash has come.
@@ -165,7 +172,18 @@ impl Fs for FaultFs {
 impl File for FaultFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.fs.alive()?;
+        if self.fs.state.lock().is_cold {
+            std::thread::yield_now();
+        }
         self.inner.read_at(buf, offset)
+    }
+
+    fn try_read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        let is_cold = self.fs.state.lock().is_cold;
+        match is_cold {
+            true => Ok(None),
+            false => self.read_at(buf, offset).map(Some),
+        }
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,15 @@ impl File for RealFile {
             }
         }
         Ok(done)
+    }
+
+    fn try_read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        let part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+        let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: the one part is `buf`, which is borrowed for the call, and the file is open.
+        let read = unsafe { libc::preadv2(self.0.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
+        // Refused, or a part of it: the rest may be on the disk, or behind the end of the file.
+        Ok(usize::try_from(read).ok().filter(|read| *read == buf.len()))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -78,6 +78,10 @@ pub trait Fs: Send + Sync {
 pub trait File: Send + Sync {
     /// Reads into `buf`; fewer bytes only at the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Reads into `buf` if that does not wait for the disk, because all of it is in memory. None: it would.
+    fn try_read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        self.read_at(buf, offset).map(Some)
+    }
     /// Writes all of `bytes`; extends the file if it ends before.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).

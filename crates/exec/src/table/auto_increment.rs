@@ -185,8 +185,8 @@ impl SessionTrx {
         if table.auto_column.is_none() {
             return Ok(());
         }
-        let mut state = table.auto_increment.state.lock();
-        if state.next.is_some() {
+        // Nobody sleeps for a page with the counter locked. Whoever came first has set it.
+        if table.auto_increment.state.lock().next.is_some() {
             return Ok(());
         }
         let mut stored = Vec::new();
@@ -195,23 +195,28 @@ impl SessionTrx {
         engine.get(ReadAt::Latest, AUTO_INCREMENT_SPACE, &key, &mut stored).map_err(engine_error)?;
         let stored = stored.try_into().map_or(0, u64::from_le_bytes);
         let behind = self.behind_last_row(table)?;
-        state.next = Some(stored.max(table.table().auto_increment_start).max(behind));
-        state.persisted = stored;
+        let mut state = table.auto_increment.state.lock();
+        if state.next.is_none() {
+            state.next = Some(stored.max(table.table().auto_increment_start).max(behind));
+            state.persisted = stored;
+        }
         Ok(())
     }
 
     /// A new hidden row id. Whoever uses it makes sure that its key is free.
     pub(crate) fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
         debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
-        let mut counter = table.auto_increment.row_id.lock();
-        let next = match *counter {
-            Some(next) => next,
-            None => {
+        let is_known = table.auto_increment.row_id.lock().is_some();
+        let first = match is_known {
+            true => 0,
+            false => {
                 let last = self.last_key(table, table.indexes[0].id)?;
                 let last = last.and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
                 last.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?
             }
         };
+        let mut counter = table.auto_increment.row_id.lock();
+        let next = counter.unwrap_or(first);
         *counter = Some(next.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?);
         Ok(next)
     }
