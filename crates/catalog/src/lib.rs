@@ -12,7 +12,7 @@ mod view;
 pub use change::CatalogChange;
 pub use model::{
     Account, AccountName, Catalog, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn,
-    IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
+    IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableGrant, TableName,
 };
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;

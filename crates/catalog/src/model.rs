@@ -39,6 +39,9 @@ pub struct Schema {
     pub views: BTreeMap<String, Arc<View>>,
 }
 
+/// The option that a sequence's table has.
+pub const SEQUENCE_OPTION: &str = "SEQUENCE";
+
 /// A base table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -240,6 +243,11 @@ impl Table {
     /// The index whose values are the rows.
     pub fn clustered(&self) -> &Index {
         &self.indexes[0]
+    }
+
+    /// Whether it gives numbers: its one row says which.
+    pub fn is_sequence(&self) -> bool {
+        self.options.iter().any(|(name, _)| name == SEQUENCE_OPTION)
     }
 
     /// Whether it is a session's own.

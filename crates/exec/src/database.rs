@@ -20,6 +20,7 @@ use crate::dispatch::CachedPlan;
 use crate::files::ServerFiles;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
+use crate::sequence::Sequences;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
 use crate::trx::{BinlogCache, TrxIds, commit_error};
@@ -125,6 +126,8 @@ pub struct Database {
     pub user_locks: UserLockHolders,
     /// When the last deadlock was, and who was in it.
     pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
+    /// Numbers of sequences that are reserved.
+    pub(crate) sequences: Sequences,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Who follows other servers; set once by the server.
@@ -162,6 +165,7 @@ impl Database {
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),
             last_deadlock: Mutex::default(),
+            sequences: Sequences::default(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

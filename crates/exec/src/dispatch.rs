@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
-use cohort_catalog::{Catalog, View};
+use cohort_catalog::{Catalog, Table, View};
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_locks::MetadataMode;
@@ -31,7 +31,9 @@ use crate::access::{self, TableNeed};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
-use crate::select::{Collect, Flow, Freshness, RowCounts, RowSink, lock_tables, lock_views, run_query};
+use crate::select::{
+    Collect, Flow, Freshness, RowCounts, RowSink, lock_sequences, lock_tables, lock_views, run_query,
+};
 use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
@@ -61,6 +63,8 @@ pub struct CachedPlan {
     needs: Vec<TableNeed>,
     /// The views that it reads.
     views: Vec<Arc<View>>,
+    /// The sequences that its expressions name.
+    sequences: Vec<(Arc<Table>, bool)>,
     reusable: bool,
 }
 
@@ -319,6 +323,7 @@ impl Session {
                 let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
                 let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
                 if lock_views(&made.views, ctx)? == Freshness::Stale
+                    || lock_sequences(&made.sequences, ctx)? == Freshness::Stale
                     || lock_tables(plan, ctx)? == Freshness::Stale
                 {
                     return Ok(None);
@@ -565,7 +570,8 @@ fn make_plan(
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
-    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, reusable })
+    let sequences = names.take_sequences();
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, reusable })
 }
 
 /// A view is changed as a join is.
@@ -585,7 +591,9 @@ fn execute(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
-    if lock_views(&cached.views, ctx)? == Freshness::Stale {
+    if lock_views(&cached.views, ctx)? == Freshness::Stale
+        || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
+    {
         return Ok(Executed::Stale);
     }
     match &cached.plan {
@@ -645,6 +653,9 @@ pub(crate) fn lock_for_write(
         return Ok(Freshness::Fresh);
     }
     guards::check_read_only(ctx.session)?;
+    if table.is_sequence() {
+        return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
+    }
     let open = ctx.trx.open_table(table)?;
     ctx.trx.pass_global_lock()?;
     ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;

@@ -24,6 +24,7 @@
 //! | `select/` | runs them |
 //! | `dml/` | INSERT, REPLACE, UPDATE, DELETE, BINLOG |
 //! | `ddl/` | databases, tables, indexes; atomic (I2) |
+//! | `sequence/` | sequences and their numbers |
 //! | `temporary/` | a session's temporary tables |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `show/` | SHOW, information_schema |
@@ -48,6 +49,7 @@ mod prepared;
 mod process_list;
 mod replication;
 mod select;
+mod sequence;
 mod session;
 mod session_state;
 mod show;

@@ -315,6 +315,7 @@ fn is_described(show: &ast::Show) -> bool {
             | Show::Index { .. }
             | Show::CreateDatabase { .. }
             | Show::CreateTable(_)
+            | Show::CreateSequence(_)
             | Show::Variables { .. }
             | Show::Status { .. }
             | Show::CharacterSet { .. }

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::{Budget, Reservation};
+use cohort_base::{Budget, Reservation, TableId};
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
@@ -18,9 +18,10 @@ use hashbrown::HashMap;
 
 use crate::access::Access;
 use crate::database::Database;
+use crate::sequence;
 use crate::session::ConnectionInfo;
 use crate::temporary::TemporaryTables;
-use crate::trx::lock_error;
+use crate::trx::{BinlogSettings, TrxSettings, lock_error};
 use crate::user_locks::UserLocks;
 use crate::variables::{set_error, to_value};
 
@@ -68,6 +69,10 @@ pub struct SessionState {
     /// What the account held when it was last asked.
     pub(crate) access: RefCell<Option<Arc<Access>>>,
     pub(crate) kill: KillFlag,
+    /// What NEXTVAL has given to the session, by sequence.
+    pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
+    /// How the session logs what it does outside of its transaction.
+    pub(crate) binlog: RefCell<BinlogSettings>,
     /// The session's own tables.
     pub(crate) temporary: Arc<TemporaryTables>,
     /// What the client is told with the next OK packet.
@@ -149,6 +154,8 @@ impl SessionState {
             parse: ParseOptions::default(),
             current_schema,
             temporary,
+            last_values: RefCell::default(),
+            binlog: RefCell::new(TrxSettings::default().binlog),
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
             memory,
@@ -382,6 +389,18 @@ impl SessionHooks for SessionState {
             }
             _ => Ok(()),
         }
+    }
+
+    fn next_value(&self, schema: &str, name: &str) -> SqlResult<i64> {
+        sequence::next_value(self, schema, name)
+    }
+
+    fn last_value(&self, schema: &str, name: &str) -> SqlResult<Option<i64>> {
+        sequence::last_value(self, schema, name)
+    }
+
+    fn set_sequence(&self, name: (&str, &str), value: i64, is_used: bool, round: i64) -> SqlResult<bool> {
+        sequence::set_value(self, name, value, is_used, round)
     }
 
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {

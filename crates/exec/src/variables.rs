@@ -359,6 +359,7 @@ impl Session {
         binlog.allow_parallel = !vars.flag(VarId::SkipParallelReplication);
         binlog.domain = DomainId(vars.uint(VarId::GtidDomainId) as u32);
         binlog.server = ServerId(vars.uint(VarId::ServerId) as u32);
+        self.state.binlog.borrow_mut().clone_from(binlog);
         // A session starts with the global value; only a switch ends a transaction.
         let autocommit = vars.flag(VarId::Autocommit);
         if autocommit != self.trx.autocommit() && !self.trx.in_transaction() {

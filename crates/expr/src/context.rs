@@ -203,6 +203,21 @@ pub trait SessionHooks {
         let _ = (file, position, timeout, connection);
         Ok(None)
     }
+    /// NEXTVAL: the next number of a sequence.
+    fn next_value(&self, schema: &str, name: &str) -> SqlResult<i64> {
+        let _ = schema;
+        Err(SqlError::unknown_sequence(name))
+    }
+    /// LASTVAL: the number that the session was given last.
+    fn last_value(&self, schema: &str, name: &str) -> SqlResult<Option<i64>> {
+        let _ = schema;
+        Err(SqlError::unknown_sequence(name))
+    }
+    /// SETVAL: false when the sequence has gone further.
+    fn set_sequence(&self, name: (&str, &str), value: i64, is_used: bool, round: i64) -> SqlResult<bool> {
+        let _ = (value, is_used, round);
+        Err(SqlError::unknown_sequence(name.1))
+    }
     /// GET_LOCK: whether the lock was given in time.
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool>;
     /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.

@@ -39,6 +39,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("release_all_locks", 0, 0, type_all_locks, release_all_locks),
     Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
     Function::volatile("is_used_lock", 1, 1, type_holder, is_used_lock),
+    Function::volatile("nextval", 2, 2, type_sequence, next_value),
+    Function::volatile("lastval", 2, 2, type_sequence, last_value),
+    Function::volatile("setval", 3, 5, type_sequence, set_value),
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
 ];
 
@@ -72,6 +75,10 @@ fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_all_locks(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 11, 0).with_unsigned(true).with_nullable(false))
+}
+
+fn type_sequence(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(20))
 }
 
 fn type_holder(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -300,6 +307,34 @@ fn is_free_lock(a: Args<'_>) -> SqlResult<Value> {
 fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
     let name = or_null!(lock_name(&a));
     Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, |id| Value::Int(id as i64)))
+}
+
+/// Schema and name of a sequence.
+fn sequence_name(a: &Args<'_>) -> SqlResult<(String, String)> {
+    let text = |n: usize| -> SqlResult<String> {
+        Ok(a.text(n)?.map_or_else(String::new, |t| String::from_utf8_lossy(&t).into_owned()))
+    };
+    Ok((text(0)?, text(1)?))
+}
+
+fn next_value(a: Args<'_>) -> SqlResult<Value> {
+    let (schema, name) = sequence_name(&a)?;
+    a.ctx.hooks.next_value(&schema, &name).map(Value::Int)
+}
+
+fn last_value(a: Args<'_>) -> SqlResult<Value> {
+    let (schema, name) = sequence_name(&a)?;
+    Ok(a.ctx.hooks.last_value(&schema, &name)?.map_or(Value::Null, Value::Int))
+}
+
+/// SETVAL(name, value, is_used, round).
+fn set_value(a: Args<'_>) -> SqlResult<Value> {
+    let (schema, name) = sequence_name(&a)?;
+    let value = or_null!(a.int(2));
+    let is_used = if a.count() > 3 { or_null!(a.int(3)) != 0 } else { true };
+    let round = if a.count() > 4 { or_null!(a.int(4)) } else { 0 };
+    let is_set = a.ctx.hooks.set_sequence((&schema, &name), value, is_used, round)?;
+    Ok(if is_set { Value::Int(value) } else { Value::Null })
 }
 
 /// NAME_CONST(name, value): the value, under a name.

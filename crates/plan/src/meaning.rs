@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use cohort_sql::ast::{
     BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, Join, JoinCondition, JoinKind, ObjectName, Query,
-    Rename, Select, SelectItem, TableFactor,
+    Rename, Select, SelectItem, SequenceCall, TableFactor,
 };
 
 use cohort_types::{Charset, TypeKind};
@@ -71,6 +71,11 @@ impl Meanings {
         self.tables.insert(place(factor), name);
     }
 
+    pub(crate) fn note_sequence(&mut self, call: &SequenceCall, schema: &str) {
+        let name = ObjectName { db: Some(schema.to_owned()), name: call.name.name.clone() };
+        self.tables.insert(place(call), name);
+    }
+
     /// USING or NATURAL: the columns that are equal.
     pub(crate) fn note_pair(&mut self, join: &Join, left: (&Scope, usize), right: (&Scope, usize)) {
         let pair = (full_name(left.0, left.1), full_name(right.0, right.1));
@@ -93,6 +98,12 @@ impl Rename for Meanings {
     fn table(&mut self, table: &mut TableFactor) {
         if let Some(full) = self.tables.remove(&place(table)) {
             table.name = full;
+        }
+    }
+
+    fn sequence(&mut self, call: &mut SequenceCall) {
+        if let Some(full) = self.tables.remove(&place(call)) {
+            call.name = full;
         }
     }
 

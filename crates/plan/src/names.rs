@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
+use cohort_sql::ast::SequenceOperation;
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 /// The session, the catalog and the account's privileges, as binding sees them.
@@ -32,6 +33,9 @@ pub trait Names {
     /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is
     /// none.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
+
+    /// A sequence that an expression names; error 4089 for what is none, 4091 when there is nothing.
+    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<()>;
 
     /// A view on which the statement wants privileges: error 1142 without them.
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>>;

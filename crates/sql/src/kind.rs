@@ -36,6 +36,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::DropDatabase(_)
         | S::CreateTable(_)
         | S::AlterTable(_)
+        | S::AlterSequence(_)
         | S::DropTable(_)
         | S::CreateView(_)
         | S::RenameTable(_)
@@ -101,10 +102,13 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::CreateDatabase(_) => "create_db",
         S::AlterDatabase(_) => "alter_db",
         S::DropDatabase(_) => "drop_db",
+        S::CreateTable(table) if table.sequence.is_some() => "create_sequence",
         S::CreateTable(table) if table.temporary => "create_temporary_table",
         S::CreateTable(_) => "create_table",
         S::AlterTable(_) => "alter_table",
+        S::AlterSequence(_) => "alter_sequence",
         S::DropTable(table) if table.view => "drop_view",
+        S::DropTable(table) if table.sequence => "drop_sequence",
         S::DropTable(table) if table.temporary => "drop_temporary_table",
         S::DropTable(_) => "drop_table",
         S::CreateView(view) if view.alter => "alter_view",
@@ -180,7 +184,7 @@ fn show_name(show: &Show) -> &'static str {
         Show::Columns { .. } => "show_fields",
         Show::Index { .. } => "show_keys",
         Show::CreateDatabase { .. } => "show_create_db",
-        Show::CreateTable(_) | Show::CreateView(_) => "show_create_table",
+        Show::CreateTable(_) | Show::CreateView(_) | Show::CreateSequence(_) => "show_create_table",
         Show::CreateUser(_) => "show_create_user",
         Show::CreateOther { .. } => "show_create_proc",
         Show::Variables { .. } => "show_variables",

@@ -215,6 +215,13 @@ fn write_call(expr: &Expr, out: &mut String) {
                 push(out, format_args!(" using {charset}"));
             }
         }),
+        Expr::Sequence(sequence) => call(out, sequence.operation.name(), |out| {
+            out.push_str(&quoted_object(&sequence.name));
+            for arg in &sequence.args {
+                out.push(',');
+                write_expr(arg, out);
+            }
+        }),
         Expr::Function { name, args } => {
             out.push_str(first_name(name));
             write_list(args, out);

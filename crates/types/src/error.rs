@@ -242,6 +242,12 @@ errors! {
     JsonPathSyntax = 4042, "HY000";
     JsonOneOrAll = 4046, "HY000";
     CantCreateTable = 1005, "HY000";
+    SequenceRunOut = 4084, "HY000";
+    SequenceInvalidData = 4085, "HY000";
+    SequenceInvalidTableStructure = 4086, "HY000";
+    NotSequence = 4089, "42S02";
+    NotSequence2 = 4090, "42S02";
+    UnknownSequences = 4091, "42S02";
     ErrorOnRename = 1025, "HY000";
     CheckRead = 1020, "HY000";
     ErrorOnWrite = 1026, "HY000";

@@ -135,6 +135,17 @@ texts! {
     /// clause`.
     unknown_column(column: &str, place: &str) = BadField, "Unknown column '{column}' in '{place}'";
     ambiguous_column(column: &str, place: &str) = NonUniq, "Column '{column}' in {place} is ambiguous";
+    sequence_run_out(schema: &str, name: &str) = SequenceRunOut, "Sequence '{schema}.{name}' has run out";
+    sequence_invalid_data(schema: &str, name: &str) = SequenceInvalidData,
+        "Sequence '{schema}.{name}' has out of range value for options";
+    sequence_invalid_structure(schema: &str, name: &str) = SequenceInvalidTableStructure,
+        "Sequence '{schema}.{name}' table structure is invalid (Wrong number of columns)";
+    not_a_sequence(schema: &str, name: &str) = NotSequence, "'{schema}.{name}' is not a SEQUENCE";
+    cannot_drop_sequence(schema: &str, name: &str) = NotSequence2, "'{schema}.{name}' is not a SEQUENCE";
+    unknown_sequence(name: &str) = UnknownSequences, "Unknown SEQUENCE: '{name}'";
+    not_for_sequences(schema: &str, name: &str) = IllegalHa,
+        "Storage engine SEQUENCE of the table `{schema}`.`{name}` doesn't have this option";
+    binlog_row_failed() = BinlogRowLoggingFailed, "Writing one row to the row-based binary log failed";
     foreign_key_of_temporary(schema: &str, name: &str) = CantCreateTable,
         "Can't create table `{schema}`.`{name}` (errno: 150 \"Foreign key constraint is incorrectly formed\")";
     view_of_temporary(name: &str) = ViewSelectTmptable, "View's SELECT refers to a temporary table '{name}'";

@@ -60,6 +60,7 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::DropDatabase(drop) => gate.schema(P::Drop, &drop.name),
         Statement::CreateTable(create) => gate.create_table(create),
         Statement::AlterTable(alter) => gate.alter_table(alter),
+        Statement::AlterSequence(alter) => gate.table(P::Alter, &alter.name),
         Statement::DropTable(drop) if drop.temporary => Ok(()),
         Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
         Statement::CreateView(create) => match (create.alter, create.mode) {
@@ -246,7 +247,7 @@ impl Gate<'_> {
             }
             Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
             // It shows every column.
-            Show::CreateTable(name) | Show::CreateView(name) => {
+            Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
                 if is_temporary(session, name) {
                     return Ok(());
@@ -296,6 +297,7 @@ pub(crate) fn is_about_temporary(session: &SessionState, statement: &Statement) 
         Statement::CreateTable(create) => create.temporary,
         Statement::DropTable(drop) => drop.temporary || (!drop.view && drop.names.iter().all(own)),
         Statement::AlterTable(alter) => own(&alter.table),
+        Statement::AlterSequence(alter) => own(&alter.name),
         Statement::CreateIndex(create) => own(&create.table),
         Statement::DropIndex(drop) => own(&drop.table),
         Statement::Truncate(name) => own(name),
@@ -344,6 +346,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::DropDatabase(_)
         | Statement::CreateTable(_)
         | Statement::AlterTable(_)
+        | Statement::AlterSequence(_)
         | Statement::DropTable(_)
         | Statement::CreateView(_)
         | Statement::RenameTable(_)

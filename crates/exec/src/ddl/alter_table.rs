@@ -78,6 +78,10 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         other => other?,
     };
     let (after, extras) = described(ctx, alter, &before)?;
+    let keeps_columns = |a: &AlterAction| matches!(a, AlterAction::RenameTable(_) | AlterAction::Option(_));
+    if before.is_sequence() && !alter.actions.iter().all(keeps_columns) {
+        return Err(SqlError::sequence_invalid_structure(&before.name.schema, &before.name.table));
+    }
     // All that can be refused is refused before the rows are copied.
     let renamed_to = match &extras.rename {
         Some(to) => {
@@ -97,6 +101,9 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     changes.catalog.push(CatalogChange::PutTable(table));
     let warnings = ctx.eval.warning_count();
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
+    if alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_))) {
+        return Ok(DdlOutcome::default());
+    }
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
     Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
 }

@@ -244,7 +244,10 @@ pub(super) fn default_of(
         ColumnDefault::Expr { expr, .. } => {
             // What it yields is checked when it is used.
             let text = rules::text_of(ctx, rules::Clause::Default, column, expr)?;
-            let is_plain = matches!(expr, Expr::Function { .. } | Expr::Column(_) | Expr::Cast { .. });
+            let is_plain = matches!(
+                expr,
+                Expr::Function { .. } | Expr::Sequence(_) | Expr::Column(_) | Expr::Cast { .. }
+            );
             Ok(DefaultValue::Expression(if is_plain { text } else { format!("({text})") }))
         }
     }

@@ -10,7 +10,7 @@ use super::draft::{DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
-use super::{DdlOutcome, column, create_select, key, options, temporary};
+use super::{DdlOutcome, column, create_select, key, options, sequence, temporary};
 use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
@@ -78,8 +78,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             }
             table
         }
+        None if create.sequence.is_some() => sequence::describe(ctx, create, &name, &schema)?,
         None => describe(ctx, create, &name, &schema, Vec::new())?,
     };
+    if table.is_sequence() {
+        sequence::write_first(ctx, create, &table)?;
+    }
     changes.catalog.push(CatalogChange::PutTable(table));
     commit(ctx, changes.with_xid(), log)?;
     Ok(DdlOutcome::default())

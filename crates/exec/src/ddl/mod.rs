@@ -34,6 +34,7 @@
 //! | `create_select` | CREATE TABLE ... SELECT |
 //! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
 //! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `sequence` | CREATE, ALTER SEQUENCE |
 //! | `temporary` | what becomes of a session's own tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
 //! | `rebuild` | what of a table's data must be made anew |
@@ -61,6 +62,7 @@ mod options;
 mod orphans;
 mod rebuild;
 mod rules;
+mod sequence;
 mod temporary;
 mod view;
 mod work;
@@ -109,6 +111,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
         Statement::Truncate(name) => drop_table::truncate(ctx, name),
         Statement::AlterTable(alter) => alter_table::alter(ctx, alter),
+        Statement::AlterSequence(alter) => sequence::alter(ctx, alter),
         Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
         Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
         Statement::CreateUser(create) => account::create(ctx, create),

@@ -93,6 +93,13 @@ pub(super) fn text_of(
     let mut refused = None;
     expr.each_part(&mut |part| match part {
         Expr::Column(name) => (name.db, name.table) = (None, None),
+        Expr::Sequence(_) if clause != Clause::Default => {
+            refused = Some(refusal(&format!("{}()", cohort_sql::print::called(part))));
+        }
+        // The text is read with other databases being the current one.
+        Expr::Sequence(call) if call.name.db.is_none() => {
+            call.name.db = ctx.session.current_schema.as_deref().map(str::to_owned);
+        }
         // The connection of whoever reads it may have another character set.
         Expr::Cast { to, .. }
             if matches!(to.kind, DeclaredKind::Column(TypeKind::Char | TypeKind::VarChar))

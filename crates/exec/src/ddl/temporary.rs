@@ -18,7 +18,7 @@ use super::alter_table::{described, index_addition, index_removal};
 use super::create_table::{describe, exists_already, like};
 use super::rebuild::rebuild;
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
-use super::{DdlOutcome, create_select, drop_table};
+use super::{DdlOutcome, create_select, drop_table, sequence};
 use crate::statement::StatementContext;
 use crate::temporary::store::Limits;
 use cohort_plan::not_supported;
@@ -41,6 +41,7 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::DropTable(drop) if !drop.view => drop_some(ctx, drop)?,
         Statement::RenameTable(rename) => self::rename(ctx, rename)?,
         Statement::Truncate(name) => truncate(ctx, &named(ctx, name)?),
+        Statement::AlterSequence(alter) => sequence::alter_own(ctx, alter, &named(ctx, &alter.name)?),
         Statement::AlterTable(alter) => self::alter(ctx, alter, &named(ctx, &alter.table)?),
         Statement::CreateIndex(create) => {
             self::alter(ctx, &index_addition(create), &named(ctx, &create.table)?)
@@ -81,11 +82,19 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
             let table = like(ctx, &name, other)?;
             (own(ctx, table), DdlOutcome::default())
         }
+        (None, None) if create.sequence.is_some() => {
+            let table = sequence::describe(ctx, create, &name, &schema(ctx, &name))?;
+            (own(ctx, table), DdlOutcome::default())
+        }
         (None, None) => {
             let table = describe(ctx, create, &name, &schema(ctx, &name), Vec::new())?;
             (own(ctx, table), DdlOutcome::default())
         }
     };
+    if table.is_sequence() {
+        sequence::write_first(ctx, create, &table)?;
+        ctx.trx.keep_temporary_rows();
+    }
     if existing.is_some() {
         ctx.session.temporary.drop_table(&name);
     }

@@ -124,6 +124,7 @@ fn commit_with(
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     wait(ctx, seq)?;
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
+    freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
     ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
     free(ctx, &freed);
     Ok(())

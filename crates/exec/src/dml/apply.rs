@@ -85,6 +85,12 @@ pub(crate) fn apply_rows(
         let left = from.remaining();
         let first = applier.read_image(&event.present, &mut from)?;
         match event.kind {
+            RowsKind::Write if applier.table.is_sequence() => {
+                let row: Vec<Value> = first.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
+                applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
+                // Whoever wants a number waits for the row, and reads it.
+                ctx.db.sequences.forget(applier.table.clustered().id);
+            }
             RowsKind::Write => applier.insert(ctx, first)?,
             RowsKind::Delete => {
                 if let Some((key, row)) = applier.find(ctx, &first)? {

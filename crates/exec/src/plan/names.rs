@@ -7,6 +7,7 @@ use cohort_catalog::{AccountName, Catalog, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_optimize::Statistics;
 use cohort_plan::{Names, VirtualDefinition};
+use cohort_sql::ast::SequenceOperation;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::{Needs, TableNeed, Viewer};
@@ -23,6 +24,8 @@ pub struct SessionNames<'n> {
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
     views: RefCell<Vec<Arc<View>>>,
+    /// The sequences that expressions name, and whether they are changed.
+    sequences: RefCell<Vec<(Arc<Table>, bool)>>,
     /// The first temporary table that a name has meant.
     temporary_used: RefCell<Option<String>>,
 }
@@ -38,6 +41,7 @@ impl<'n> SessionNames<'n> {
             inside: RefCell::default(),
             views: RefCell::default(),
             temporary_used: RefCell::default(),
+            sequences: RefCell::default(),
         }
     }
 
@@ -49,6 +53,11 @@ impl<'n> SessionNames<'n> {
     /// What the statement needs.
     pub(crate) fn take_needs(&self) -> Vec<TableNeed> {
         self.needs.take()
+    }
+
+    /// The sequences that expressions name, and whether they are changed.
+    pub(crate) fn take_sequences(&self) -> Vec<(Arc<Table>, bool)> {
+        self.sequences.take()
     }
 
     /// The views that the statement reads.
@@ -130,6 +139,28 @@ impl Names for SessionNames<'_> {
             return Ok(());
         }
         self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
+    }
+
+    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<()> {
+        let how = match operation {
+            SequenceOperation::Last => Privilege::Select,
+            SequenceOperation::Next | SequenceOperation::Set => Privilege::Insert,
+        };
+        let is_own = self.temporary(schema, name).is_some();
+        if !is_own {
+            self.viewer().check_table(self.session, how.into(), schema, name)?;
+        }
+        let table = crate::sequence::find(self.session, self.catalog, schema, name)?;
+        if !is_own {
+            self.needs.want(&self.viewer(), &table.name, how.into());
+        }
+        let is_written = operation != SequenceOperation::Last;
+        let mut sequences = self.sequences.borrow_mut();
+        match sequences.iter_mut().find(|(known, _)| known.id == table.id) {
+            Some((_, known)) => *known |= is_written,
+            None => sequences.push((table, is_written)),
+        }
+        Ok(())
     }
 
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {

@@ -25,7 +25,7 @@ use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 use crate::statement::StatementContext;
 
 pub(crate) use explain::explain;
-pub(crate) use prepare::{Freshness, lock_tables, lock_views};
+pub(crate) use prepare::{Freshness, lock_sequences, lock_tables, lock_views};
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

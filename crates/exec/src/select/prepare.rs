@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_optimize::ReadMode;
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 
 use crate::guards::check_read_only;
 use crate::plan::QueryPlan;
@@ -33,6 +33,26 @@ pub(crate) fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) ->
         catalog.view(&view.name.schema, &view.name.table).is_some_and(|now| Arc::ptr_eq(now, view))
     };
     let are_current = ctx.db.read_catalog(|catalog| views.iter().all(|view| is_current(catalog, view)));
+    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// Locks the names of sequences, those that give numbers as tables that are written.
+pub(crate) fn lock_sequences(
+    sequences: &[(Arc<Table>, bool)],
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Freshness> {
+    for (table, is_written) in sequences.iter().filter(|(table, _)| !table.is_temporary()) {
+        if *is_written {
+            check_read_only(ctx.session)?;
+            if ctx.trx.may_only_read() {
+                return Err(SqlError::read_only_transaction());
+            }
+        }
+        let mode = if *is_written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead };
+        ctx.trx.lock_table(table, mode)?;
+    }
+    let are_current = sequences.is_empty()
+        || ctx.db.read_catalog(|catalog| sequences.iter().all(|(table, _)| is_current(catalog, table)));
     Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
 }
 

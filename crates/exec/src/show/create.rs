@@ -1,5 +1,6 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
 
+use crate::sequence::Definition;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{TypeKind, Value};
@@ -90,6 +91,22 @@ pub(super) fn table(table: &Table, next: Option<u64>) -> String {
     table_text((verb, None), table, next, (true, true))
 }
 
+/// CREATE SEQUENCE.
+pub(super) fn sequence(table: &Table, definition: &Definition) -> String {
+    let Definition { min, max, start, increment, cache, cycle, .. } = definition;
+    let cache = if *cache == 0 { "nocache".to_owned() } else { format!("cache {cache}") };
+    let cycle = if *cycle { "cycle" } else { "nocycle" };
+    let mut text = format!(
+        "CREATE SEQUENCE {} start with {start} minvalue {min} maxvalue {max} increment by {increment} {cache} {cycle} ENGINE={}",
+        quoted_name(&table.name.table),
+        table.engine,
+    );
+    if !table.comment.is_empty() {
+        text += &format!(" COMMENT={}", quoted_text(&table.comment));
+    }
+    text
+}
+
 /// CREATE TABLE, or the `verb` written, of a table in a schema, with its engine and its character set if that
 /// is wanted.
 pub(crate) fn create_text(verb: &str, schema: Option<&str>, table: &Table, with: (bool, bool)) -> String {
@@ -120,7 +137,9 @@ fn table_text(
     if let Some(next) = next.filter(|n| *n > 1) {
         text += &format!(" AUTO_INCREMENT={next}");
     }
-    if with_charset {
+    if table.is_sequence() {
+        text += " SEQUENCE=1";
+    } else if with_charset {
         let collation = table.collation;
         text += &format!(" DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
     }

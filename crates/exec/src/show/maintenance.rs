@@ -67,6 +67,10 @@ fn outcome(
         let missing = SqlError::no_such_table(schema, &name.name);
         return Ok(vec![("Error", missing.message), ("status", "Operation failed".to_owned())]);
     };
+    if table.is_sequence() {
+        let text = format!("The storage engine for the table doesn't support {}", operation(kind));
+        return Ok(vec![("note", text)]);
+    }
     Ok(match kind {
         MaintenanceKind::Check => check(ctx, &table)?,
         MaintenanceKind::Repair => {

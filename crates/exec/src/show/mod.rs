@@ -91,6 +91,7 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
         Show::Columns { full, table, filter } => projection::columns(ctx, *full, table, filter.as_ref()),
         Show::Index { table, filter } => projection::index(ctx, table, filter.as_ref()),
         Show::CreateTable(name) => create_table(ctx, name),
+        Show::CreateSequence(name) => create_sequence(ctx, name),
         Show::CreateDatabase { if_not_exists, name } => create_database(ctx, *if_not_exists, name),
         Show::Variables { scope, filter } => variables(ctx, *scope, filter.as_ref()),
         Show::Status { scope, filter } => {
@@ -155,6 +156,19 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     let next = ctx.trx.auto_increment_next(&open)?;
     let text = create::table(&table, next);
     listing.add([Value::text(&table.name.table), Value::text(text)]);
+    Ok(listing)
+}
+
+/// Errors 1146, 4089.
+fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let table = base_table(ctx, name)?;
+    if !table.is_sequence() {
+        return Err(SqlError::not_a_sequence(&table.name.schema, &table.name.table));
+    }
+    let open = ctx.trx.open_table(&table)?;
+    let definition = crate::sequence::read(ctx.session, &open)?;
+    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
+    listing.add([Value::text(&table.name.table), Value::text(create::sequence(&table, &definition))]);
     Ok(listing)
 }
 

@@ -139,7 +139,7 @@ impl OpenTable {
 
     /// A full image: null bitmap, in which unused bits are set as MariaDB does, and the values that are not
     /// NULL.
-    fn append_image(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+    pub(crate) fn append_image(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
         let nulls = out.len();
         out.resize(nulls + row.len().div_ceil(8), 0xff);
         for (n, (value, column)) in row.iter().zip(self.columns()).enumerate() {

@@ -144,6 +144,18 @@ impl TableWriter {
         self.buffers.delete(&self.table, trx, key, row)
     }
 
+    /// Has the row of this key be as given, and logs it as inserted: the one row of a sequence.
+    pub(crate) fn replace(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
+        let space = self.table.indexes[0].id;
+        trx.lock_row(space, key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        self.buffers.encode_row(&self.table, row)?;
+        trx.engine(self.table.engine).put(space, key, &self.buffers.bytes).map_err(engine_error)?;
+        let Buffers { image, presence, .. } = &mut self.buffers;
+        self.table.log(trx, Change::Insert(row), image, presence.as_mut())?;
+        trx.note_changed_row();
+        Ok(())
+    }
+
     /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE; false if it is
     /// gone.
     pub(crate) fn fetch(

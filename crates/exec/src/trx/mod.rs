@@ -57,4 +57,4 @@ pub use locking::WaitPolicy;
 pub(crate) use locking::{RowLock, lock_error};
 pub(crate) use session_locks::{LockedTables, TableLock};
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
-pub use settings::{AccessMode, Isolation, RowImage};
+pub use settings::{AccessMode, BinlogSettings, Isolation, RowImage, TrxSettings};

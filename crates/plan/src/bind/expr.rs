@@ -408,6 +408,7 @@ impl<'b> Binder<'b> {
                 let charset = charset.as_deref().map(convert::charset).transpose()?;
                 char_using(self.list(args)?, charset.map(|c| c.default_collation()), env)
             }
+            ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Function { name, args } => self.call(name, args),
             _ => Err(not_supported("this expression")),
         }
@@ -421,6 +422,19 @@ impl<'b> Binder<'b> {
             }
             _ => e,
         })
+    }
+
+    /// The name is an argument: the session finds the sequence when a value is asked for.
+    fn sequence(&self, call: &ast::SequenceCall) -> SqlResult<Expr> {
+        let names = self.ctx.names;
+        let schema = call.name.db.as_deref().or(names.current_schema());
+        let schema = schema.ok_or_else(SqlError::no_database_selected)?;
+        names.sequence(schema, &call.name.name, call.operation)?;
+        self.ctx.note(|meanings| meanings.note_sequence(call, schema));
+        let mut args =
+            vec![Expr::constant(Value::text(schema)), Expr::constant(Value::text(call.name.name.as_str()))];
+        args.extend(self.list(&call.args)?);
+        build_call(call.operation.name(), args, names.env())
     }
 
     fn list(&self, exprs: &[ast::Expr]) -> SqlResult<Vec<Expr>> {

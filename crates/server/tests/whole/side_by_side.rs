@@ -201,6 +201,11 @@ fn temporary_tables() {
 }
 
 #[test]
+fn sequences() {
+    compare(include_str!("scripts/sequences.sql"));
+}
+
+#[test]
 fn tables_of_queries() {
     compare(include_str!("scripts/create_select.sql"));
 }

@@ -60,6 +60,8 @@ pub struct CreateTable {
     pub options: Vec<TableOption>,
     /// AS SELECT.
     pub query: Option<CreateSelect>,
+    /// CREATE SEQUENCE instead: of the rest only the options are filled.
+    pub sequence: Option<super::SequenceOptions>,
 }
 
 /// `[IGNORE|REPLACE] [AS] SELECT` at the end of CREATE TABLE.
@@ -214,6 +216,8 @@ pub struct DropTable {
     pub names: Vec<ObjectName>,
     /// DROP VIEW instead.
     pub view: bool,
+    /// DROP SEQUENCE instead.
+    pub sequence: bool,
 }
 
 /// RENAME TABLE a TO b, ...

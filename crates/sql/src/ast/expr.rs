@@ -320,6 +320,7 @@ pub enum Expr {
         expr: Box<Expr>,
     },
     /// CHAR(n, ... USING charset); charset None is binary.
+    Sequence(Box<super::SequenceCall>),
     CharFunction {
         args: Vec<Expr>,
         charset: Option<String>,

@@ -8,6 +8,7 @@
 //! | `file` | SELECT ... INTO OUTFILE, LOAD DATA |
 //! | `ddl` | databases, tables, indexes |
 //! | `data_type` | declared types of columns and casts |
+//! | `sequence` | sequences |
 //! | `session` | transactions, SET, PREPARE, LOCK TABLES, XA |
 //! | `admin` | FLUSH, KILL, table maintenance, replication statements |
 //! | `show` | SHOW, DESCRIBE, EXPLAIN |
@@ -26,6 +27,7 @@ mod expr;
 mod file;
 mod query;
 mod rename;
+mod sequence;
 mod session;
 mod show;
 mod view;
@@ -41,6 +43,7 @@ pub use expr::*;
 pub use file::*;
 pub use query::*;
 pub use rename::Rename;
+pub use sequence::*;
 pub use session::*;
 pub use show::*;
 pub use view::*;
@@ -72,6 +75,7 @@ pub enum Statement {
     AlterDatabase(AlterDatabase),
     DropDatabase(DropDatabase),
     CreateTable(Box<CreateTable>),
+    AlterSequence(AlterSequence),
     AlterTable(Box<AlterTable>),
     DropTable(DropTable),
     CreateView(Box<CreateView>),

@@ -1,6 +1,6 @@
 //! A walk over a query that may change what it names.
 
-use super::{ColumnRef, DataType, Expr, Join, Query, QueryBody, Select, TableFactor, TableRef};
+use super::{ColumnRef, DataType, Expr, Join, Query, QueryBody, Select, SequenceCall, TableFactor, TableRef};
 
 /// Changes the names of a query.
 pub trait Rename {
@@ -19,6 +19,9 @@ pub trait Rename {
 
     /// The type of a CAST.
     fn cast(&mut self, _to: &mut DataType) {}
+
+    /// A sequence in an expression.
+    fn sequence(&mut self, _call: &mut SequenceCall) {}
 
     /// A variable or a placeholder.
     fn variable(&mut self) {}
@@ -96,6 +99,7 @@ fn rename_all(mut open: Vec<&mut Expr>, by: &mut dyn Rename) {
         match expr {
             Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
             Expr::Cast { to, .. } => by.cast(to),
+            Expr::Sequence(call) => by.sequence(call),
             Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) | Expr::Assign { .. } => {
                 by.variable()
             }

@@ -54,6 +54,7 @@ pub enum Show {
         name: String,
     },
     CreateTable(ObjectName),
+    CreateSequence(ObjectName),
     CreateView(ObjectName),
     CreateUser(Option<Account>),
     /// SHOW CREATE {PROCEDURE | FUNCTION | TRIGGER | EVENT | SEQUENCE | PACKAGE [BODY]} name; kind upper

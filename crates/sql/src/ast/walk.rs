@@ -70,6 +70,7 @@ macro_rules! push_operands {
             Expr::CharFunction { args, .. } | Expr::Function { args, .. } | Expr::Row(args) => {
                 $open.extend(args);
             }
+            Expr::Sequence(call) => $open.extend(& $($mutable)? call.args),
             Expr::Aggregate(aggregate) => {
                 $open.extend(& $($mutable)? aggregate.args);
                 for item in & $($mutable)? aggregate.order_by {

@@ -22,7 +22,10 @@ impl Parser<'_> {
         self.eat_word("ONLINE");
         let ignore = self.eat_word("IGNORE");
         if !self.eat_word("TABLE") {
-            let others = ["PROCEDURE", "FUNCTION", "EVENT", "SERVER", "SEQUENCE"];
+            if self.eat_word("SEQUENCE") {
+                return self.alter_sequence();
+            }
+            let others = ["PROCEDURE", "FUNCTION", "EVENT", "SERVER"];
             if self.is_any(&others) {
                 let what = format!("ALTER {}", self.upper_word()?);
                 return Err(self.unsupported(&what));

@@ -388,7 +388,7 @@ impl Parser<'_> {
             }
             b'D' | b'T' if self.peek(1).kind == Kind::Text => self.temporal_literal(),
             b'N' | b'P' if self.is_word_at(1, "VALUE") && self.is_word_at(2, "FOR") => {
-                Err(self.unsupported("SEQUENCE"))
+                Ok(self.sequence_value()?.expect("its words were looked at"))
             }
             _ => self.column_or_call(),
         }

@@ -178,6 +178,7 @@ impl Parser<'_> {
             "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
             "add_months" => Self::add_months,
             "weight_string" => Self::weight_string,
+            "nextval" | "lastval" | "setval" => Self::sequence_function,
             "match" | "json_table" => Self::not_yet,
             _ => return Ok(None),
         };

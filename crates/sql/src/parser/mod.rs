@@ -45,6 +45,7 @@ mod file;
 mod function;
 mod query;
 mod schema;
+mod sequence;
 mod session;
 mod set;
 mod show;

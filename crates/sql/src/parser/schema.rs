@@ -9,6 +9,14 @@ use crate::ast::{
 };
 use crate::lexer::Kind;
 
+/// What DROP names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dropped {
+    Table,
+    View,
+    Sequence,
+}
+
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> SqlResult<Statement> {
         self.advance();
@@ -17,6 +25,8 @@ impl Parser<'_> {
             () if self.eat_any(&["DATABASE", "SCHEMA"]) => self.create_database(or_replace),
             () if self.eat_word("TABLE") => self.create_table(or_replace, false),
             () if self.eat_words(&["TEMPORARY", "TABLE"]) => self.create_table(or_replace, true),
+            () if self.eat_word("SEQUENCE") => self.create_sequence(or_replace, false),
+            () if self.eat_words(&["TEMPORARY", "SEQUENCE"]) => self.create_sequence(or_replace, true),
             () if self.is_any(&["INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE"]) => {
                 self.create_index(or_replace)
             }
@@ -27,7 +37,6 @@ impl Parser<'_> {
                 "FUNCTION",
                 "TRIGGER",
                 "EVENT",
-                "SEQUENCE",
                 "SERVER",
                 "ROLE",
                 "PACKAGE",
@@ -132,12 +141,14 @@ impl Parser<'_> {
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
                 Ok(Statement::DropDatabase(DropDatabase { if_exists, name: self.name()? }))
             }
-            () if self.eat_any(&["TABLE", "TABLES"]) => self.drop_tables(false, false),
+            () if self.eat_any(&["TABLE", "TABLES"]) => self.drop_tables(false, Dropped::Table),
+            () if self.eat_words(&["TEMPORARY", "SEQUENCE"]) => self.drop_tables(true, Dropped::Sequence),
             () if self.eat_word("TEMPORARY") => {
                 self.expect_any(&["TABLE", "TABLES"])?;
-                self.drop_tables(true, false)
+                self.drop_tables(true, Dropped::Table)
             }
-            () if self.eat_word("VIEW") => self.drop_tables(false, true),
+            () if self.eat_word("SEQUENCE") => self.drop_tables(false, Dropped::Sequence),
+            () if self.eat_word("VIEW") => self.drop_tables(false, Dropped::View),
             () if self.eat_word("INDEX") => {
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
                 let name = self.index_name()?;
@@ -157,7 +168,6 @@ impl Parser<'_> {
                 "FUNCTION",
                 "TRIGGER",
                 "EVENT",
-                "SEQUENCE",
                 "SERVER",
                 "ROLE",
                 "PACKAGE",
@@ -170,12 +180,18 @@ impl Parser<'_> {
         }
     }
 
-    fn drop_tables(&mut self, temporary: bool, view: bool) -> SqlResult<Statement> {
+    fn drop_tables(&mut self, temporary: bool, what: Dropped) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let names = self.object_names()?;
         self.ddl_wait()?;
         self.eat_any(&["RESTRICT", "CASCADE"]);
-        Ok(Statement::DropTable(DropTable { temporary, if_exists, names, view }))
+        Ok(Statement::DropTable(DropTable {
+            temporary,
+            if_exists,
+            names,
+            view: what == Dropped::View,
+            sequence: what == Dropped::Sequence,
+        }))
     }
 
     pub(super) fn rename(&mut self) -> SqlResult<Statement> {

@@ -191,6 +191,7 @@ impl Parser<'_> {
                 Ok(Show::CreateDatabase { if_not_exists, name: self.name()? })
             }
             "TABLE" => Ok(Show::CreateTable(self.object_name()?)),
+            "SEQUENCE" => Ok(Show::CreateSequence(self.object_name()?)),
             "VIEW" => Ok(Show::CreateView(self.object_name()?)),
             "USER" => Ok(Show::CreateUser(if self.at_end() { None } else { Some(self.account()?) })),
             "PACKAGE" => {
@@ -198,7 +199,7 @@ impl Parser<'_> {
                 let kind = if body { "PACKAGE BODY" } else { "PACKAGE" }.to_string();
                 Ok(Show::CreateOther { kind, name: self.object_name()? })
             }
-            "PROCEDURE" | "FUNCTION" | "TRIGGER" | "EVENT" | "SEQUENCE" => {
+            "PROCEDURE" | "FUNCTION" | "TRIGGER" | "EVENT" => {
                 Ok(Show::CreateOther { kind: word, name: self.object_name()? })
             }
             _ => Err(self.error_at(self.at - 1)),

@@ -61,6 +61,7 @@ impl Parser<'_> {
             checks: Vec::new(),
             options: Vec::new(),
             query: None,
+            sequence: None,
         };
         if self.eat_word("LIKE") {
             table.like = Some(self.object_name()?);

@@ -1,0 +1,333 @@
+//! Sequences: tables of one row that give numbers.
+//!
+//! # How a number is given
+//! A sequence's numbers lie in memory, shared by all sessions ([`Sequences`]). When those that the row has
+//! reserved are used up, a transaction of its own has the row reserve more: it locks the row, writes it, is
+//! logged as MariaDB logs it (the row as inserted), and is hardened before a number of it is told to anybody.
+//! So no rollback takes a number back, and no crash gives one twice.
+//!
+//! Whoever finds numbers left takes one without a lock on the row. Whoever waits for the row looks again when
+//! he has it. The name is locked by the statement, so that nobody drops or alters the sequence meanwhile.
+//!
+//! # On failure
+//! What cannot be reserved is not given: the numbers in memory are forgotten, and read from the row again.
+
+mod definition;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId};
+use cohort_binlog::Stamp;
+use cohort_binlog::event::RowsKind;
+use cohort_catalog::{Catalog, Table};
+use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
+use cohort_config::VarId;
+use cohort_engine::{ReadAt, Redo};
+use cohort_locks::{LockOwner, RowMode, WaitLimit};
+use cohort_types::{SqlError, SqlResult, Value};
+use parking_lot::Mutex;
+
+use crate::database::Database;
+use crate::session_state::SessionState;
+use crate::table::{Columns, OpenTable};
+use crate::trx::{commit_error, engine_error, image, lock_error};
+pub(crate) use definition::{Definition, Numbers};
+use definition::{Next, Set};
+
+/// The clustered key of the row.
+pub(crate) const ROW_KEY: [u8; 8] = 1_u64.to_be_bytes();
+
+/// What of sequences all sessions share, by clustered key space.
+///
+/// A lock of it is held for a moment only; nobody waits under it.
+#[derive(Default)]
+pub struct Sequences(Mutex<HashMap<IndexId, Shared>>);
+
+#[derive(Clone, Copy)]
+struct Shared {
+    numbers: Numbers,
+    /// The transaction that has reserved them.
+    reserved_by: CommitSeq,
+}
+
+impl Sequences {
+    /// The row was written by somebody else, or is gone: it is read again.
+    pub(crate) fn forget(&self, space: IndexId) {
+        self.0.lock().remove(&space);
+    }
+
+    /// A number that was reserved, and by whom.
+    fn take_reserved(&self, space: IndexId) -> Option<(i64, CommitSeq)> {
+        let mut all = self.0.lock();
+        let shared = all.get_mut(&space)?;
+        let mut numbers = shared.numbers;
+        let Next::Reserved(number) = numbers.take() else { return None };
+        shared.numbers = numbers;
+        Some((number, shared.reserved_by))
+    }
+
+    /// Shows the numbers, or these if none are known, to `use_them`.
+    fn with<R>(
+        &self,
+        space: IndexId,
+        read: Option<Shared>,
+        use_them: impl FnOnce(&mut Shared) -> R,
+    ) -> Option<R> {
+        let mut all = self.0.lock();
+        let shared = match read {
+            Some(read) => all.entry(space).or_insert(read),
+            None => all.get_mut(&space)?,
+        };
+        Some(use_them(shared))
+    }
+
+    /// The numbers as they are now.
+    pub(crate) fn numbers(&self, space: IndexId) -> Option<Numbers> {
+        self.0.lock().get(&space).map(|shared| shared.numbers)
+    }
+
+    /// Numbers that were reserved, unless others are there by now: then these are lost.
+    fn add(&self, space: IndexId, shared: Shared) {
+        self.0.lock().entry(space).or_insert(shared);
+    }
+}
+
+/// What `increment by 0` goes by.
+pub(crate) fn default_step(db: &Database) -> i64 {
+    db.globals.uint(VarId::AutoIncrementIncrement) as i64
+}
+
+/// A table that is a sequence: error 4089, 4091 when there is none of the name.
+pub(crate) fn find(
+    session: &SessionState,
+    catalog: &Catalog,
+    schema: &str,
+    name: &str,
+) -> SqlResult<Arc<Table>> {
+    let own = session.temporary.find(schema, name);
+    let found = own.or_else(|| catalog.table(schema, name).cloned());
+    match found {
+        Some(table) if table.is_sequence() => Ok(table),
+        Some(_) => Err(SqlError::not_a_sequence(schema, name)),
+        None if catalog.view(schema, name).is_some() => Err(SqlError::not_a_sequence(schema, name)),
+        None => Err(SqlError::unknown_sequence(name)),
+    }
+}
+
+/// One use of a sequence by a statement of a session.
+struct Use<'u> {
+    session: &'u SessionState,
+    table: Arc<OpenTable>,
+    space: IndexId,
+    owner: LockOwner,
+}
+
+/// The next number.
+pub(crate) fn next_value(session: &SessionState, schema: &str, name: &str) -> SqlResult<i64> {
+    let mut using = Use::open(session, schema, name)?;
+    let number = using.next()?;
+    session.last_values.borrow_mut().insert(using.table.table().id, number);
+    Ok(number)
+}
+
+/// The number that this session was given last.
+pub(crate) fn last_value(session: &SessionState, schema: &str, name: &str) -> SqlResult<Option<i64>> {
+    let table = find(session, &session.db.catalog(), schema, name)?;
+    Ok(session.last_values.borrow().get(&table.id).copied())
+}
+
+/// SETVAL: false when the sequence has gone further.
+pub(crate) fn set_value(
+    session: &SessionState,
+    (schema, name): (&str, &str),
+    number: i64,
+    is_used: bool,
+    round: i64,
+) -> SqlResult<bool> {
+    Use::open(session, schema, name)?.set(number, is_used, round)
+}
+
+impl<'u> Use<'u> {
+    fn open(session: &'u SessionState, schema: &str, name: &str) -> SqlResult<Use<'u>> {
+        let db = &session.db;
+        let table = find(session, &db.catalog(), schema, name)?;
+        let table = match table.is_temporary() {
+            true => session.temporary.open(db, &table),
+            false => db.tables.open(db, &table)?,
+        };
+        let (space, owner) = (table.indexes[0].id, db.locks.owner(db.trx_ids.next()));
+        Ok(Use { session, table, space, owner })
+    }
+
+    fn next(&mut self) -> SqlResult<i64> {
+        if let Some(number) = self.reserved()? {
+            return Ok(number);
+        }
+        self.lock_row()?;
+        loop {
+            // Who had the row may have reserved enough.
+            if let Some(number) = self.reserved()? {
+                return Ok(number);
+            }
+            let (next, shared) = self.with_numbers(|shared| {
+                let mut ahead = *shared;
+                let next = ahead.numbers.take();
+                (next, ahead)
+            })?;
+            match next {
+                // Others have put some there just now.
+                Next::Reserved(_) => {}
+                Next::ToReserve(number) => return self.reserve(shared).map(|()| number),
+                Next::RunOut => return Err(self.run_out()),
+            }
+        }
+    }
+
+    fn set(&mut self, number: i64, is_used: bool, round: i64) -> SqlResult<bool> {
+        self.lock_row()?;
+        let (set, shared) = self.with_numbers(|shared| {
+            let mut ahead = *shared;
+            let set = ahead.numbers.set(number, is_used, round);
+            if set == Set::Done {
+                *shared = ahead;
+            }
+            (set, ahead)
+        })?;
+        match set {
+            Set::Passed => Ok(false),
+            Set::Done => Ok(true),
+            Set::ToReserve => self.reserve(shared).map(|()| true),
+            Set::RunOut => Err(self.run_out()),
+        }
+    }
+
+    fn run_out(&self) -> SqlError {
+        let name = &self.table.table().name;
+        SqlError::sequence_run_out(&name.schema, &name.table)
+    }
+
+    /// A number that may be told.
+    fn reserved(&self) -> SqlResult<Option<i64>> {
+        let db = &self.session.db;
+        let Some((number, by)) = db.sequences.take_reserved(self.space) else { return Ok(None) };
+        if db.commit.acknowledged() < by {
+            db.commit.wait_acknowledged(by).map_err(commit_error)?;
+        }
+        Ok(Some(number))
+    }
+
+    fn lock_row(&mut self) -> SqlResult<()> {
+        if self.space.is_temporary() {
+            return Ok(());
+        }
+        let session = self.session;
+        let wait = std::time::Duration::from_secs(session.vars.uint(VarId::InnodbLockWaitTimeout));
+        let locks = &session.db.locks;
+        let mode = RowMode::Exclusive;
+        let locked =
+            locks.lock_row(&mut self.owner, self.space, &ROW_KEY, mode, WaitLimit::For(wait), &session.kill);
+        locked.map(drop).map_err(lock_error)
+    }
+
+    /// Shows the numbers in memory, or those of the row, to `use_them`. The row is locked.
+    fn with_numbers<R>(&self, use_them: impl FnOnce(&mut Shared) -> R) -> SqlResult<R> {
+        let db = &self.session.db;
+        let read = match db.sequences.numbers(self.space) {
+            Some(_) => None,
+            None => {
+                let definition = read(self.session, &self.table)?;
+                let numbers = Numbers::new(definition, default_step(db));
+                Some(Shared { numbers, reserved_by: CommitSeq(0) })
+            }
+        };
+        let used = db.sequences.with(self.space, read, use_them);
+        // Only a DDL statement takes them away, and the name is locked.
+        used.ok_or_else(|| SqlError::unknown_sequence(&self.table.table().name.table))
+    }
+
+    /// Has the row say what the numbers say, in a transaction of its own; then others may use them.
+    fn reserve(&mut self, mut shared: Shared) -> SqlResult<()> {
+        let db = Arc::clone(&self.session.db);
+        let row = shared.numbers.definition.to_row();
+        let mut bytes = Vec::new();
+        self.table.layout.encode(&row, &mut bytes).map_err(|e| self.table.row_error(e))?;
+        let Some(engine) = db.engines.get(self.table.engine.0) else {
+            let mut rows = self.session.temporary.rows(&db).bulk_load(self.space);
+            rows.add(&ROW_KEY, &bytes).map_err(engine_error)?;
+            db.sequences.forget(self.space);
+            db.sequences.add(self.space, shared);
+            return Ok(());
+        };
+        if let Some(why) = db.commit.refusal() {
+            return Err(commit_error(cohort_commit::CommitError::DiskFull(why)));
+        }
+        let binlog = self.event(&row)?;
+        let mut trx = engine.begin();
+        trx.put(self.space, &ROW_KEY, &bytes).map_err(engine_error)?;
+        let redo: Redo = trx.prepare().map_err(engine_error)?;
+        let locks = std::mem::replace(&mut self.owner, db.locks.owner(db.trx_ids.next()));
+        let request = CommitRequest { redo: vec![(engine.id(), redo)], binlog, locks, client: None };
+        let prepared = db.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
+        // The row's lock goes at the order stage: who has it then must find the numbers.
+        db.sequences.forget(self.space);
+        let seq = db.commit.order(prepared);
+        shared.reserved_by = seq;
+        db.commit.await_ordered(seq);
+        db.sequences.add(self.space, shared);
+        db.commit.wait_acknowledged(seq).map_err(commit_error)
+    }
+
+    /// What the binary log gets: the row as inserted.
+    fn event(&self, row: &[Value]) -> SqlResult<Option<BinlogPart>> {
+        let (db, settings) = (&self.session.db, self.session.binlog.borrow().clone());
+        if !settings.on || !db.binlog_filter.lets_pass(&self.table.table().name.schema) {
+            return Ok(None);
+        }
+        let timestamp = (self.session.env.now_micros / 1_000_000) as u32;
+        let mut cache = db.new_binlog_cache();
+        let stamp = Stamp { timestamp, server_id: settings.server, flags: settings.event_flags };
+        cache.begin_statement(stamp, None);
+        cache.table_map(&self.table.map);
+        let mut bytes = Vec::new();
+        self.table.append_image(row, &mut bytes)?;
+        let row = image(RowsKind::Write, settings.rows_flags, &self.table.all_columns, &bytes);
+        let broken = |_| SqlError::binlog_row_failed();
+        cache.row(self.table.map.table_id, &row).map_err(broken)?;
+        cache.end_statement().map_err(broken)?;
+        let events = cache.seal().map_err(broken)?;
+        Ok(Some(BinlogPart {
+            events,
+            kind: GroupKind::Transaction,
+            domain: settings.domain,
+            server: settings.server,
+            seq_no: None,
+            hints: GtidHints {
+                has_waited: true,
+                is_alone: !settings.allow_parallel,
+                event_flags: settings.event_flags,
+            },
+            timestamp,
+        }))
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        self.session.db.locks.release_all(&mut self.owner);
+    }
+}
+
+/// What the newest row says.
+pub(crate) fn read(session: &SessionState, table: &OpenTable) -> SqlResult<Definition> {
+    let db = &session.db;
+    let trx = match db.engines.get(table.engine.0) {
+        Some(engine) => engine.begin(),
+        None => session.temporary.rows(db).begin(),
+    };
+    let (mut bytes, mut row) = (Vec::new(), Vec::new());
+    trx.get(ReadAt::Latest, table.indexes[0].id, &ROW_KEY, &mut bytes).map_err(engine_error)?;
+    table.decode(&bytes, &Columns::All, &mut row)?;
+    let name = &table.table().name;
+    Definition::of_row(&row).ok_or_else(|| SqlError::sequence_invalid_data(&name.schema, &name.table))
+}
