@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::plan::{Case, GROUPING_OFF, RELEASE_OFF};
 use crate::report::{BASE, SUBJECT, Table};
-use crate::results::{CaseResult, Results};
+use crate::results::{CaseResult, ReplicaRate, Results};
 use crate::sample::{Sample, Spread};
 
 /// Threads of the bare pipeline, with [`Disk::FAST`].
@@ -111,6 +111,7 @@ fn goals(of: &Figures<'_>) -> Vec<Goal> {
     slow_disks(of, &mut all);
     against_itself(of, &mut all);
     replicas(of, &mut all);
+    appliers(of, &mut all);
     all
 }
 
@@ -242,6 +243,52 @@ fn replicas(of: &Figures<'_>, all: &mut Vec<Goal>) {
     });
     let what = "update_index, 64 clients waiting for a MariaDB replica (AFTER_SYNC), times MariaDB";
     add(what, Bound::AtLeast(2.0), semi_sync);
+}
+
+fn appliers(of: &Figures<'_>, all: &mut Vec<Goal>) {
+    let rates = &of.results.replica.rates;
+    let rate = |server: &str, mode: &str, workload: &str, disk: Disk| {
+        let is_it = |one: &&ReplicaRate| {
+            (one.server.as_str(), one.mode.as_str(), one.workload.as_str(), one.disk.as_str())
+                == (server, mode, workload, &disk.name())
+        };
+        rates.iter().find(is_it).map(|one| one.per_second)
+    };
+    let best = |workload: &str| {
+        let of_base = rates.iter().filter(|one| one.server == BASE && one.workload == workload);
+        of_base.map(|one| one.per_second).reduce(f64::max).filter(|rate| *rate > 0.0)
+    };
+    let parallel = ["conservative", "optimistic", "aggressive"];
+    let by_mode = |figure: &dyn Fn(&str) -> Option<f64>| {
+        parallel.iter().map(|mode| (format!("{mode}: "), figure(mode))).collect::<Vec<_>>()
+    };
+    let real = |mode: &str, workload: &str| rate(SUBJECT, mode, workload, Disk::REAL);
+    let single = |figure: Option<f64>| vec![(String::new(), figure)];
+    let what = "a replica catches up, update_index transactions/s";
+    all.push(goal(what, Bound::AtLeast(40_000.0), by_mode(&|mode| real(mode, "update_index"))));
+    for workload in ["update_index", "write_only"] {
+        let what = format!("the same, {workload}, times MariaDB's best mode");
+        let times = |mode: &str| Some(real(mode, workload)? / best(workload)?);
+        all.push(goal(&what, Bound::AtLeast(4.0), by_mode(&times)));
+    }
+    let what = "the same without parallel apply, update_index/s";
+    all.push(goal(what, Bound::AtLeast(12_000.0), single(real("none", "update_index"))));
+    let hot = by_mode(&|mode| real(mode, "hot_row"));
+    all.push(goal("a replica catches up, hot row/s", Bound::AtLeast(20_000.0), hot));
+    let slow = [Disk::SSD, Disk::HDD].map(|disk| {
+        let figure =
+            || Some(rate(SUBJECT, "optimistic", "update_index", disk)? / real("optimistic", "update_index")?);
+        (format!("{}: ", disk.name()), figure())
+    });
+    let what = "a replica on slow disks, update_index, by the disk as it is";
+    all.push(goal(what, Bound::AtLeast(0.5), slow.to_vec()));
+    let live = of.results.replica.live.as_ref();
+    let lag = live.map(|live| live.lag_s_max as f64);
+    all.push(goal("a replica beside its source under load, most lag in s", Bound::AtMost(1.0), single(lag)));
+    let drained = live.map(|live| live.drained_s);
+    all.push(goal("the same, s from the load's end to no lag", Bound::AtMost(1.0), single(drained)));
+    let more = live.map(|live| live.large_bytes_more as f64 / 1_048_576.0);
+    all.push(goal("a large transaction on a replica, MiB more", Bound::AtMost(200.0), single(more)));
 }
 
 /// Medians by case.

@@ -21,6 +21,7 @@ mod process;
 mod progress;
 mod random;
 mod recovery;
+mod replica;
 mod replication;
 mod report;
 mod results;

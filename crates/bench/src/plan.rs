@@ -104,6 +104,7 @@ pub struct Agenda {
     pub memory: bool,
     pub recovery: bool,
     pub replication: bool,
+    pub replica: bool,
     /// Threads and disks of the bare commit pipeline.
     pub pipeline: Vec<(usize, Disk)>,
 }
@@ -133,6 +134,7 @@ const IDLE: &str = "idle";
 const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
 const REPLICATION: &str = "replication";
+const REPLICA: &str = "replica";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
 const LARGE_MIB: u32 = 256;
@@ -202,6 +204,7 @@ pub fn agenda(
             MEMORY => agenda.memory = true,
             RECOVERY => agenda.recovery = true,
             REPLICATION => agenda.replication = true,
+            REPLICA => agenda.replica = true,
             LARGE => large(overrides, quick, &mut agenda.cases),
             IDLE => idle(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
@@ -304,6 +307,7 @@ pub fn listing() -> String {
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
         (RECOVERY, "how fast Cohort reads its log after a crash"),
         (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
+        (REPLICA, "how fast replicas apply a backlog in each parallel mode; lag; a large transaction"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
         (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in about 25 minutes"),
     ] {

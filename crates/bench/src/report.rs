@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use crate::goals;
-use crate::results::{CaseResult, Memory, PipelineResult, RecoveryResult, ReplicationResult, Results};
+use crate::results::{
+    CaseResult, Memory, PipelineResult, RecoveryResult, ReplicaLive, ReplicaRate, ReplicationResult, Results,
+};
 use crate::sample::{Sample, Spread};
 
 /// The base of ratios, and what is compared with it.
@@ -73,6 +75,10 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     if !results.replication.is_empty() {
         tables.push(replication(results));
     }
+    if !results.replica.rates.is_empty() {
+        tables.push(replica_rates(results));
+    }
+    tables.extend(results.replica.live.as_ref().map(replica_live));
     if !results.memory.is_empty() {
         tables.push(memory(results));
     }
@@ -283,6 +289,42 @@ fn replication(results: &Results) -> Table {
         title: "Replicas: 64 clients' updates without and with them, dumps from files".to_owned(),
         head: head.map(str::to_owned).to_vec(),
         rows: results.replication.iter().map(row).collect(),
+    }
+}
+
+fn replica_rates(results: &Results) -> Table {
+    let row = |of: &ReplicaRate| {
+        vec![
+            format!("{}, {}, {} threads", of.server, of.mode, of.threads),
+            of.workload.clone(),
+            of.disk.clone(),
+            of.transactions.to_string(),
+            format!("{:.0}", of.per_second),
+            format!("{:.0}", of.processor_us),
+        ]
+    };
+    Table {
+        title: "Replicas that catch up with a backlog of MariaDB, log_slave_updates on".to_owned(),
+        head: ["replica", "backlog", "disk", "transactions", "per second", "processor us each"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: results.replica.rates.iter().map(row).collect(),
+    }
+}
+
+fn replica_live(of: &ReplicaLive) -> Table {
+    let head =
+        ["source's update_index/s", "most lag, s", "none after, s", "large transaction, MiB", "MiB more"];
+    Table {
+        title: "Cohort behind Cohort, under load and with one large transaction".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: vec![vec![
+            format!("{:.0}", of.per_second),
+            of.lag_s_max.to_string(),
+            format!("{:.2}", of.drained_s),
+            of.large_mib.to_string(),
+            format!("{:.0}", of.large_bytes_more as f64 / 1_048_576.0),
+        ]],
     }
 }
 

@@ -17,6 +17,7 @@ pub struct Results {
     pub pipeline: Vec<PipelineResult>,
     pub recovery: Vec<RecoveryResult>,
     pub replication: Vec<ReplicationResult>,
+    pub replica: ReplicaResults,
 }
 
 /// What was measured on.
@@ -114,6 +115,41 @@ pub struct ReplicationResult {
     pub semi_sync_per_second: f64,
 }
 
+/// How fast replicas apply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicaResults {
+    pub rates: Vec<ReplicaRate>,
+    /// Of Cohort alone.
+    pub live: Option<ReplicaLive>,
+}
+
+/// One backlog in one parallel mode.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicaRate {
+    pub server: String,
+    pub mode: String,
+    pub threads: u64,
+    pub disk: String,
+    pub workload: String,
+    pub transactions: u64,
+    pub per_second: f64,
+    /// Processor time of a transaction.
+    pub processor_us: f64,
+}
+
+/// A replica beside its source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicaLive {
+    /// Of the source.
+    pub per_second: f64,
+    pub lag_s_max: u64,
+    /// From the load's end until all is applied.
+    pub drained_s: f64,
+    pub large_mib: u64,
+    /// Memory beyond what there was, while the large transaction came and was applied.
+    pub large_bytes_more: u64,
+}
+
 impl RecoveryResult {
     pub fn mib(&self) -> f64 {
         self.log_bytes as f64 / 1_048_576.0
@@ -193,6 +229,19 @@ impl Results {
                 "semi_sync_per_second": of.semi_sync_per_second,
             })
         };
+        let rate = |of: &ReplicaRate| {
+            json!({
+                "server": of.server, "mode": of.mode, "threads": of.threads, "disk": of.disk,
+                "workload": of.workload, "transactions": of.transactions, "per_second": of.per_second,
+                "processor_us": of.processor_us,
+            })
+        };
+        let live = |of: &ReplicaLive| {
+            json!({
+                "per_second": of.per_second, "lag_s_max": of.lag_s_max, "drained_s": of.drained_s,
+                "large_mib": of.large_mib, "large_bytes_more": of.large_bytes_more,
+            })
+        };
         let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
         json!({
             "machine": {
@@ -210,6 +259,8 @@ impl Results {
             "pipeline": self.pipeline.iter().map(pipeline).collect::<Vec<_>>(),
             "recovery": self.recovery.iter().map(recovery).collect::<Vec<_>>(),
             "replication": self.replication.iter().map(replication).collect::<Vec<_>>(),
+            "replica_rates": self.replica.rates.iter().map(rate).collect::<Vec<_>>(),
+            "replica_live": self.replica.live.as_ref().map(live),
         })
     }
 
@@ -265,6 +316,10 @@ impl Results {
             })
             .unwrap_or_default(),
             replication: list(value, "replication", replication_from_json).unwrap_or_default(),
+            replica: ReplicaResults {
+                rates: list(value, "replica_rates", rate_from_json).unwrap_or_default(),
+                live: value.get("replica_live").and_then(live_from_json),
+            },
         })
     }
 }
@@ -281,6 +336,29 @@ fn replication_from_json(of: &Value) -> Option<ReplicationResult> {
         mib_per_second: number("mib_per_second")?,
         dump_bytes: number("dump_bytes")?,
         semi_sync_per_second: number("semi_sync_per_second")?,
+    })
+}
+
+fn rate_from_json(of: &Value) -> Option<ReplicaRate> {
+    Some(ReplicaRate {
+        server: text(of, "server")?,
+        mode: text(of, "mode")?,
+        threads: of.get("threads")?.as_u64()?,
+        disk: text(of, "disk")?,
+        workload: text(of, "workload")?,
+        transactions: of.get("transactions")?.as_u64()?,
+        per_second: of.get("per_second")?.as_f64()?,
+        processor_us: of.get("processor_us")?.as_f64()?,
+    })
+}
+
+fn live_from_json(of: &Value) -> Option<ReplicaLive> {
+    Some(ReplicaLive {
+        per_second: of.get("per_second")?.as_f64()?,
+        lag_s_max: of.get("lag_s_max")?.as_u64()?,
+        drained_s: of.get("drained_s")?.as_f64()?,
+        large_mib: of.get("large_mib")?.as_u64()?,
+        large_bytes_more: of.get("large_bytes_more")?.as_u64()?,
     })
 }
 
@@ -329,6 +407,10 @@ mod tests {
                 kept: 0.5,
                 ..Default::default()
             }],
+            replica: ReplicaResults {
+                rates: vec![ReplicaRate { mode: "none".into(), per_second: 2.5, ..Default::default() }],
+                live: Some(ReplicaLive { lag_s_max: 3, drained_s: 0.25, ..Default::default() }),
+            },
             ..Results::default()
         };
         let text = results.to_json().to_string();

@@ -18,6 +18,7 @@ use crate::pipeline;
 use crate::plan::{Agenda, Case};
 use crate::progress::Progress;
 use crate::recovery;
+use crate::replica;
 use crate::replication;
 use crate::report;
 use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
@@ -111,6 +112,9 @@ pub fn run(run: &Run) -> Result<Results, String> {
             results.replication.push(measured);
             results.servers.push(info);
         }
+    }
+    if run.agenda.replica {
+        (results.replica, results.servers) = replica::measure(run)?;
     }
     if !run.agenda.cases.is_empty() {
         let mut contenders = Vec::new();

@@ -18,12 +18,14 @@
 //! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cohort_base::Reservation;
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
 use cohort_binlog::event::{
-    Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap, UserVar, UserVarType, gtid_flags2,
-    rows_flags,
+    ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap,
+    UserVar, UserVarType, gtid_flags2, rows_flags,
 };
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
@@ -69,6 +71,9 @@ pub struct Applier {
     status: Vec<u8>,
     /// Whether changes go to this server's own binary log.
     logs: bool,
+    /// Files of LOAD DATA in statement format, by their numbers on the source, block by block.
+    files: BTreeMap<u32, Vec<Vec<u8>>>,
+    file_memory: Reservation,
 }
 
 /// Takes a statement's outcome; rows are for nobody.
@@ -121,7 +126,16 @@ impl Applier {
         vars.put(VarId::SqlSafeUpdates, &VarValue::Bool(false));
         vars.put(VarId::MaxStatementTime, &VarValue::Double(0.0));
         vars.put(VarId::CompletionType, &VarValue::UInt(0));
-        let mut applier = Applier { session, process, head: GroupHead::default(), status: Vec::new(), logs };
+        let file_memory = Reservation::new(Arc::clone(process.memory()));
+        let mut applier = Applier {
+            session,
+            process,
+            head: GroupHead::default(),
+            status: Vec::new(),
+            logs,
+            files: BTreeMap::new(),
+            file_memory,
+        };
         applier.obey();
         Ok(applier)
     }
@@ -170,6 +184,7 @@ impl Applier {
 
     /// Undoes what the group did so far.
     pub fn rollback(&mut self) {
+        self.forget_files();
         self.session.trx.detach();
         self.session.trx.rollback();
     }
@@ -219,9 +234,14 @@ impl Applier {
             true => self.definition_inside(&sql, replaces),
             false => self.run(&sql, replaces),
         };
+        self.forget_context();
+        outcome
+    }
+
+    /// The statement that generated numbers and seeds were meant for has run, or does not run here.
+    pub fn forget_context(&mut self) {
         self.session.state.next_random.set(None);
         self.session.trx.settings.insert_id = 0;
-        outcome
     }
 
     fn run(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
@@ -341,6 +361,38 @@ impl Applier {
     pub fn await_ordered(&self) {
         let trx = &self.session.trx;
         self.session.state.db.commit.await_ordered(trx.last_ordered());
+    }
+
+    /// A block of a file that a LOAD DATA of the group is going to load.
+    pub fn add_to_file(&mut self, block: &FileBlock) -> SqlResult<()> {
+        self.file_memory.grow((block.block.len() + size_of::<Vec<u8>>()) as u64)?;
+        self.files.entry(block.file_id).or_default().push(block.block.clone());
+        Ok(())
+    }
+
+    fn forget_files(&mut self) {
+        self.files.clear();
+        self.file_memory.shrink(self.file_memory.used());
+    }
+
+    /// LOAD DATA of a file that has come. The error is its own.
+    pub fn load(&mut self, event: &ExecuteLoadQuery, db: &[u8], timestamp: u32) -> SqlResult<()> {
+        let sql = &event.query.sql;
+        let bad = || SqlError::new(ErrorCode::UnknownError, "A LOAD DATA event does not decode");
+        let before = sql.get(..event.name_start as usize).ok_or_else(bad)?;
+        let behind = sql.get(event.name_end as usize..).ok_or_else(bad)?;
+        let blocks = self.files.remove(&event.file_id).ok_or_else(bad)?;
+        let name: &[u8] = match event.duplicates {
+            1 => b" INFILE 'source' IGNORE INTO ",
+            2 => b" INFILE 'source' REPLACE INTO ",
+            _ => b" INFILE 'source' INTO ",
+        };
+        let query = QueryEvent { sql: [before, name, behind].concat(), ..event.query.clone() };
+        self.session.state.received_file.set(Some(blocks));
+        let outcome = self.statement(&query, db, timestamp, false);
+        self.session.state.received_file.set(None);
+        self.forget_files();
+        outcome
     }
 
     /// INSERT_ID or LAST_INSERT_ID of the next statement.

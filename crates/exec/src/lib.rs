@@ -55,6 +55,7 @@ mod session_state;
 mod show;
 mod statement;
 mod statement_log;
+mod statement_names;
 mod table;
 mod temporary;
 mod trx;
@@ -70,14 +71,13 @@ pub use dml::{KeySet, RowKeys};
 pub use files::ServerFiles;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
-pub use replication::{
-    ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, StatementNames, names_in,
-};
+pub use replication::{ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
 pub use session::{ConnectionInfo, Session};
 pub use session_state::SessionState;
 pub use show::information_schema;
 pub use statement::StatementContext;
 pub use statement_log::{LogFiles, LogRows, StatementLog};
+pub use statement_names::{StatementNames, names_in};
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};
 pub use virtual_table::{VirtualColumn, VirtualTable, VirtualTables};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cohort_base::Gtid;
-use cohort_sql::ast::{ChangeMaster, Expr, Literal, ObjectName, SlaveControl, Statement};
+use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl, Statement};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
 
 use crate::dispatch::Job;
@@ -199,39 +199,4 @@ pub(crate) fn parse_gtids(text: &str) -> SqlResult<Vec<Gtid>> {
 fn threads(control: &SlaveControl) -> ReplicaThreads {
     let both = !control.io_thread && !control.sql_thread;
     ReplicaThreads { io: control.io_thread || both, sql: control.sql_thread || both }
-}
-
-/// What a statement's text names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatementNames {
-    /// The schema that it makes, changes or drops.
-    pub schema: Option<String>,
-    /// The tables that it changes, with their schemas where they are written.
-    pub tables: Vec<(Option<String>, String)>,
-}
-
-/// What a statement changes, by its text alone; nothing if it cannot be read.
-pub fn names_in(sql: &[u8]) -> StatementNames {
-    let mut names = StatementNames::default();
-    let Ok(parsed) = cohort_sql::parse(sql, &cohort_sql::ParseOptions::default()) else { return names };
-    let mut add = |name: &ObjectName| names.tables.push((name.db.clone(), name.name.clone()));
-    match &parsed.statement {
-        Statement::CreateTable(create) => add(&create.name),
-        Statement::AlterTable(alter) => add(&alter.table),
-        Statement::DropTable(drop) => drop.names.iter().for_each(add),
-        Statement::CreateView(create) => add(&create.name),
-        Statement::RenameTable(rename) => rename.renames.iter().for_each(|(from, to)| {
-            add(from);
-            add(to);
-        }),
-        Statement::Truncate(name) => add(name),
-        Statement::CreateIndex(create) => add(&create.table),
-        Statement::DropIndex(drop) => add(&drop.table),
-        Statement::Insert(insert) => add(&insert.table),
-        Statement::CreateDatabase(create) => names.schema = Some(create.name.clone()),
-        Statement::AlterDatabase(alter) => names.schema.clone_from(&alter.name),
-        Statement::DropDatabase(drop) => names.schema = Some(drop.name.clone()),
-        _ => {}
-    }
-    names
 }

@@ -12,7 +12,7 @@ use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
-use cohort_sql::{ParseMode, ParseOptions};
+use cohort_sql::ParseOptions;
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
 
@@ -87,6 +87,8 @@ pub struct SessionState {
     pub(crate) is_applier: bool,
     /// What the next RAND() without a seed begins with: a source's seeds.
     pub(crate) next_random: Cell<Option<u64>>,
+    /// What the next LOAD DATA of an applier loads, whatever file it names.
+    pub(crate) received_file: Cell<Option<Vec<Vec<u8>>>>,
 }
 
 /// What a statement changed of its session.
@@ -175,6 +177,7 @@ impl SessionState {
             user_locks,
             is_applier: false,
             next_random: Cell::new(None),
+            received_file: Cell::new(None),
         };
         state.adopt_client_charset();
         state.refresh();
@@ -250,17 +253,7 @@ impl SessionState {
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
-        self.parse = ParseOptions {
-            mode: ParseMode {
-                ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
-                pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
-                no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
-                high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
-                ignore_space: mode.has(SqlMode::IGNORE_SPACE),
-            },
-            collation,
-            client: self.client_charset(),
-        };
+        self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
         self.plan_key = self.hash_for_plans(zone.as_deref());
     }
 

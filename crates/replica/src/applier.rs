@@ -327,7 +327,7 @@ impl Follower<'_> {
         let connection = &self.thread.connection;
         connection.counts.events.fetch_add(1, Ordering::Relaxed);
         if header.flags & flags::RELAY_LOG != 0 {
-            return Ok(self.own(&event, end));
+            return Ok(self.own(header, &event, end));
         }
         if header.kind == EventType::FORMAT_DESCRIPTION && self.open.take().is_some() {
             // The source does not go on with the group: what came of it is fetched again.
@@ -379,8 +379,10 @@ impl Follower<'_> {
                     if self.is_gathering() {
                         match self.hand_over(raw, event, how, mark, end)? {
                             Handed::ToCrew => {
-                                self.open = None;
-                                return Ok(Turn::On);
+                                let gtid = self.open.take().and_then(|open| open.gtid);
+                                let ends =
+                                    self.may_be_last(gtid) && (!self.drained() || self.is_until_reached());
+                                return Ok(if ends { Turn::End } else { Turn::On });
                             }
                             Handed::Nobody => return Ok(Turn::End),
                             Handed::Own => {}
@@ -425,9 +427,10 @@ impl Follower<'_> {
     }
 
     /// An event that this server put into the relay log.
-    fn own(&mut self, event: &Event, end: RelayPlace) -> Turn {
+    fn own(&mut self, header: &EventHeader, event: &Event, end: RelayPlace) -> Turn {
+        // The one at a file's end names the next file of the relay log.
         if let Event::Rotate(rotate) = event
-            && self.thread.connection.relay.find(&String::from_utf8_lossy(&rotate.name)).is_none()
+            && header.flags & flags::ARTIFICIAL != 0
         {
             let file = String::from_utf8_lossy(&rotate.name).into_owned();
             // Within a group it says where the group goes on, which the next event does, too.
@@ -493,9 +496,12 @@ impl Follower<'_> {
             );
             return Err(ApplyError::fatal(1950, text));
         }
+        if self.is_place_reached() {
+            return Ok(Some(Turn::End));
+        }
         let is_behind_until = self.is_behind_until(gtid);
         if is_behind_until {
-            if self.is_until_reached() {
+            if !self.drained() || self.is_until_reached() {
                 return Ok(Some(Turn::End));
             }
             self.held_back.get_or_insert(start);
@@ -517,7 +523,7 @@ impl Follower<'_> {
             None => *part == Part::Begin,
         };
         let passes_over = skips || ignores;
-        let is_for_crew = self.crew.is_some() && !is_known && !skips && !self.has_until();
+        let is_for_crew = self.crew.is_some() && !is_known && !skips && self.may_run_ahead();
         let gathered = is_for_crew.then(|| Gathered {
             header: *header,
             gtid: gtid_event.map(|(event, gtid)| (event.clone(), gtid)),
@@ -538,8 +544,19 @@ impl Follower<'_> {
         Ok(None)
     }
 
-    fn has_until(&self) -> bool {
-        self.thread.connection.sql.lock().until != ReplicaUntil::Never
+    /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only who applies
+    /// in order comes by, nor behind a group that is held back.
+    fn may_run_ahead(&self) -> bool {
+        let is_by_order =
+            matches!(self.thread.connection.sql.lock().until, ReplicaUntil::Never | ReplicaUntil::Gtid(_));
+        is_by_order && self.held_back.is_none()
+    }
+
+    /// Whether START SLAVE UNTIL names this group, so that it may be the last one.
+    fn may_be_last(&self, gtid: Option<Gtid>) -> bool {
+        let sql = self.thread.connection.sql.lock();
+        matches!((&sql.until, gtid), (ReplicaUntil::Gtid(until), Some(gtid))
+            if until.iter().any(|wanted| wanted.domain == gtid.domain && wanted.seq_no <= gtid.seq_no))
     }
 
     fn is_gathering(&self) -> bool {
@@ -626,6 +643,10 @@ impl Follower<'_> {
         if thread.settings.delay_s == 0 {
             return true;
         }
+        // What went before is due, and nobody looks after the crew during the delay.
+        if !self.drained() {
+            return false;
+        }
         let due_s = u64::from(timestamp) + u64::from(thread.settings.delay_s);
         loop {
             let now_s = thread.db.clock.wall_us() / 1_000_000;
@@ -668,23 +689,32 @@ impl Follower<'_> {
 
     /// Whether what was just applied is the last that START SLAVE UNTIL wants.
     fn is_until_reached(&self) -> bool {
-        let connection = &self.thread.connection;
-        let sql = connection.sql.lock();
-        match &sql.until {
+        let until = self.thread.connection.sql.lock().until.clone();
+        match &until {
             ReplicaUntil::Never => false,
-            ReplicaUntil::Master(file, position) => {
-                let here = &sql.executed;
-                (number_of(&here.file), here.position) >= (number_of(file), *position)
-            }
-            ReplicaUntil::Relay(file, position) => {
-                (connection.relay.file_name(sql.relay.file).as_str(), sql.relay.offset)
-                    >= (file.as_str(), *position)
-            }
+            ReplicaUntil::Master(..) | ReplicaUntil::Relay(..) => self.is_place_reached(),
             ReplicaUntil::Gtid(until) => self.thread.state.ordered(|state| {
                 until.iter().all(|wanted| {
                     state.gtids.get(&wanted.domain).is_some_and(|applied| applied.seq_no >= wanted.seq_no)
                 })
             }),
+        }
+    }
+
+    /// Whether all before the file and position of START SLAVE UNTIL is applied.
+    fn is_place_reached(&self) -> bool {
+        let connection = &self.thread.connection;
+        let sql = connection.sql.lock();
+        match &sql.until {
+            ReplicaUntil::Never | ReplicaUntil::Gtid(_) => false,
+            ReplicaUntil::Master(file, position) => {
+                let here = &sql.executed;
+                (number_of(&here.file), here.position) >= (number_of(file), *position)
+            }
+            ReplicaUntil::Relay(file, position) => {
+                (number_of(&connection.relay.file_name(sql.relay.file)), sql.relay.offset)
+                    >= (number_of(file), *position)
+            }
         }
     }
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
 use cohort_binlog::EventHeader;
-use cohort_binlog::event::{Event, GtidEvent, QueryEvent, TableMap, flags, gtid_flags_extra, gtid_flags2};
+use cohort_binlog::event::{
+    Event, ExecuteLoadQuery, GtidEvent, QueryEvent, TableMap, flags, gtid_flags_extra, gtid_flags2,
+};
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
 use cohort_exec::{Applier, ApplyRules, FinishedGroup, GroupHead};
-use cohort_types::{ErrorCode, SqlError};
+use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::ThreadError;
 use crate::filter::Filter;
@@ -291,12 +293,12 @@ impl GroupApplier {
                 );
                 Err(ApplyError::fatal(1590, text))
             }
-            Event::BeginLoadQuery(_)
-            | Event::AppendBlock(_)
-            | Event::ExecuteLoadQuery(_)
-            | Event::DeleteFile(_) => {
-                Err(unsupported("LOAD DATA in statement format; set binlog_format=ROW on the source"))
+            Event::BeginLoadQuery(block) | Event::AppendBlock(block) => {
+                self.session.add_to_file(block).map_err(|error| self.plain_error(&error))
             }
+            Event::ExecuteLoadQuery(load) => self.load(header, load),
+            // The statement failed on the source: nothing loads what came.
+            Event::DeleteFile(_) => Ok(()),
             Event::XaPrepare(_) => Err(unsupported("XA transactions")),
             Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
                 Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
@@ -383,10 +385,20 @@ impl GroupApplier {
         }
     }
 
+    fn passes(&self, query: &QueryEvent, schema: &str, sql: &[u8]) -> Result<bool, ApplyError> {
+        if self.rules.filter.is_empty() {
+            return Ok(true);
+        }
+        let vars = query.status_vars().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
+        let mode = SqlMode(vars.sql_mode.unwrap_or(0));
+        Ok(self.rules.filter.passes_statement(schema, sql, mode))
+    }
+
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent) -> Result<(), ApplyError> {
         let schema = self.schema_of(query);
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
-        if !self.rules.filter.passes_statement(&schema, &sql) {
+        if !self.passes(query, &schema, &sql)? {
+            self.session.forget_context();
             return Ok(());
         }
         self.session.process().show_text(&sql);
@@ -397,12 +409,24 @@ impl GroupApplier {
         }
     }
 
+    fn load(&mut self, header: &EventHeader, load: &ExecuteLoadQuery) -> Result<(), ApplyError> {
+        let schema = self.schema_of(&load.query);
+        if !self.passes(&load.query, &schema, &load.query.sql)? {
+            return Ok(());
+        }
+        self.session.process().show_text(&load.query.sql);
+        let outcome = self.session.load(load, schema.as_bytes(), header.timestamp);
+        match is_expected(&load.query, &outcome) {
+            true => Ok(()),
+            false => self.judge_statement(&load.query, &schema, &load.query.sql, outcome),
+        }
+    }
+
     /// The statement that is the whole group.
     fn ddl(&mut self, header: &EventHeader, query: &QueryEvent, mark: &Mark) -> Result<Done, ApplyError> {
         let schema = self.schema_of(query);
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
-        let passes = self.rules.filter.passes_statement(&schema, &sql);
-        if passes {
+        if self.passes(query, &schema, &sql)? {
             self.session.process().show_text(&sql);
             let done = {
                 let replaces = self.rules.is_ddl_idempotent;

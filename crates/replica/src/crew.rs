@@ -8,8 +8,9 @@
 //! # What conflicts beside the ring
 //! Appliers take row locks and name locks like every session, and so do local sessions. A parked group keeps
 //! its locks, and may be in the way of the head through somebody outside of the ring, whom no wait graph
-//! shows. The SQL thread watches: a head that does not come on for [`PATIENCE`] has all others undo what they
-//! did ([`Crew::watch`]). They run again when they are the head.
+//! shows; or all workers may wait for what it locks, and none is left for the head. The SQL thread watches: a
+//! head that does not come on for [`PATIENCE`] has all others undo what they did ([`Crew::watch`]). They run
+//! again when they are the head.
 //!
 //! # On failure
 //! A group's failure counts when it ran as the head. The crew stops: what is behind it is undone, nothing of
@@ -240,7 +241,7 @@ impl Crew {
     pub fn watch(&self, watch: &mut Watch) {
         let (dropped, workers) = {
             let mut ring = self.ring.lock();
-            if ring.first() != watch.head || !ring.runs_head() || !ring.has_others() {
+            if ring.first() != watch.head || !ring.has_others() {
                 (watch.head, watch.since) = (ring.first(), Instant::now());
                 return;
             }

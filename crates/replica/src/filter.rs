@@ -5,11 +5,12 @@
 //! schema of their table, statements to the schema that was current, statements about a schema to that one.
 //! Then tables, in this order: `do_table`, `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first
 //! rule that matches decides. Without a match a table is passed over if there are rules that name what to do.
+//! A statement that changes several tables goes by the first of them that a rule matches.
 //! `replicate_rewrite_db` comes before all of them.
 
 use cohort_config::{Globals, VarId};
 use cohort_exec::names_in;
-use cohort_types::Collation;
+use cohort_types::{Collation, SqlMode};
 
 /// The rules as the variables say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,10 @@ fn list(globals: &Globals, id: VarId) -> Vec<String> {
     let text = globals.text(id);
     let parts = text.as_deref().unwrap_or("").split(',').map(|part| part.trim().to_owned());
     parts.filter(|part| !part.is_empty()).collect()
+}
+
+fn is_like(name: &str, rules: &[String]) -> bool {
+    rules.iter().any(|rule| Collation::UTF8MB4_BIN.like(name.as_bytes(), rule.as_bytes(), Some('\\')))
 }
 
 impl Filter {
@@ -71,50 +76,63 @@ impl Filter {
             .any(|rules| !rules.is_empty())
     }
 
-    /// Whether the table rules let a table pass.
-    fn passes_table(&self, schema: &str, table: &str) -> bool {
+    /// What the first table rule about a table says: none may.
+    fn table_rule(&self, schema: &str, table: &str) -> Option<bool> {
         let name = format!("{schema}.{table}");
-        let is_wild = |rules: &[String]| {
-            rules.iter().any(|rule| Collation::UTF8MB4_BIN.like(name.as_bytes(), rule.as_bytes(), Some('\\')))
-        };
-        if self.do_table.contains(&name) {
-            return true;
+        match () {
+            () if self.do_table.contains(&name) => Some(true),
+            () if self.ignore_table.contains(&name) => Some(false),
+            () if is_like(&name, &self.wild_do) => Some(true),
+            () if is_like(&name, &self.wild_ignore) => Some(false),
+            () => None,
         }
-        if self.ignore_table.contains(&name) {
-            return false;
-        }
-        if is_wild(&self.wild_do) {
-            return true;
-        }
-        if is_wild(&self.wild_ignore) {
-            return false;
-        }
+    }
+
+    /// Whether tables pass that no table rule is about.
+    fn passes_unnamed_tables(&self) -> bool {
         self.do_table.is_empty() && self.wild_do.is_empty()
     }
 
     /// Whether rows of a table are applied; both names as here.
     pub fn passes_rows(&self, schema: &str, table: &str) -> bool {
-        self.passes_schema(schema) && (!self.has_table_rules() || self.passes_table(schema, table))
+        self.passes_schema(schema)
+            && self.table_rule(schema, table).unwrap_or_else(|| self.passes_unnamed_tables())
     }
 
-    /// Whether a statement is applied; `current` is the schema as here.
-    pub fn passes_statement(&self, current: &str, sql: &[u8]) -> bool {
+    /// Whether a statement is applied; `current` is the schema as here, `mode` the `sql_mode` that it is
+    /// read by.
+    pub fn passes_statement(&self, current: &str, sql: &[u8], mode: SqlMode) -> bool {
         if self.is_empty() {
             return true;
         }
-        let named = names_in(sql);
+        let named = names_in(sql, mode);
         let schema = named.schema.as_deref().map_or(current, |schema| self.rewritten(schema));
         // Without a current schema the rules about it say nothing.
         if !schema.is_empty() && !self.passes_schema(schema) {
             return false;
         }
+        if named.schema.is_some() {
+            return self.lets_schema_be_defined(schema);
+        }
         if named.tables.is_empty() || !self.has_table_rules() {
             return true;
         }
-        named.tables.iter().any(|(schema, table)| {
+        let verdict = named.tables.iter().find_map(|(schema, table)| {
             let schema = schema.as_deref().map_or(current, |schema| self.rewritten(schema));
-            self.passes_table(schema, table)
-        })
+            self.table_rule(schema, table)
+        });
+        verdict.unwrap_or_else(|| self.passes_unnamed_tables())
+    }
+
+    /// Whether a statement about a schema as a whole is applied: wild rules about its tables speak of it,
+    /// too.
+    fn lets_schema_be_defined(&self, schema: &str) -> bool {
+        let all = format!("{schema}.");
+        match () {
+            () if is_like(&all, &self.wild_do) => true,
+            () if is_like(&all, &self.wild_ignore) => false,
+            () => self.wild_do.is_empty(),
+        }
     }
 }
 
@@ -142,12 +160,12 @@ mod tests {
     #[test]
     fn statements_belong_to_the_current_schema_or_to_the_one_they_are_about() {
         let filter = Filter { ignore_db: names(&["no"]), ..Filter::default() };
-        assert!(!filter.passes_statement("no", b"CREATE TABLE t (a INT)"));
-        assert!(filter.passes_statement("", b"CREATE TABLE no.t (a INT)"));
-        assert!(!filter.passes_statement("", b"DROP DATABASE no"));
+        assert!(!filter.passes_statement("no", b"CREATE TABLE t (a INT)", SqlMode::NONE));
+        assert!(filter.passes_statement("", b"CREATE TABLE no.t (a INT)", SqlMode::NONE));
+        assert!(!filter.passes_statement("", b"DROP DATABASE no", SqlMode::NONE));
         let filter = Filter { wild_do: names(&["a.%"]), ..Filter::default() };
-        assert!(filter.passes_statement("b", b"DROP TABLE a.t"));
-        assert!(!filter.passes_statement("b", b"TRUNCATE t"));
+        assert!(filter.passes_statement("b", b"DROP TABLE a.t", SqlMode::NONE));
+        assert!(!filter.passes_statement("b", b"TRUNCATE t", SqlMode::NONE));
         let filter = Filter {
             rewrite: vec![("a".to_owned(), "z".to_owned())],
             do_db: names(&["z"]),
@@ -155,8 +173,28 @@ mod tests {
         };
         assert_eq!((filter.rewritten("a"), filter.rewritten("b")), ("z", "b"));
         assert!(
-            filter.passes_statement("", b"CREATE DATABASE a")
-                && !filter.passes_statement("", b"CREATE DATABASE b")
+            filter.passes_statement("", b"CREATE DATABASE a", SqlMode::NONE)
+                && !filter.passes_statement("", b"CREATE DATABASE b", SqlMode::NONE)
         );
+    }
+
+    #[test]
+    fn the_first_rule_about_any_table_of_a_statement_counts() {
+        let passes = |filter: &Filter, sql: &str| filter.passes_statement("d", sql.as_bytes(), SqlMode::NONE);
+        let filter = Filter { ignore_table: names(&["d.no"]), ..Filter::default() };
+        for sql in
+            ["UPDATE no SET a = 1", "DELETE FROM d.no", "DROP TABLE yes, no", "REPLACE INTO no VALUES (1)"]
+        {
+            assert!(!passes(&filter, sql), "{sql}");
+        }
+        assert!(
+            passes(&filter, "UPDATE yes, no SET yes.a = no.a") && passes(&filter, "DELETE FROM other.no")
+        );
+        let filter = Filter { do_table: names(&["d.yes"]), ..Filter::default() };
+        assert!(passes(&filter, "DROP TABLE yes, no") && !passes(&filter, "DROP TABLE no"));
+        let filter = Filter { wild_ignore: names(&["no.%"]), ..Filter::default() };
+        assert!(!passes(&filter, "CREATE DATABASE no") && passes(&filter, "CREATE DATABASE yes"));
+        let filter = Filter { wild_do: names(&["yes.%"]), ..Filter::default() };
+        assert!(!passes(&filter, "DROP DATABASE no") && passes(&filter, "CREATE DATABASE yes"));
     }
 }

@@ -1,4 +1,5 @@
-//! Flushes what appliers have ordered: a thread of its own, so that no applier waits for the disk.
+//! Flushes what appliers have ordered: a thread of its own, so that no applier waits for the disk. Positions
+//! that are published thereby leave the queue of those that are not, also when nobody asks for them.
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -7,9 +8,12 @@ use cohort_base::CommitSeq;
 use cohort_commit::Coordinator;
 use parking_lot::{Condvar, Mutex};
 
+use crate::state::StateStore;
+
 /// The thread and what it is told.
 pub struct Flusher {
     commit: Arc<Coordinator>,
+    state: Arc<StateStore>,
     wanted: Mutex<Wanted>,
     wake: Condvar,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -23,9 +27,10 @@ struct Wanted {
 
 impl Flusher {
     /// Starts the thread.
-    pub fn start(commit: Arc<Coordinator>) -> std::io::Result<Arc<Flusher>> {
+    pub fn start(commit: Arc<Coordinator>, state: Arc<StateStore>) -> std::io::Result<Arc<Flusher>> {
         let flusher = Arc::new(Flusher {
             commit,
+            state,
             wanted: Mutex::default(),
             wake: Condvar::new(),
             thread: Mutex::new(None),
@@ -49,7 +54,7 @@ impl Flusher {
                 }
                 done = wanted.newest;
             }
-            self.commit.lead();
+            self.flush();
         }
     }
 
@@ -64,6 +69,7 @@ impl Flusher {
     /// Nothing more comes for a while: what is ordered is flushed now.
     pub fn flush(&self) {
         self.commit.lead();
+        self.state.settle(self.commit.read_view().seq());
     }
 
     /// Ends the thread.

@@ -7,12 +7,14 @@
 //! ```
 //!
 //! # Where it goes on
-//! Behind the last group that was received whole. What came of a group without its end is fetched again, and
-//! the applier undoes it when it meets the source's format description in the middle of a group.
+//! Behind the last group that was received whole and written: what is only gathered in memory when the thread
+//! ends is fetched again. What came of a group without its end is fetched again, too, and the applier undoes
+//! it when it meets the source's format description in the middle of a group.
 //!
 //! # On failure
-//! The network: it connects again, after `MASTER_CONNECT_RETRY` seconds if that fails, too. Anything else
-//! (errors of the source, damaged events, our own server id) stops it with MariaDB's error number.
+//! The network, and a source that ends the connection: it connects again, after `MASTER_CONNECT_RETRY`
+//! seconds if that fails, too. A full disk: it waits. Anything else (other errors of the source, damaged
+//! events, our own server id) stops it with MariaDB's error number.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -71,9 +73,15 @@ fn damaged(what: impl std::fmt::Display) -> Ended {
     Ended::Failed(ThreadError::new(1595, text))
 }
 
+/// Errors of a source that goes away, or has no room for one more client at the moment.
+const PASSING: [u16; 6] = [1040, 1053, 1159, 1161, 1317, 1927];
+
 fn lost(error: LinkError) -> Ended {
     match error {
         LinkError::Gone(what) => Ended::Lost(ThreadError::new(2013, what)),
+        LinkError::Refused(error) if PASSING.contains(&error.code) => {
+            Ended::Lost(ThreadError::new(error.code.into(), error.message))
+        }
         LinkError::Refused(error) => Ended::Failed(ThreadError::new(error.code.into(), error.message)),
         LinkError::TooLarge => Ended::Failed(ThreadError::new(1153, LinkError::TooLarge.to_string())),
     }
@@ -114,9 +122,12 @@ impl Receiver {
     fn follow(&self) -> Ended {
         let connection = &self.connection;
         let place = connection.io.lock().whole.clone();
-        let mut writer = match self.begin_relay(&place) {
+        let own = cohort_base::ServerId(self.own_id());
+        let begun =
+            self.despite_full_disk(|| RelayWriter::begin(&connection.relay, own, self.now_s(), &place));
+        let mut writer = match begun {
             Ok(writer) => writer,
-            Err(error) => return error,
+            Err(ended) => return ended,
         };
         let mut tries = 0;
         loop {
@@ -126,10 +137,6 @@ impl Receiver {
                 return Ended::Stopped;
             }
             let Ended::Lost(error) = ended else { return ended };
-            // What was received is the applier's, also while the source is away.
-            if let Err(error) = writer.flush() {
-                return error.into();
-            }
             let reconnects = was_connected;
             tries = if was_connected { 0 } else { tries + 1 };
             {
@@ -159,9 +166,35 @@ impl Receiver {
         }
     }
 
-    fn begin_relay(&self, place: &SourcePlace) -> Result<RelayWriter, Ended> {
-        let own = cohort_base::ServerId(self.own_id());
-        Ok(RelayWriter::begin(&self.connection.relay, own, self.now_s(), place)?)
+    /// Does something that needs space, again and again while there is none: the source keeps its events.
+    fn despite_full_disk<T>(&self, mut act: impl FnMut() -> Result<T, BinlogError>) -> Result<T, Ended> {
+        let connection = &self.connection;
+        let mut is_told = false;
+        loop {
+            match act() {
+                Err(BinlogError::Io { source, path, .. }) if is_no_space(&source) => {
+                    if !is_told {
+                        let text = format_args!(
+                            "Disk is full writing '{}'. Waiting for someone to free space",
+                            path.display()
+                        );
+                        self.log.warning(&connection.name, text);
+                        connection.io_state("Waiting for someone to free space");
+                        is_told = true;
+                    }
+                    connection.pause(FULL_DISK_PAUSE, Connection::io_stops);
+                    if connection.io_stops() {
+                        return Err(Ended::Stopped);
+                    }
+                }
+                outcome => {
+                    if is_told {
+                        connection.io_state("Waiting for master to send event");
+                    }
+                    return Ok(outcome?);
+                }
+            }
+        }
     }
 
     fn own_id(&self) -> u32 {
@@ -242,10 +275,16 @@ impl Receiver {
             groups: Groups::default(),
             gtid: None,
             place,
+            arrived: Arrived::default(),
             is_semi_sync,
             has_come_on: false,
         };
-        let ended = stream.take_all(&mut link);
+        let ended = match stream.take_all(&mut link) {
+            // What was received is the applier's, also while the source is away.
+            Err(Ended::Lost(error)) => stream.flush().and(Err(Ended::Lost(error))),
+            ended => ended,
+        };
+        stream.end();
         // A source that ends each dump at its beginning is asked again after a pause.
         *was_connected = stream.has_come_on;
         ended
@@ -334,6 +373,17 @@ fn value(rows: &[Row], column: usize) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
+fn is_no_space(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
+/// How far the receiver has come with what the relay log's writer has gathered: true when that is written.
+#[derive(Default)]
+struct Arrived {
+    whole: Option<SourcePlace>,
+    gtids: Vec<Gtid>,
+}
+
 /// Events of one connection on their way into the relay log.
 struct Stream<'r> {
     receiver: &'r Receiver,
@@ -343,6 +393,7 @@ struct Stream<'r> {
     /// Of the group whose end has not come.
     gtid: Option<Gtid>,
     place: SourcePlace,
+    arrived: Arrived,
     is_semi_sync: bool,
     /// A whole group came, or a heartbeat.
     has_come_on: bool,
@@ -365,6 +416,10 @@ impl Stream<'_> {
                     );
                     Ended::Failed(ThreadError::new(1236, text))
                 }
+                // In the middle of a dump all but this one may pass.
+                LinkError::Refused(error) if error.code != 1041 => {
+                    Ended::Lost(ThreadError::new(error.code.into(), error.message))
+                }
                 other => lost(other),
             })?;
             let Some(packet) = packet else {
@@ -378,47 +433,43 @@ impl Stream<'_> {
             self.take(event)?;
             if wants_reply {
                 // Durable first: that is what the source is told.
-                self.writer.sync()?;
+                self.sync()?;
                 link.acknowledge(&self.place.file, self.place.position).map_err(lost)?;
                 self.receiver.connection.counts.replies.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// Writes what is gathered. A full disk is waited for: the source keeps its events.
+    /// Writes what is gathered.
     fn flush(&mut self) -> Result<(), Ended> {
-        let connection = &self.receiver.connection;
-        let mut is_told = false;
-        loop {
-            match self.writer.flush() {
-                Ok(()) => break,
-                Err(BinlogError::Io { source, path, .. })
-                    if source.kind() == std::io::ErrorKind::StorageFull =>
-                {
-                    if !is_told {
-                        self.receiver.log.warning(
-                            &connection.name,
-                            format_args!(
-                                "Disk is full writing '{}'. Waiting for someone to free space",
-                                path.display()
-                            ),
-                        );
-                        connection.io_state("Waiting for someone to free space");
-                        is_told = true;
-                    }
-                    connection.pause(FULL_DISK_PAUSE, Connection::io_stops);
-                    if connection.io_stops() {
-                        return Ok(());
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if is_told {
-            connection.io_state("Waiting for master to send event");
-        }
+        self.receiver.despite_full_disk(|| self.writer.flush())?;
+        self.written();
         self.await_room();
         Ok(())
+    }
+
+    /// Makes it durable, too.
+    fn sync(&mut self) -> Result<(), Ended> {
+        self.receiver.despite_full_disk(|| self.writer.sync())?;
+        self.written();
+        Ok(())
+    }
+
+    /// What was gathered is in the relay log.
+    fn written(&mut self) {
+        let mut io = self.receiver.connection.io.lock();
+        if let Some(place) = self.arrived.whole.take() {
+            io.whole = place;
+        }
+        self.arrived.gtids.drain(..).for_each(|gtid| io.gtids.update(gtid));
+    }
+
+    /// The connection has ended: what cannot be written now is fetched again.
+    fn end(&mut self) {
+        match self.writer.flush() {
+            Ok(()) => self.written(),
+            Err(_) => self.writer.discard(),
+        }
     }
 
     /// `relay_log_space_limit`.
@@ -451,6 +502,10 @@ impl Stream<'_> {
         if header.event_len as usize != event.len() {
             return Err(damaged("the length of an event is not that of its packet"));
         }
+        // The applier would take it for an event of this server.
+        if header.flags & flags::RELAY_LOG != 0 {
+            return Err(damaged("an event of a relay log"));
+        }
         let checksum = match header.kind {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
             _ => self.checksum,
@@ -479,12 +534,8 @@ impl Stream<'_> {
             Part::Gtid(_, gtid) => self.gtid = Some(gtid),
             Part::End(_) => {
                 self.has_come_on = true;
-                let gtid = self.gtid.take();
-                let mut io = connection.io.lock();
-                io.whole = self.place.clone();
-                if let Some(gtid) = gtid {
-                    io.gtids.update(gtid);
-                }
+                self.arrived.whole = Some(self.place.clone());
+                self.arrived.gtids.extend(self.gtid.take());
             }
             Part::Begin | Part::Inside | Part::Outside => {}
         }
@@ -510,7 +561,7 @@ impl Stream<'_> {
                 };
                 let file = String::from_utf8_lossy(&rotate.name).into_owned();
                 self.place = SourcePlace { file, position: rotate.position };
-                self.receiver.connection.io.lock().whole = self.place.clone();
+                self.arrived.whole = Some(self.place.clone());
             }
             _ => {}
         }
@@ -528,7 +579,7 @@ impl Stream<'_> {
     }
 
     fn write(&mut self, event: &[u8], header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
-        let appended = match (header.kind, self.checksum) {
+        match (header.kind, self.checksum) {
             // Events here have checksums whatever the source does.
             (EventType::FORMAT_DESCRIPTION, Checksum::None) => {
                 let mut event = event.to_vec();
@@ -540,13 +591,9 @@ impl Stream<'_> {
             }
             (EventType::FORMAT_DESCRIPTION, _) | (_, Checksum::Crc32) => self.writer.append(event),
             (_, Checksum::None) => self.writer.append_plain(header, body),
-        };
-        match appended {
-            // It is kept; the next flush waits for space.
-            Err(BinlogError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => {
-                self.flush()?;
-            }
-            other => other?,
+        }
+        if self.writer.is_full() {
+            self.flush()?;
         }
         let globals = &self.receiver.db.globals;
         let most = match globals.uint(VarId::MaxRelayLogSize) {
@@ -555,7 +602,9 @@ impl Stream<'_> {
         };
         let is_asked = || self.receiver.connection.rotates_relay.swap(false, Ordering::AcqRel);
         if !self.groups.is_open() && (self.writer.file_bytes() > most || is_asked()) {
-            self.writer.rotate(self.receiver.now_s(), &self.place)?;
+            let now_s = self.receiver.now_s();
+            self.receiver.despite_full_disk(|| self.writer.rotate(now_s, &self.place))?;
+            self.written();
         }
         Ok(())
     }

@@ -12,7 +12,8 @@
 //!
 //! # On failure
 //! A file that cannot be written ends the receiver with error 1595, one that cannot be read the applier with
-//! error 1594. A full disk makes the receiver wait.
+//! error 1594. A full disk makes the receiver wait. What a write that failed left in a file is behind the
+//! bytes that count, where nobody reads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,11 +44,30 @@ pub struct RelayLog {
 #[derive(Default)]
 struct Files {
     /// Oldest first; the last one is being written.
-    numbers: Vec<u32>,
-    /// Of all files but the last.
-    closed_bytes: u64,
-    /// Written to the last one.
-    last_bytes: u64,
+    list: Vec<RelayFile>,
+}
+
+/// A file, and how much of it counts: behind that may be what a failed write left.
+#[derive(Clone, Copy)]
+struct RelayFile {
+    number: u32,
+    bytes: u64,
+}
+
+impl Files {
+    fn numbers(&self) -> Vec<u32> {
+        self.list.iter().map(|file| file.number).collect()
+    }
+
+    fn end(&self) -> RelayPlace {
+        self.list
+            .last()
+            .map_or_else(RelayPlace::default, |file| RelayPlace { file: file.number, offset: file.bytes })
+    }
+
+    fn bytes_of(&self, number: u32) -> u64 {
+        self.list.iter().find(|file| file.number == number).map_or(0, |file| file.bytes)
+    }
 }
 
 /// A place in the relay log.
@@ -73,12 +93,11 @@ impl RelayLog {
             numbers.sort_unstable();
             numbers.dedup();
         }
-        let sizes = numbers.iter().map(|&number| {
+        let sized = |number: u32| {
             let length = fs.open(&name.path(number), OpenMode::Read).and_then(|file| file.len());
-            length.unwrap_or(0)
-        });
-        let closed_bytes = sizes.sum();
-        let files = Mutex::new(Files { numbers, closed_bytes, last_bytes: 0 });
+            RelayFile { number, bytes: length.unwrap_or(0) }
+        };
+        let files = Mutex::new(Files { list: numbers.into_iter().map(sized).collect() });
         Ok(Arc::new(RelayLog { fs, name, files, grown: Condvar::new(), index: Mutex::new(()) }))
     }
 
@@ -89,34 +108,32 @@ impl RelayLog {
 
     /// The number of a file.
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.name.number(name).filter(|number| self.files.lock().numbers.contains(number))
+        self.name.number(name).filter(|&number| self.has(number))
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.files.lock().list.iter().any(|file| file.number == number)
     }
 
     /// The oldest file.
     pub fn first(&self) -> Option<u32> {
-        self.files.lock().numbers.first().copied()
+        self.files.lock().list.first().map(|file| file.number)
     }
 
     /// The newest file and where it ends.
     pub fn end(&self) -> RelayPlace {
-        let files = self.files.lock();
-        RelayPlace { file: files.numbers.last().copied().unwrap_or(0), offset: files.last_bytes }
+        self.files.lock().end()
     }
 
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
-        let files = self.files.lock();
-        files.closed_bytes + files.last_bytes
+        self.files.lock().list.iter().map(|file| file.bytes).sum()
     }
 
     /// Removes all files; nobody writes or reads them.
     pub fn clear(&self) -> Result<(), BinlogError> {
-        let removed = {
-            let mut files = self.files.lock();
-            (files.closed_bytes, files.last_bytes) = (0, 0);
-            std::mem::take(&mut files.numbers)
-        };
-        self.remove_files(&removed);
+        let removed = std::mem::take(&mut self.files.lock().list);
+        removed.iter().for_each(|file| self.remove_file(file.number));
         self.write_index()
     }
 
@@ -133,39 +150,30 @@ impl RelayLog {
         let mut removed = Vec::new();
         {
             let mut files = self.files.lock();
-            let last = files.numbers.last().copied().unwrap_or(0);
-            let gone = |n: &u32| *n < number && *n < last;
-            removed.extend(files.numbers.iter().copied().filter(gone));
-            files.numbers.retain(|n| !gone(n));
+            let last = files.end().file;
+            let gone = |file: &RelayFile| file.number < number && file.number < last;
+            removed.extend(files.list.iter().filter(|file| gone(file)).map(|file| file.number));
+            files.list.retain(|file| !gone(file));
         }
         if removed.is_empty() {
             return Ok(());
         }
-        let bytes = self.remove_files(&removed);
-        let mut files = self.files.lock();
-        files.closed_bytes = files.closed_bytes.saturating_sub(bytes);
-        drop(files);
+        removed.into_iter().for_each(|number| self.remove_file(number));
         // Whoever waits for space looks again.
         self.grown.notify_all();
         self.write_index()
     }
 
-    fn remove_files(&self, numbers: &[u32]) -> u64 {
-        let mut bytes = 0;
-        for &number in numbers {
-            let path = self.name.path(number);
-            bytes += self.fs.open(&path, OpenMode::Read).and_then(|file| file.len()).unwrap_or(0);
-            // A file that stays takes room; the index does not name it any more.
-            let _ = self.fs.remove(&path);
-        }
-        bytes
+    /// A file that cannot be removed takes room; the index does not name it any more.
+    fn remove_file(&self, number: u32) {
+        let _ = self.fs.remove(&self.name.path(number));
     }
 
     fn write_index(&self) -> Result<(), BinlogError> {
         let _index = self.index.lock();
         let path = self.name.index_path();
         let new = PathBuf::from(format!("{}.tmp", path.display()));
-        let numbers = self.files.lock().numbers.clone();
+        let numbers = self.files.lock().numbers();
         let text: String = numbers.iter().map(|&n| self.name.index_line(n) + "\n").collect();
         let write = || {
             let file = self.fs.open(&new, OpenMode::CreateOrOpen)?;
@@ -181,9 +189,8 @@ impl RelayLog {
     /// Looks through what an earlier server left, and cuts it where it is torn: what follows was not synced.
     /// `see` gets every event.
     pub fn recover(&self, see: &mut dyn FnMut(&RawEvent)) -> Result<(), BinlogError> {
-        let numbers = self.files.lock().numbers.clone();
+        let numbers = self.files.lock().numbers();
         let mut kept = Vec::new();
-        let mut sizes = Vec::new();
         for (at, &number) in numbers.iter().enumerate() {
             let path = self.name.path(number);
             let io = |e| BinlogError::Io { action: "recover", path: path.clone(), source: e };
@@ -197,30 +204,23 @@ impl RelayLog {
                 }
             }
             if whole > 0 {
-                kept.push(number);
-                sizes.push(whole);
+                kept.push(RelayFile { number, bytes: whole });
             }
             if whole < length {
                 file.set_len(whole).map_err(io)?;
                 file.sync_data().map_err(io)?;
-                self.remove_files(&numbers[at + usize::from(whole > 0)..]);
+                numbers[at + usize::from(whole > 0)..].iter().for_each(|&number| self.remove_file(number));
                 break;
             }
         }
-        {
-            let mut files = self.files.lock();
-            files.last_bytes = sizes.pop().unwrap_or(0);
-            files.closed_bytes = sizes.iter().sum();
-            files.numbers = kept;
-        }
+        self.files.lock().list = kept;
         self.write_index()
     }
 
     /// Waits until more is there than `seen`, or somebody calls [`RelayLog::wake`], for this long at most.
     pub fn await_growth(&self, seen: RelayPlace, most: Duration) {
         let mut files = self.files.lock();
-        let end = RelayPlace { file: files.numbers.last().copied().unwrap_or(0), offset: files.last_bytes };
-        if end <= seen {
+        if files.end() <= seen {
             self.grown.wait_for(&mut files, most);
         }
     }
@@ -240,15 +240,12 @@ impl RelayLog {
     /// Reads a file from its beginning.
     pub fn read_file(&self, number: u32) -> Result<EventReader, BinlogError> {
         let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
-        let end = self.end();
-        if end.file == number {
-            reader.set_limit(end.offset);
-        }
+        reader.set_limit(self.files.lock().bytes_of(number));
         Ok(reader)
     }
 
     fn next_after(&self, number: u32) -> Option<u32> {
-        self.files.lock().numbers.iter().copied().find(|&n| n > number)
+        self.files.lock().list.iter().map(|file| file.number).find(|&n| n > number)
     }
 }
 
@@ -269,6 +266,10 @@ pub struct RelayWriter {
     written: u64,
     buffer: Vec<u8>,
     has_unsynced: bool,
+    /// Its last event is there: a ROTATE to the next file.
+    is_closed: bool,
+    /// The index on disk names it.
+    is_listed: bool,
 }
 
 impl RelayWriter {
@@ -279,7 +280,7 @@ impl RelayWriter {
         now_s: u32,
         place: &SourcePlace,
     ) -> Result<RelayWriter, BinlogError> {
-        let number = log.files.lock().numbers.last().map_or(1, |last| last + 1);
+        let number = log.end().file + 1;
         let path = log.name.path(number);
         let io = |e| BinlogError::Io { action: "create", path: path.clone(), source: e };
         let file = log.fs.open(&path, OpenMode::CreateOrOpen).map_err(io)?;
@@ -292,6 +293,8 @@ impl RelayWriter {
             written: 0,
             buffer: MAGIC.to_vec(),
             has_unsynced: false,
+            is_closed: false,
+            is_listed: false,
         };
         let format = FormatDescription::new(&format!("{VERSION}-log"), now_s, Checksum::Crc32);
         writer.make_up(EventType::FORMAT_DESCRIPTION, now_s, &Event::FormatDescription(format));
@@ -301,13 +304,9 @@ impl RelayWriter {
         }
         // Readers see it with its head.
         writer.write_buffer()?;
-        {
-            let mut files = log.files.lock();
-            files.closed_bytes += std::mem::take(&mut files.last_bytes);
-            files.numbers.push(number);
-            files.last_bytes = writer.written;
-        }
-        log.write_index()?;
+        log.files.lock().list.push(RelayFile { number, bytes: writer.written });
+        // The file is in use from here on; what is to be durable waits for the index (`sync`).
+        writer.is_listed = log.write_index().is_ok();
         log.grown.notify_all();
         Ok(writer)
     }
@@ -320,30 +319,43 @@ impl RelayWriter {
         finish_event(&mut self.buffer, start, offset, Checksum::Crc32);
     }
 
-    /// Adds an event that has a checksum.
-    pub fn append(&mut self, event: &[u8]) -> Result<(), BinlogError> {
+    /// Adds an event that has a checksum. Nobody sees it before the next flush.
+    pub fn append(&mut self, event: &[u8]) {
         self.buffer.extend_from_slice(event);
-        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Whether enough is gathered to be written.
+    pub fn is_full(&self) -> bool {
+        self.buffer.len() >= BUFFER_BYTES
     }
 
     /// Adds an event without a checksum, and gives it one.
-    pub fn append_plain(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), BinlogError> {
+    pub fn append_plain(&mut self, header: &EventHeader, body: &[u8]) {
         let event_len = header.event_len + Checksum::Crc32.len() as u32;
         let start = self.buffer.len();
         EventHeader { event_len, ..*header }.encode(&mut self.buffer);
         self.buffer.extend_from_slice(body);
         let crc = cohort_binlog::event::crc_of_event(&self.buffer[start..]);
         self.buffer.extend_from_slice(&crc.to_le_bytes());
-        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is gathered; the reader sees it.
+    /// Forgets what is gathered.
+    pub fn discard(&mut self) {
+        self.buffer.clear();
+    }
+
+    /// Writes what is gathered, all or nothing; the reader sees it. After an error it is still gathered.
     pub fn flush(&mut self) -> Result<(), BinlogError> {
         if self.buffer.is_empty() {
             return Ok(());
         }
         self.write_buffer()?;
-        self.log.files.lock().last_bytes = self.written;
+        {
+            let mut files = self.log.files.lock();
+            if let Some(file) = files.list.iter_mut().find(|file| file.number == self.number) {
+                file.bytes = self.written;
+            }
+        }
         self.log.grown.notify_all();
         Ok(())
     }
@@ -366,9 +378,14 @@ impl RelayWriter {
     /// Makes all of it durable.
     pub fn sync(&mut self) -> Result<(), BinlogError> {
         self.flush()?;
-        if std::mem::take(&mut self.has_unsynced) {
+        if self.has_unsynced {
             let path = self.log.name.path(self.number);
             self.file.sync_data().map_err(|e| BinlogError::Io { action: "sync", path, source: e })?;
+            self.has_unsynced = false;
+        }
+        if !self.is_listed {
+            self.log.write_index()?;
+            self.is_listed = true;
         }
         Ok(())
     }
@@ -378,10 +395,12 @@ impl RelayWriter {
         self.written + self.buffer.len() as u64
     }
 
-    /// Ends the file and begins the next one.
+    /// Ends the file and begins the next one. After an error it is to be called again before anything else.
     pub fn rotate(&mut self, now_s: u32, place: &SourcePlace) -> Result<(), BinlogError> {
-        let next = Rotate { position: 4, name: self.log.name.file(self.number + 1).into_bytes() };
-        self.make_up(EventType::ROTATE, now_s, &Event::Rotate(next));
+        if !std::mem::replace(&mut self.is_closed, true) {
+            let next = Rotate { position: 4, name: self.log.name.file(self.number + 1).into_bytes() };
+            self.make_up(EventType::ROTATE, now_s, &Event::Rotate(next));
+        }
         self.sync()?;
         *self = RelayWriter::begin(&self.log, self.server_id, now_s, place)?;
         Ok(())
@@ -398,7 +417,7 @@ pub struct RelayReader {
 impl RelayReader {
     /// From a place on; None if there is no such file yet.
     pub fn at(log: &Arc<RelayLog>, place: RelayPlace) -> Result<Option<RelayReader>, BinlogError> {
-        if !log.files.lock().numbers.contains(&place.file) {
+        if !log.has(place.file) {
             return Ok(None);
         }
         let mut reader = EventReader::open(&log.fs, &log.name.path(place.file))?;
@@ -416,9 +435,7 @@ impl RelayReader {
         loop {
             // Looked at first: what comes behind the answer is in a later file.
             let next = self.log.next_after(self.number);
-            let end = self.log.end();
-            let limit = if end.file == self.number { end.offset } else { u64::MAX };
-            self.reader.set_limit(limit);
+            self.reader.set_limit(self.log.files.lock().bytes_of(self.number));
             if let Some(raw) = self.reader.next_event()? {
                 return Ok(Some(raw));
             }
@@ -438,7 +455,7 @@ impl RelayReader {
 mod tests {
     use std::path::Path;
 
-    use cohort_vfs::MemFs;
+    use cohort_vfs::{Fault, FaultFs, MemFs};
 
     use super::*;
 
@@ -475,12 +492,12 @@ mod tests {
         };
         assert_eq!(kinds(&mut reader), [EventType::FORMAT_DESCRIPTION, EventType::ROTATE]);
         let (header, body) = query(b"one");
-        writer.append_plain(&header, &body).expect("gathered");
+        writer.append_plain(&header, &body);
         assert_eq!(kinds(&mut reader), []);
         writer.flush().expect("written");
         assert_eq!(kinds(&mut reader), [EventType::ANNOTATE_ROWS]);
         writer.rotate(4, &place).expect("next file");
-        writer.append_plain(&header, &body).expect("gathered");
+        writer.append_plain(&header, &body);
         writer.flush().expect("written");
         let rest =
             [EventType::ROTATE, EventType::FORMAT_DESCRIPTION, EventType::ROTATE, EventType::ANNOTATE_ROWS];
@@ -502,5 +519,56 @@ mod tests {
         let mut reader =
             RelayReader::at(&again, RelayPlace { file: 2, offset: 0 }).expect("opens").expect("there");
         assert_eq!(kinds(&mut reader), seen);
+    }
+    /// Kinds of all events that a reader finds.
+    fn kinds_of(log: &Arc<RelayLog>) -> Vec<EventType> {
+        let mut reader =
+            RelayReader::at(log, RelayPlace { file: 1, offset: 0 }).expect("opens").expect("there");
+        std::iter::from_fn(|| reader.next_event().expect("whole")).map(|raw| raw.header.kind).collect()
+    }
+
+    #[test]
+    fn whatever_fails_once_is_done_again_and_events_stay_as_often_as_they_came() {
+        let place = SourcePlace { file: "b.000001".to_owned(), position: 77 };
+        let (header, body) = query(b"one");
+        for nth in 0.. {
+            let below: SharedFs = Arc::new(MemFs::new());
+            let faulty = FaultFs::new(below.clone());
+            let fs: SharedFs = Arc::new(faulty.clone());
+            fs.create_dir_all(Path::new("/d")).expect("made");
+            let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay")).expect("empty");
+            let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
+            let first = faulty.ops();
+            faulty.set(Fault::ErrorAt(first + nth, std::io::ErrorKind::StorageFull));
+            let mut failures = 0;
+            let mut again = |step: &mut dyn FnMut() -> Result<(), BinlogError>| {
+                while step().is_err() {
+                    failures += 1;
+                    assert!(failures < 3, "operation {nth} fails once");
+                }
+            };
+            writer.append_plain(&header, &body);
+            again(&mut || writer.flush());
+            again(&mut || writer.rotate(4, &place));
+            writer.append_plain(&header, &body);
+            again(&mut || writer.sync());
+            // A file begun by another thread ends the one before, whatever lies behind its end.
+            let torn = below.open(&log.name.path(2), OpenMode::Write).expect("there");
+            torn.write_at(b"torn", log.end().offset).expect("written");
+            let begin = || RelayWriter::begin(&log, ServerId(5), 5, &place);
+            let mut writer = begin().or_else(|_| begin()).expect("begins");
+            writer.append_plain(&header, &body);
+            again(&mut || writer.sync());
+            let kinds = kinds_of(&log);
+            let count = |kind| kinds.iter().filter(|found| **found == kind).count();
+            assert_eq!(count(EventType::ANNOTATE_ROWS), 3, "{nth}: {kinds:?}");
+            assert_eq!(count(EventType::FORMAT_DESCRIPTION), 3, "{nth}: {kinds:?}");
+            let known = RelayLog::open(below, log.name.clone()).expect("the index is there");
+            assert_eq!(known.files.lock().numbers(), [1, 2, 3], "{nth}");
+            if faulty.ops() - first <= nth {
+                assert!(nth > 10, "{nth}");
+                return;
+            }
+        }
     }
 }

@@ -110,7 +110,7 @@ fn relay_error(error: BinlogError) -> SqlError {
 impl Replicas {
     /// The sources that the state knows; nothing runs yet.
     pub fn open(parts: ReplicaParts) -> Result<Arc<Replicas>, String> {
-        let flusher = Flusher::start(Arc::clone(&parts.db.commit));
+        let flusher = Flusher::start(Arc::clone(&parts.db.commit), Arc::clone(&parts.state));
         let flusher = flusher.map_err(|e| format!("cannot start a thread: {e}"))?;
         let names: Vec<String> = parts.state.ordered(|state| state.sources.keys().cloned().collect());
         let replicas = Replicas {
@@ -448,12 +448,15 @@ fn no_thread(error: &std::io::Error) -> SqlError {
 
 impl ReplicaControl for Replicas {
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
+        // A connection that is refused for its options is none.
+        self.settings(name).change(options)?;
         let is_new = !self.connections.lock().contains_key(name);
-        let mut settings = self.settings(name);
-        let notes = settings.change(options)?;
         let connection = self.connect(name)?;
         let _control = connection.control.lock();
         Replicas::check_stopped(&connection)?;
+        // Looked at once more: an applier may have come further until it stopped.
+        let mut settings = self.settings(name);
+        let notes = settings.change(options)?;
         let source = Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) };
         if let Err(error) = self.commit(&[source]) {
             if is_new {
@@ -611,7 +614,10 @@ impl ReplicaControl for Replicas {
         changes.extend(gtids.iter().copied().map(Change::Applied));
         self.commit(&changes)?;
         gtids.iter().for_each(|gtid| self.parts.db.commit.raise_gtid(gtid.domain, gtid.seq_no));
-        Ok(())
+        // What is received lies behind the former position.
+        all.iter().filter(|connection| self.settings(&connection.name).use_gtid != UseGtid::No).try_for_each(
+            |connection| self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes),
+        )
     }
 
     fn await_change(&self, most: Duration) {

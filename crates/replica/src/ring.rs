@@ -158,11 +158,6 @@ impl<G, R> Ring<G, R> {
         self.slots.iter().skip(1).any(|slot| matches!(slot.state, State::Running(_) | State::Parked(_)))
     }
 
-    /// Whether the head is being applied.
-    pub fn runs_head(&self) -> bool {
-        self.slots.front().is_some_and(|slot| matches!(slot.state, State::Running(_) | State::Ordering))
-    }
-
     /// Has all but the head begin anew when they are the head. The caller drops the results, which undoes
     /// them, and has the workers give back what they run.
     pub fn undo_others(&mut self) -> (Vec<R>, Vec<usize>) {

@@ -226,12 +226,23 @@ impl StateStore {
     /// What no crash takes back. `published` is how far the server has published; asked before the call.
     pub fn published<R>(&self, published: CommitSeq, look: impl FnOnce(&ReplicaState) -> R) -> R {
         let mut states = self.states.lock();
-        while states.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
-            if let Some((_, change)) = states.waiting.pop_front() {
-                states.published.apply(change);
+        states.settle(published);
+        look(&states.published)
+    }
+
+    /// The same without looking: what waits does so in memory, and is to become less.
+    pub fn settle(&self, published: CommitSeq) {
+        self.states.lock().settle(published);
+    }
+}
+
+impl States {
+    fn settle(&mut self, published: CommitSeq) {
+        while self.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
+            if let Some((_, change)) = self.waiting.pop_front() {
+                self.published.apply(change);
             }
         }
-        look(&states.published)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What of the session changes how a text is read.
 
-use cohort_types::{Charset, Collation};
+use cohort_types::{Charset, Collation, SqlMode};
 
 /// The parts of `sql_mode` that the parser obeys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,6 +15,18 @@ pub struct ParseMode {
     pub high_not_precedence: bool,
     /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
     pub ignore_space: bool,
+}
+
+impl From<SqlMode> for ParseMode {
+    fn from(mode: SqlMode) -> ParseMode {
+        ParseMode {
+            ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
+            pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
+            no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
+            ignore_space: mode.has(SqlMode::IGNORE_SPACE),
+        }
+    }
 }
 
 /// How to read a statement.

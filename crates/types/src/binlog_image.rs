@@ -24,28 +24,28 @@
 use cohort_base::Reader;
 
 use crate::scalar;
-use crate::{Charset, Collation, ColumnType, Decimal, Str, TypeKind, Value};
+use crate::{Charset, Collation, ColumnType, Decimal, SqlMode, Str, TypeKind, Value};
 
-const TINY: u8 = 1;
-const SHORT: u8 = 2;
-const LONG: u8 = 3;
-const FLOAT: u8 = 4;
-const DOUBLE: u8 = 5;
-const LONGLONG: u8 = 8;
-const INT24: u8 = 9;
+pub(crate) const TINY: u8 = 1;
+pub(crate) const SHORT: u8 = 2;
+pub(crate) const LONG: u8 = 3;
+pub(crate) const FLOAT: u8 = 4;
+pub(crate) const DOUBLE: u8 = 5;
+pub(crate) const LONGLONG: u8 = 8;
+pub(crate) const INT24: u8 = 9;
 const DATE: u8 = 10;
 const YEAR: u8 = 13;
 const NEWDATE: u8 = 14;
-const VARCHAR: u8 = 15;
-const BIT: u8 = 16;
+pub(crate) const VARCHAR: u8 = 15;
+pub(crate) const BIT: u8 = 16;
 const TIMESTAMP2: u8 = 17;
 const DATETIME2: u8 = 18;
 const TIME2: u8 = 19;
-const NEWDECIMAL: u8 = 246;
-const ENUM: u8 = 247;
-const SET: u8 = 248;
-const BLOB: u8 = 252;
-const STRING: u8 = 254;
+pub(crate) const NEWDECIMAL: u8 = 246;
+pub(crate) const ENUM: u8 = 247;
+pub(crate) const SET: u8 = 248;
+pub(crate) const BLOB: u8 = 252;
+pub(crate) const STRING: u8 = 254;
 
 /// What a table map event says of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl BinlogColumn {
     }
 
     /// The code and the length that CHAR, ENUM and SET hide in the metadata of STRING.
-    fn real(&self) -> (u8, u32) {
+    pub(crate) fn real(&self) -> (u8, u32) {
         let [low, high] = self.metadata.to_le_bytes();
         if self.code != STRING {
             return (self.code, self.metadata.into());
@@ -212,10 +212,18 @@ impl BinlogColumn {
         self.take(from).map(|_| ())
     }
 
-    /// Takes a value off a row image, as a value of `ty`. Wire and column may differ in the length of strings
-    /// and the width of integers, as far as the value fits; in nothing else.
+    /// Takes a value off a row image, as a value of `ty`. Where wire and column differ
+    /// ([`BinlogColumn::fit`]), the value becomes what the column can hold of it; a caller that wants nothing
+    /// lost asks for the fit before.
     pub fn read(&self, ty: &ColumnType, from: &mut Reader<'_>) -> Result<Value, ImageError> {
         let bytes = self.take(from)?;
+        match self.read_exactly(ty, bytes) {
+            Err(ImageError::WrongClass) => self.convert(ty, bytes),
+            read => read,
+        }
+    }
+
+    fn read_exactly(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         let local = BinlogColumn::of(ty);
         let (code, local_code) = (self.real().0, local.real().0);
         if scalar::len(ty).is_none() {
@@ -371,6 +379,11 @@ fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
             let fits = u32::from(scaled.int_digits()) + u32::from(ty.decimals) <= ty.length.max(1);
             (scaled == v && fits).then_some(Value::Decimal(scaled))
         }
+        Value::Time(v) => (v.with_decimals(ty.decimals, SqlMode::NONE) == v).then_some(Value::Time(v)),
+        Value::DateTime(v) => {
+            (v.with_decimals(ty.decimals, SqlMode::NONE) == Some(v)).then_some(Value::DateTime(v))
+        }
+        Value::Timestamp(us) => (us % micros_of(ty.decimals) == 0).then_some(Value::Timestamp(us)),
         Value::Float(v) if v.is_nan() => None,
         Value::Double(v) if v.is_nan() => None,
         Value::Bit { bits, .. } => {
@@ -379,6 +392,11 @@ fn fit(ty: &ColumnType, value: Value) -> Option<Value> {
         }
         value => Some(value),
     }
+}
+
+/// Microseconds of the smallest unit that a column with so many digits keeps.
+pub(crate) fn micros_of(decimals: u8) -> i64 {
+    10_i64.pow(6 - u32::from(decimals.min(6)))
 }
 
 fn string(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {

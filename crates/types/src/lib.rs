@@ -20,6 +20,7 @@
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
+mod binlog_convert;
 mod binlog_image;
 mod collation;
 mod column;

@@ -7,6 +7,7 @@
 //! # Tables that differ
 //! Columns correspond by their places. The source's further columns are passed over, further columns here get
 //! their defaults. A column of another type is taken as `slave_type_conversions` allows, else error 1677.
+//! Generated columns that an image leaves out (`binlog_row_image=MINIMAL`) are computed.
 
 use std::sync::Arc;
 
@@ -18,12 +19,16 @@ use cohort_locks::MetadataMode;
 use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value, WireFit};
 
 use crate::dml::apply_scan::apply_by_scan;
+use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::binlog_statement::bad_event;
+use crate::dml::rules::RowRules;
+use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::table::{
     Columns, CursorOptions, KeySpan, KeySpans, OpenTable, ReadMode, TableCursor, TableWriter,
 };
 use crate::trx::WaitPolicy;
+use cohort_plan::{ParamSource, PlanContext};
 
 /// A row image: a value for each column that it holds.
 pub(super) type Image = Vec<Option<Value>>;
@@ -73,8 +78,9 @@ pub(crate) fn apply_rows(
     if event.width as usize != columns.len() {
         return Err(bad_event(DecodeError::BadValue("a row event and its table map differ in width")));
     }
+    let generated = Generated::of(ctx, &table, event)?;
     let mut applier =
-        RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules };
+        RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules, generated };
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     if applier.needs_scan(event) {
@@ -123,6 +129,33 @@ pub(super) struct RowApplier {
     columns: Vec<BinlogColumn>,
     pub(super) writer: TableWriter,
     rules: ApplyRules,
+    generated: Option<Generated>,
+}
+
+/// Generated columns that the images of rows as they will be leave out.
+struct Generated {
+    rules: RowRules,
+    absent: Vec<usize>,
+}
+
+impl Generated {
+    fn of(ctx: &StatementContext<'_>, table: &Arc<Table>, event: &RowsEvent) -> SqlResult<Option<Generated>> {
+        let present = match event.kind {
+            RowsKind::Write => &event.present,
+            RowsKind::Update => &event.present_after,
+            RowsKind::Delete => return Ok(None),
+        };
+        let columns = table.columns.iter().enumerate();
+        let absent: Vec<usize> =
+            columns.filter(|(n, c)| c.generated.is_some() && !bit(present, *n)).map(|(n, _)| n).collect();
+        if absent.is_empty() {
+            return Ok(None);
+        }
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let rules = RowRules::of(&PlanContext::new(&names, &[], ParamSource::Literals), table)?;
+        Ok(Some(Generated { rules, absent }))
+    }
 }
 
 fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<BinlogColumn>> {
@@ -185,7 +218,7 @@ impl RowApplier {
     }
 
     fn insert(&mut self, ctx: &mut StatementContext<'_>, image: Image) -> SqlResult<()> {
-        let row: Vec<Value> = image
+        let mut row: Vec<Value> = image
             .into_iter()
             .zip(&self.table.columns)
             .map(|(value, column)| match (value, &column.default) {
@@ -195,6 +228,7 @@ impl RowApplier {
                 (None, _) => column.ty.implicit_default(),
             })
             .collect();
+        self.generate(ctx, &mut row)?;
         loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, &row)? else { return Ok(()) };
             let mut before = Vec::new();
@@ -205,6 +239,14 @@ impl RowApplier {
         }
     }
 
+    fn generate(&self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
+        let Some(generated) = &self.generated else { return Ok(()) };
+        let assigner =
+            Assigner { table: &self.table, strictness: Strictness::Adjust, null: NullRule::Adjust };
+        let is_absent = |column| generated.absent.contains(&column);
+        generated.rules.generate_those(&ctx.eval, &assigner, row, 1, is_absent)
+    }
+
     /// Changes a row that was found.
     pub(super) fn update(
         &mut self,
@@ -213,8 +255,9 @@ impl RowApplier {
         row: &[Value],
         after: Image,
     ) -> SqlResult<()> {
-        let new: Vec<Value> =
+        let mut new: Vec<Value> =
             after.into_iter().zip(row).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+        self.generate(ctx, &mut new)?;
         if new == row {
             return Ok(());
         }

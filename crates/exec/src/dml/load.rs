@@ -80,6 +80,9 @@ fn run(
     job: &Job<'_>,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<DmlOutcome> {
+    if let Some(blocks) = ctx.session.received_file.take() {
+        return of_the_source(ctx, load, job, blocks);
+    }
     if load.local && !(ctx.session.db.globals.flag(VarId::LocalInfile) && sink.may_send_files()) {
         let text = "The used command is not allowed because the MariaDB server or client has disabled the local \
                     infile capability";
@@ -125,6 +128,25 @@ fn run(
     plan.run(ctx, load, &mut reader, memory)
 }
 
+/// The file came with the events of a source.
+fn of_the_source(
+    ctx: &mut StatementContext<'_>,
+    load: &LoadData,
+    job: &Job<'_>,
+    blocks: Vec<Vec<u8>>,
+) -> SqlResult<DmlOutcome> {
+    if load.format.field_end.is_empty() && load.format.enclosed.is_empty() {
+        return Err(not_supported("LOAD DATA of fields without separators"));
+    }
+    let plan = bind(ctx, load, job)?;
+    ctx.annotate();
+    let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
+    let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
+    let mut source = Blocks(blocks.into_iter());
+    let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
+    plan.run(ctx, load, &mut reader, memory)
+}
+
 /// Error 1045, as MariaDB tells it here.
 fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
     access::check_global(ctx.session, Privilege::File).map_err(|_| {
@@ -149,6 +171,17 @@ impl Bytes for File {
             .read(buffer)
             .map_err(|error| files::file_error(ErrorCode::ErrorOnRead, "Error reading file", &error))?;
         buffer.truncate(read);
+        Ok(())
+    }
+}
+
+/// A file that is in memory.
+struct Blocks(std::vec::IntoIter<Vec<u8>>);
+
+impl Bytes for Blocks {
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
+        // An empty block is not the end.
+        *buffer = self.0.find(|block| !block.is_empty()).unwrap_or_default();
         Ok(())
     }
 }

@@ -60,7 +60,19 @@ impl RowRules {
         row: &mut [Value],
         number: u64,
     ) -> SqlResult<()> {
-        for (column, expr) in &self.generated {
+        self.generate_those(ctx, assigner, row, number, |_| true)
+    }
+
+    /// The same for some of them.
+    pub(crate) fn generate_those(
+        &self,
+        ctx: &EvalContext<'_>,
+        assigner: &Assigner<'_>,
+        row: &mut [Value],
+        number: u64,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> SqlResult<()> {
+        for (column, expr) in self.generated.iter().filter(|(column, _)| is_wanted(*column)) {
             let value = expr.eval(row, ctx)?.into_owned();
             row[*column] = assigner.store(ctx, *column, value, number)?;
         }

@@ -1,0 +1,331 @@
+//! How fast replicas apply: Cohort and MariaDB, in each parallel mode, behind the same backlog of the same
+//! MariaDB, everything durable and `log_slave_updates` on.
+//!
+//! The source writes all backlogs first, one behind the other, and each replica has received all of them
+//! before it is measured; then it applies one backlog after the other (START SLAVE UNTIL), while the source
+//! and the other replicas stand still. In the end a Cohort follows a Cohort under load, and one applies a
+//! large transaction.
+
+use std::time::{Duration, Instant};
+
+use crate::connection::{Connection, ConnectionError};
+use crate::disk::Disk;
+use crate::driver::{self, Load, Moment};
+use crate::interrupt;
+use crate::large::Large;
+use crate::process;
+use crate::progress::Progress;
+use crate::results::{ReplicaLive, ReplicaRate, ReplicaResults, ServerInfo};
+use crate::run::Run;
+use crate::servers::{Contestant, Kind, Server};
+use crate::tables::{self, SCHEMA};
+use crate::workload::{self, Schema};
+
+/// Backlogs, in the order in which they are written.
+const WORKLOADS: [&str; 3] = ["update_index", "write_only", "hot_row"];
+const CLIENTS: usize = 64;
+/// Of the live load.
+const LIVE_CLIENTS: usize = 8;
+/// A backlog takes no longer to apply.
+const PATIENCE: Duration = Duration::from_secs(900);
+const LARGE_MIB: u32 = 1024;
+const LARGE_MIB_QUICK: u32 = 64;
+
+/// A replica as it is measured.
+struct Variant {
+    kind: Kind,
+    mode: &'static str,
+    threads: u32,
+    disk: Disk,
+}
+
+const fn variant(kind: Kind, mode: &'static str, threads: u32, disk: Disk) -> Variant {
+    Variant { kind, mode, threads, disk }
+}
+
+const VARIANTS: [Variant; 9] = [
+    variant(Kind::MariaDb, "none", 0, Disk::REAL),
+    variant(Kind::MariaDb, "conservative", 4, Disk::REAL),
+    variant(Kind::MariaDb, "optimistic", 16, Disk::REAL),
+    variant(Kind::Cohort, "none", 0, Disk::REAL),
+    variant(Kind::Cohort, "conservative", 4, Disk::REAL),
+    variant(Kind::Cohort, "optimistic", 4, Disk::REAL),
+    variant(Kind::Cohort, "aggressive", 4, Disk::REAL),
+    variant(Kind::Cohort, "optimistic", 4, Disk::SSD),
+    variant(Kind::Cohort, "optimistic", 4, Disk::HDD),
+];
+
+fn text(error: ConnectionError) -> String {
+    error.to_string()
+}
+
+/// What was written between two positions.
+struct Backlog {
+    workload: &'static str,
+    transactions: u64,
+    end: String,
+}
+
+/// Measures all that the run's contestants take part in.
+pub fn measure(run: &Run) -> Result<(ReplicaResults, Vec<ServerInfo>), String> {
+    let mut results = ReplicaResults::default();
+    let mut servers: Vec<ServerInfo> = Vec::new();
+    let progress = Progress::new(0);
+    let mut source = start(Kind::MariaDb, "source", &["--server-id=1"], run)?;
+    let written = write_backlogs(&source, run, &progress);
+    let (begin, backlogs) = written.map_err(|error| source.complaint(&error))?;
+    for variant in &VARIANTS {
+        let Some(contestant) = run.contestants.iter().find(|one| one.kind == variant.kind) else { continue };
+        let measured = catch_up(contestant, variant, &source, (&begin, &backlogs), run, &progress)?;
+        let (rates, info) = measured;
+        results.rates.extend(rates);
+        if !servers.contains(&info) {
+            servers.push(info);
+        }
+    }
+    drop(source);
+    if run.contestants.iter().any(|one| one.kind == Kind::Cohort) {
+        results.live = Some(follow_live(run, &progress)?);
+    }
+    Ok((results, servers))
+}
+
+fn start(kind: Kind, name: &str, options: &[&str], run: &Run) -> Result<Server, String> {
+    let contestant = Contestant::parse(match kind {
+        Kind::Cohort => "cohort",
+        Kind::MariaDb => "mariadb",
+    });
+    Server::start(&contestant.expect("known").with(options).named(name), &run.setup)
+}
+
+/// Fills the tables, then writes the backlogs; where they begin, and each one's end.
+fn write_backlogs(source: &Server, run: &Run, progress: &Progress) -> Result<(String, Vec<Backlog>), String> {
+    Connection::open(&source.address, "")
+        .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")))
+        .map_err(text)?;
+    let mut connection = Connection::open(&source.address, SCHEMA).map_err(text)?;
+    tables::prepare(&mut connection, Schema::Sbtest, run.scale).map_err(text)?;
+    let begin = position(&mut connection)?;
+    let mut before = number_of(&begin);
+    let mut backlogs = Vec::new();
+    for workload in WORKLOADS {
+        progress.show(&format!("replica: the source writes {workload}"));
+        load(source, workload, CLIENTS, run, |_| ())?;
+        let end = position(&mut connection)?;
+        let number = number_of(&end);
+        backlogs.push(Backlog { workload, transactions: number - before, end });
+        before = number;
+    }
+    Ok((begin, backlogs))
+}
+
+fn load(
+    source: &Server,
+    workload: &str,
+    clients: usize,
+    run: &Run,
+    watch: impl FnMut(Moment),
+) -> Result<f64, String> {
+    let workload = workload::find(workload).expect("listed");
+    let load = Load {
+        address: source.address.clone(),
+        schema: SCHEMA.to_owned(),
+        workload,
+        protocol: workload.protocol(workload::Protocol::Prepared),
+        clients,
+        threads: run.threads,
+        scale: run.scale,
+        warm: run.warm,
+        measure: run.measure,
+    };
+    let outcome = driver::run(&load, watch)?;
+    if interrupt::is_requested() {
+        return Err("interrupted".to_owned());
+    }
+    Ok(outcome.latencies.count() as f64 / outcome.seconds)
+}
+
+fn ask(connection: &mut Connection, sql: &str) -> Result<String, String> {
+    let rows = connection.query(sql).map_err(|error| format!("{sql}: {error}"))?;
+    Ok(rows.first().and_then(|row| row[0].clone()).unwrap_or_default())
+}
+
+fn position(connection: &mut Connection) -> Result<String, String> {
+    ask(connection, "SELECT @@gtid_binlog_pos")
+}
+
+/// The sequence number of a position with one domain.
+fn number_of(position: &str) -> u64 {
+    position.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The value of a column of SHOW SLAVE STATUS, by its place.
+fn status(connection: &mut Connection, place: usize) -> Result<String, String> {
+    let rows = connection.query("SHOW SLAVE STATUS").map_err(text)?;
+    Ok(rows.first().and_then(|row| row.get(place).cloned().flatten()).unwrap_or_default())
+}
+
+const SECONDS_BEHIND: usize = 32;
+const GTID_IO_POS: usize = 43;
+
+fn trouble(connection: &mut Connection, what: &str) -> String {
+    let rows = connection.query("SHOW SLAVE STATUS").unwrap_or_default();
+    let told: Vec<String> = rows.into_iter().flatten().flatten().filter(|cell| cell.len() > 30).collect();
+    format!("{what}: {}", told.join("; "))
+}
+
+/// Waits until a position is applied.
+fn await_applied(connection: &mut Connection, position: &str) -> Result<(), String> {
+    let end = Instant::now() + PATIENCE;
+    while ask(connection, &format!("SELECT MASTER_GTID_WAIT('{position}', 1)"))? != "0" {
+        if interrupt::is_requested() {
+            return Err("interrupted".to_owned());
+        }
+        if Instant::now() > end {
+            return Err(trouble(connection, &format!("{position} is not reached")));
+        }
+    }
+    Ok(())
+}
+
+/// Attaches a replica, which applies up to a position and receives all.
+fn attach(connection: &mut Connection, source: &Server, until: &str, received: &str) -> Result<(), String> {
+    let change = format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=1, \
+         master_use_gtid=slave_pos",
+        source.port
+    );
+    ask(connection, &change)?;
+    // MariaDB's receiver would stop there, too, if it were started by the same statement.
+    ask(connection, "START SLAVE IO_THREAD")?;
+    ask(connection, &format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{until}'"))?;
+    await_applied(connection, until)?;
+    let end = Instant::now() + PATIENCE;
+    while status(connection, GTID_IO_POS)? != received {
+        if Instant::now() > end || interrupt::is_requested() {
+            return Err(trouble(connection, "the backlog is not received"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// One replica behind all backlogs.
+fn catch_up(
+    contestant: &Contestant,
+    variant: &Variant,
+    source: &Server,
+    (begin, backlogs): (&str, &[Backlog]),
+    run: &Run,
+    progress: &Progress,
+) -> Result<(Vec<ReplicaRate>, ServerInfo), String> {
+    let own = contestant.label.clone();
+    let name = format!("{own}, {}, {} threads", variant.mode, variant.threads);
+    let mode = format!("--slave-parallel-mode={}", variant.mode);
+    let threads = format!("--slave-parallel-threads={}", variant.threads);
+    let options = ["--server-id=2", "--log-slave-updates", &mode, &threads];
+    let mut server = Server::start(&contestant.with(&options).named(&name), &run.setup)?;
+    progress.show(&format!("replica: {name} receives"));
+    let all = backlogs.last().map_or(begin, |backlog| &backlog.end);
+    let measured = (|| {
+        let mut connection = Connection::open(&server.address, "").map_err(text)?;
+        source.resume();
+        attach(&mut connection, source, begin, all)?;
+        source.pause();
+        server.flushes.set_delay(variant.disk.flush);
+        let mut rates = Vec::new();
+        for backlog in backlogs {
+            progress.show(&format!("replica: {name}, {}", backlog.workload));
+            let processor = || process::processor_seconds(server.pid()).unwrap_or(0.0);
+            let (before, began) = (processor(), Instant::now());
+            ask(&mut connection, &format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", backlog.end))?;
+            await_applied(&mut connection, &backlog.end)?;
+            let seconds = began.elapsed().as_secs_f64();
+            ask(&mut connection, "STOP SLAVE SQL_THREAD")?;
+            rates.push(ReplicaRate {
+                server: own.clone(),
+                mode: variant.mode.to_owned(),
+                threads: variant.threads.into(),
+                disk: variant.disk.name(),
+                workload: backlog.workload.to_owned(),
+                transactions: backlog.transactions,
+                per_second: backlog.transactions as f64 / seconds,
+                processor_us: (processor() - before) * 1e6 / backlog.transactions.max(1) as f64,
+            });
+            let rate = rates.last().map_or(0.0, |rate| rate.per_second);
+            progress.say(&format!(
+                "replica: {name}, {} disk, {}: {rate:.0}/s",
+                variant.disk.name(),
+                backlog.workload
+            ));
+        }
+        Ok(rates)
+    })();
+    // The end of a server that is stopped would be waited for.
+    source.resume();
+    let rates = measured.map_err(|error: String| server.complaint(&error))?;
+    let version = server.version.strip_prefix("5.5.5-").unwrap_or(&server.version).to_owned();
+    Ok((rates, ServerInfo { name: own, version }))
+}
+
+/// A Cohort that follows a Cohort under load, and then applies one large transaction.
+fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
+    let source = start(Kind::Cohort, "live source", &["--server-id=1"], run)?;
+    let options = ["--server-id=2", "--log-slave-updates", "--slave-parallel-threads=4"];
+    let mut replica = start(Kind::Cohort, "live replica", &options, run)?;
+    let measured = (|| {
+        Connection::open(&source.address, "")
+            .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")))
+            .map_err(text)?;
+        let mut on_source = Connection::open(&source.address, SCHEMA).map_err(text)?;
+        tables::prepare(&mut on_source, Schema::Sbtest, run.scale).map_err(text)?;
+        let mut connection = Connection::open(&replica.address, "").map_err(text)?;
+        let filled = position(&mut on_source)?;
+        attach(&mut connection, &source, &filled, &filled)?;
+        ask(&mut connection, "START SLAVE SQL_THREAD")?;
+        progress.show("replica: live");
+        let mut lag_s_max = 0;
+        let per_second = load(&source, "update_index", LIVE_CLIENTS, run, |moment| {
+            if let Moment::Tick(_) = moment {
+                let behind = status(&mut connection, SECONDS_BEHIND).unwrap_or_default();
+                lag_s_max = lag_s_max.max(behind.parse().unwrap_or(0));
+            }
+        })?;
+        let began = Instant::now();
+        let end = position(&mut on_source)?;
+        await_applied(&mut connection, &end)?;
+        let drained_s = began.elapsed().as_secs_f64();
+        let (large_mib, large_bytes_more) = apply_large(&source, &replica, &mut connection, run, progress)?;
+        Ok(ReplicaLive { per_second, lag_s_max, drained_s, large_mib, large_bytes_more })
+    })();
+    measured.map_err(|error: String| replica.complaint(&error))
+}
+
+/// The most memory that the replica has beyond what it had, while it applies a large transaction.
+fn apply_large(
+    source: &Server,
+    replica: &Server,
+    connection: &mut Connection,
+    run: &Run,
+    progress: &Progress,
+) -> Result<(u64, u64), String> {
+    let mib = if run.repeats > 1 { LARGE_MIB } else { LARGE_MIB_QUICK };
+    progress.show(&format!("replica: a transaction of {mib} MiB"));
+    let resident = || process::resident_bytes(replica.pid()).ok_or("is gone");
+    let before = resident()?;
+    let mut large = Large::prepare(&source.address, mib).map_err(text)?;
+    large.commit();
+    if let Some(Err(error)) = large.finish() {
+        return Err(text(error));
+    }
+    let mut on_source = Connection::open(&source.address, "").map_err(text)?;
+    let end = position(&mut on_source)?;
+    let (mut most, until) = (before, Instant::now() + PATIENCE);
+    while ask(connection, &format!("SELECT MASTER_GTID_WAIT('{end}', 0.05)"))? != "0" {
+        most = most.max(resident()?);
+        if Instant::now() > until || interrupt::is_requested() {
+            return Err(trouble(connection, "the large transaction is not applied"));
+        }
+    }
+    Ok((mib.into(), most.saturating_sub(before)))
+}

@@ -1,0 +1,264 @@
+//! Cohort as a replica when something is wrong: receivers that are stopped, sources that go away and come
+//! back, bytes that change on their way, positions that are set by hand.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria, wait_until};
+
+const LOGS: &str = "--log-slave-updates";
+
+/// The value of a line of SHOW SLAVE STATUS.
+fn field(replica: &Cohort, name: &str) -> String {
+    let status = replica.replica_status();
+    let line =
+        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+}
+
+/// So many transactions of one row each, in a table without a key: what is applied twice is there twice.
+fn fill(source: &Maria, from: usize, count: usize) {
+    let rows: String = (from..from + count).map(|n| format!("INSERT INTO test.t VALUES ({n});\n")).collect();
+    source.feed(rows.as_bytes());
+}
+
+const DIGEST: &str = "SELECT COUNT(*), COUNT(DISTINCT n), MIN(n), MAX(n) FROM test.t";
+
+fn change_master(replica: &Cohort, port: u16, more: &str) {
+    replica.sql(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='root', master_connect_retry=1, \
+         master_heartbeat_period=1, {more}"
+    ));
+}
+
+#[test]
+fn a_receiver_that_is_stopped_in_a_backlog_loses_and_doubles_nothing() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql("CREATE TABLE test.t (n INT)");
+    fill(&source, 0, 6000);
+    for by in ["slave_pos", "no"] {
+        let replica = Cohort::new(&[LOGS, "--server-id=7", "--max-relay-log-size=100000"]);
+        change_master(&replica, source.port, &format!("master_use_gtid={by}"));
+        replica.sql("START SLAVE");
+        let end = source.sql("SELECT @@gtid_binlog_pos");
+        let mut rounds = 0;
+        while replica.sql(&format!("SELECT MASTER_GTID_WAIT('{end}', 0)")) != "0" {
+            replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
+            rounds += 1;
+            assert!(rounds < 5000, "{}", replica.replica_status());
+            assert_eq!(field(&replica, "Last_SQL_Errno"), "0", "{}", replica.replica_status());
+        }
+        assert_eq!(replica.sql(DIGEST), "6000\t6000\t0\t5999", "{by}: {rounds} rounds");
+    }
+}
+
+#[test]
+fn a_connection_that_is_changed_while_it_stops_keeps_its_place() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql("CREATE TABLE test.t (n INT)");
+    fill(&source, 0, 4000);
+    let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+    change_master(&replica, source.port, "master_use_gtid=no");
+    replica.sql("START SLAVE");
+    let end = source.sql("SELECT @@gtid_binlog_pos");
+    let is_over = AtomicBool::new(false);
+    let mut rounds = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = replica.client();
+            while !is_over.load(Ordering::Relaxed) {
+                // Refused while a thread runs; the one that waited for the stop is not.
+                let _ = client.query_drop("CHANGE MASTER TO master_connect_retry=1");
+            }
+        });
+        while replica.sql(&format!("SELECT MASTER_GTID_WAIT('{end}', 0)")) != "0" && rounds < 1000 {
+            rounds += 1;
+            replica.sql("STOP SLAVE; START SLAVE");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(replica.sql(DIGEST), "4000\t4000\t0\t3999", "{rounds} rounds");
+}
+
+#[test]
+fn a_place_to_stop_at_that_is_reached_already_lets_nothing_pass() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+    source.sql("CREATE TABLE test.t (n INT)");
+    change_master(&replica, source.port, "master_use_gtid=slave_pos");
+    replica.sql("START SLAVE");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    let (file, position) = (field(&replica, "Relay_Master_Log_File"), field(&replica, "Exec_Master_Log_Pos"));
+    let relay = (field(&replica, "Relay_Log_File"), field(&replica, "Relay_Log_Pos"));
+    for until in [
+        format!("master_log_file='{file}', master_log_pos={position}"),
+        format!("relay_log_file='{}', relay_log_pos={}", relay.0, relay.1),
+    ] {
+        replica.sql(&format!("STOP SLAVE SQL_THREAD; START SLAVE SQL_THREAD UNTIL {until}"));
+        fill(&source, 0, 3);
+        wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+        assert_eq!(replica.sql(DIGEST), "0\t0\tNULL\tNULL", "{until}");
+        source.sql("DELETE FROM test.t");
+    }
+    replica.sql("START SLAVE SQL_THREAD");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+}
+
+#[test]
+fn a_source_that_ends_the_dump_is_asked_again() {
+    let maria = Maria::source(&["--binlog-format=ROW"]);
+    let mut cohort = Cohort::new(&[]);
+    let of_maria = Cohort::new(&[LOGS, "--server-id=7"]);
+    let of_cohort = Cohort::new(&[LOGS, "--server-id=7"]);
+    of_maria.follow(maria.port);
+    of_cohort.follow(cohort.port);
+    let kill = |ask: &dyn Fn(&str) -> String| {
+        wait_until("no dump", || {
+            let dumps = ask("SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'");
+            dumps.lines().for_each(|id| drop(ask(&format!("KILL {id}"))));
+            !dumps.is_empty()
+        });
+    };
+    maria.sql("CREATE TABLE test.t (n INT)");
+    cohort.sql("CREATE TABLE test.t (n INT)");
+    for n in 0..3 {
+        kill(&|sql| maria.sql(sql));
+        kill(&|sql| cohort.sql(sql));
+        maria.sql(&format!("INSERT INTO test.t VALUES ({n})"));
+        cohort.sql(&format!("INSERT INTO test.t VALUES ({n})"));
+        of_maria.wait_for(&maria.sql("SELECT @@gtid_binlog_pos"));
+        of_cohort.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
+    }
+    cohort.stop();
+    cohort.restart();
+    cohort.sql("INSERT INTO test.t VALUES (3)");
+    of_cohort.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(field(&of_cohort, "Last_IO_Errno"), "0");
+}
+
+#[test]
+fn a_position_that_is_set_takes_what_was_received_with_it() {
+    let source = Cohort::new(&["--rpl-semi-sync-master-enabled=1"]);
+    let replica =
+        Cohort::new(&[LOGS, "--server-id=7", "--rpl-semi-sync-slave-enabled=1", "--max-relay-log-size=4096"]);
+    source.sql("CREATE TABLE test.t (n INT)");
+    replica.follow(source.port);
+    let before = source.sql("SELECT @@gtid_binlog_pos");
+    replica.wait_for(&before);
+    let insert = |n| source.sql(&format!("INSERT INTO test.t VALUES ({n})"));
+    (0..50).for_each(|n| drop(insert(n)));
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    wait_until("nothing is removed", || !field(&replica, "Relay_Log_File").ends_with(".000001"));
+    replica.sql("STOP SLAVE SQL_THREAD");
+    (50..60).for_each(|n| drop(insert(n)));
+    let received = source.sql("SELECT @@gtid_binlog_pos");
+    wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == received);
+    replica.sql(&format!(
+        "STOP SLAVE; SET sql_log_bin = 0; DELETE FROM test.t; SET GLOBAL gtid_slave_pos = '{before}'; START SLAVE"
+    ));
+    replica.wait_for(&received);
+    assert_eq!(replica.sql(DIGEST), "60\t60\t0\t59");
+}
+
+/// A way to a source on which one bit is another than it was, a little later in each connection.
+struct Liar {
+    port: u16,
+}
+
+impl Liar {
+    fn new(source: u16, connections: usize) -> Liar {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        std::thread::spawn(move || {
+            for (n, client) in listener.incoming().enumerate() {
+                let (Ok(mut client), Ok(mut server)) = (client, TcpStream::connect(("127.0.0.1", source)))
+                else {
+                    return;
+                };
+                let (mut up_from, mut up_to) =
+                    (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut up_from, &mut up_to);
+                    let _ = up_to.shutdown(Shutdown::Both);
+                });
+                let mut at = if n < connections { Some(800 + n * 29) } else { None };
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 1000];
+                    while let Ok(got @ 1..) = server.read(&mut bytes) {
+                        match at {
+                            Some(lie) if lie < got => {
+                                bytes[lie] ^= 1 << (lie % 8);
+                                at = None;
+                            }
+                            Some(lie) => at = Some(lie - got),
+                            None => {}
+                        }
+                        if client.write_all(&bytes[..got]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = client.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        Liar { port }
+    }
+}
+
+#[test]
+fn a_bit_that_is_another_on_the_way_stops_the_receiver_or_makes_it_ask_again() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql("CREATE TABLE test.t (n INT)");
+    fill(&source, 0, 40);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-net-timeout=2"]);
+    let liar = Liar::new(source.port, 60);
+    change_master(&replica, liar.port, "master_use_gtid=slave_pos, master_connect_retry=0");
+    replica.sql("START SLAVE");
+    let end = source.sql("SELECT @@gtid_binlog_pos");
+    let mut stops = 0;
+    let mut rounds = 0;
+    while replica.sql(&format!("SELECT MASTER_GTID_WAIT('{end}', 0)")) != "0" {
+        let status = replica.replica_status();
+        assert!(status.contains("Slave_SQL_Running: Yes"), "{status}");
+        if status.contains("Slave_IO_Running: No") {
+            let number = field(&replica, "Last_IO_Errno");
+            assert!(["1236", "1593", "1595", "1743", "1153"].contains(&number.as_str()), "{status}");
+            stops += 1;
+        }
+        // Where no lie is met any more a new connection comes to the next one.
+        replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");
+        std::thread::sleep(Duration::from_millis(30));
+        rounds += 1;
+        assert!(rounds < 600, "{status}");
+    }
+    assert_eq!(replica.sql(DIGEST), "40\t40\t0\t39");
+    assert!(stops > 0, "no lie was met in {rounds} rounds");
+}
+
+#[test]
+fn statements_of_tables_that_filters_name_are_passed_over() {
+    let source = Maria::source(&["--binlog-format=STATEMENT"]);
+    let replica = Cohort::new(&[
+        LOGS,
+        "--server-id=7",
+        "--replicate-ignore-table=test.no",
+        "--replicate-wild-ignore-table=hidden.%",
+    ]);
+    replica.follow(source.port);
+    source.sql(
+        "USE test; CREATE TABLE yes (a INT PRIMARY KEY, b INT); CREATE TABLE no LIKE yes; CREATE DATABASE hidden; \
+         INSERT INTO yes VALUES (1, 1); INSERT INTO no VALUES (1, 1); UPDATE no SET b = 2; DELETE FROM no; \
+         REPLACE INTO no VALUES (5, 5); UPDATE yes SET b = 3; UPDATE yes, no SET no.b = 7 WHERE yes.a = 1; \
+         SET sql_mode = ANSI_QUOTES; UPDATE \"no\" SET b = 4; INSERT INTO \"yes\" VALUES (2, 2); \
+         CREATE TABLE hidden.t (a INT); INSERT INTO hidden.t VALUES (1); DROP TABLE no",
+    );
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql("SELECT * FROM test.yes ORDER BY a"), "1\t3\n2\t2");
+    assert_eq!(replica.sql("SHOW TABLES IN test"), "yes");
+    assert_eq!(replica.sql("SHOW DATABASES LIKE 'hidden'"), "");
+}

@@ -1,0 +1,309 @@
+//! What an operator may ask of a replica, beside a real MariaDB: delay, tables that differ, strict GTIDs,
+//! rings, two-phase ALTER, what is shown.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Cohort, Maria, wait_until};
+
+const LOGS: &str = "--log-slave-updates";
+
+/// The value of a line of SHOW SLAVE STATUS.
+fn field(replica: &Cohort, name: &str) -> String {
+    let status = replica.replica_status();
+    let line =
+        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+}
+
+fn wait_for_error(replica: &Cohort, number: &str) -> String {
+    wait_until("it goes on", || field(replica, "Last_SQL_Errno") == number);
+    assert_eq!(field(replica, "Slave_SQL_Running"), "No");
+    field(replica, "Last_SQL_Error")
+}
+
+fn end(source: &Maria) -> String {
+    source.sql("SELECT @@gtid_binlog_pos")
+}
+
+#[test]
+fn a_delayed_replica_waits_shows_it_and_stops_at_once() {
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=4"] {
+        let source = Maria::source(&["--binlog-format=ROW"]);
+        let replica = Cohort::new(&[LOGS, "--server-id=7", threads]);
+        replica.follow(source.port);
+        source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
+        replica.wait_for(&end(&source));
+        replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=3; START SLAVE");
+        assert_eq!(field(&replica, "SQL_Delay"), "3");
+        let began = Instant::now();
+        source.sql("INSERT INTO test.t VALUES (1); INSERT INTO test.t VALUES (2)");
+        let delaying = "Waiting until MASTER_DELAY seconds after master executed event";
+        wait_until("it does not wait", || field(&replica, "Slave_SQL_State") == delaying);
+        assert_ne!(field(&replica, "SQL_Remaining_Delay"), "NULL");
+        replica.wait_for(&end(&source));
+        // Timestamps have no fractions.
+        assert!(began.elapsed() > Duration::from_millis(1900), "{:?}", began.elapsed());
+        replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=3600; START SLAVE");
+        source.sql("INSERT INTO test.t VALUES (3)");
+        wait_until("it does not wait", || field(&replica, "Slave_SQL_State") == delaying);
+        let began = Instant::now();
+        replica.sql("STOP SLAVE");
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        replica.sql("CHANGE MASTER TO master_delay=0; START SLAVE");
+        replica.wait_for(&end(&source));
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
+    }
+}
+
+#[test]
+fn tables_with_other_columns_get_what_they_can_hold() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+    replica.follow(source.port);
+    source.sql(
+        "CREATE TABLE test.more (a INT PRIMARY KEY, b INT); CREATE TABLE test.fewer LIKE test.more; \
+         CREATE TABLE test.wider LIKE test.more; CREATE TABLE test.narrower LIKE test.more; \
+         CREATE TABLE test.kinds (a INT PRIMARY KEY, f DOUBLE, g FLOAT, d DECIMAL(10,4), t DATETIME(6), v VARCHAR(20) CHARACTER SET utf8mb4, \
+         b BLOB, e ENUM('x','y'))",
+    );
+    replica.wait_for(&end(&source));
+    replica.sql(
+        "SET sql_log_bin = 0; ALTER TABLE test.more ADD c VARCHAR(10) NOT NULL DEFAULT 'x', ADD d INT; \
+         ALTER TABLE test.fewer DROP COLUMN b; ALTER TABLE test.wider MODIFY b BIGINT; \
+         ALTER TABLE test.narrower MODIFY b TINYINT; \
+         ALTER TABLE test.kinds MODIFY f FLOAT, MODIFY g DOUBLE, MODIFY d DECIMAL(4,2), MODIFY t DATETIME(2), \
+         MODIFY v VARCHAR(3) CHARACTER SET utf8mb4, MODIFY b TINYBLOB",
+    );
+    for table in ["more", "fewer"] {
+        source.sql(&format!(
+            "INSERT INTO test.{table} VALUES (1, 10), (2, 20), (3, NULL); UPDATE test.{table} SET b = b + 1; \
+             DELETE FROM test.{table} WHERE a = 2"
+        ));
+    }
+    replica.wait_for(&end(&source));
+    assert_eq!(replica.sql("SELECT * FROM test.more ORDER BY a"), "1\t11\tx\tNULL\n3\tNULL\tx\tNULL");
+    assert_eq!(replica.sql("SELECT * FROM test.fewer ORDER BY a"), "1\n3");
+    source.sql("INSERT INTO test.wider VALUES (1, 2147483647)");
+    let text = wait_for_error(&replica, "1677");
+    assert!(
+        text.contains(
+            "Column 1 of table 'test.wider' cannot be converted from type 'int' to type 'bigint(20)'"
+        ),
+        "{text}"
+    );
+    replica.sql("SET GLOBAL slave_type_conversions = 'ALL_NON_LOSSY'; START SLAVE");
+    replica.wait_for(&end(&source));
+    source.sql("INSERT INTO test.narrower VALUES (1, 7), (2, 1000), (3, -1000)");
+    wait_for_error(&replica, "1677");
+    replica.sql("SET GLOBAL slave_type_conversions = 'ALL_LOSSY'; START SLAVE");
+    replica.wait_for(&end(&source));
+    assert_eq!(replica.sql("SELECT b FROM test.wider"), "2147483647");
+    assert_eq!(replica.sql("SELECT b FROM test.narrower ORDER BY a"), "7\n127\n-128");
+    source.sql(
+        "SET NAMES utf8mb4; INSERT INTO test.kinds VALUES (1, 1.5, 2.5, 123456.7891, '2024-02-29 01:02:03.456789', 'äöüß', \
+         REPEAT('b', 300), 'y')",
+    );
+    wait_for_error(&replica, "1677");
+    replica.sql("SET GLOBAL slave_type_conversions = 'ALL_LOSSY,ALL_NON_LOSSY'; START SLAVE");
+    replica.wait_for(&end(&source));
+    assert_eq!(
+        replica.sql("SET NAMES utf8mb4; SELECT f, g, d, t, v, LENGTH(b), e FROM test.kinds"),
+        "1.5\t2.5\t99.99\t2024-02-29 01:02:03.45\täöü\t255\ty"
+    );
+}
+
+#[test]
+fn generated_columns_hold_here_what_they_hold_there() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
+    replica.follow(source.port);
+    source.sql("CREATE DATABASE d CHARACTER SET utf8mb4");
+    for image in ["FULL", "MINIMAL", "NOBLOB"] {
+        source.sql(&format!("SET GLOBAL binlog_row_image = {image}"));
+        source.sql(
+            "CREATE OR REPLACE TABLE d.g (a INT PRIMARY KEY, b INT, v INT AS (b + 1) VIRTUAL, s INT AS (b * 2) STORED, \
+             w VARCHAR(20) AS (CONCAT('n', b)) VIRTUAL, UNIQUE (w), KEY (s)); \
+             INSERT INTO d.g (a, b) VALUES (1, 1), (2, 2), (3, NULL); UPDATE d.g SET b = b + 10 WHERE a < 3; \
+             UPDATE d.g SET a = a + 100 WHERE a = 2; DELETE FROM d.g WHERE a = 1; \
+             INSERT INTO d.g (a, b) VALUES (4, 1)",
+        );
+        replica.wait_for(&end(&source));
+        let rows = "SELECT * FROM d.g ORDER BY a";
+        assert_eq!(replica.sql(rows), source.sql(rows), "{image}");
+        let by_index = "SELECT a FROM d.g FORCE INDEX (w) WHERE w = 'n12'";
+        assert_eq!(replica.sql(by_index), "102", "{image}");
+    }
+}
+
+#[test]
+fn the_halves_of_an_alter_count_as_one() {
+    let source = Maria::source(&["--binlog-format=ROW", "--binlog-alter-two-phase=1"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=4"]);
+    replica.follow(source.port);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1), (2)");
+    source.sql("ALTER TABLE test.t ADD b INT DEFAULT 5; INSERT INTO test.t VALUES (3, 3)");
+    // One that fails is rolled back in its second half.
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        source.sql("INSERT INTO test.t VALUES (4, 3); ALTER TABLE test.t ADD UNIQUE (b)")
+    }));
+    assert!(failed.is_err(), "duplicates are refused");
+    source.sql("ALTER TABLE test.t ADD c INT; INSERT INTO test.t VALUES (5, 5, 5)");
+    let events = source.sql("SHOW BINLOG EVENTS");
+    for half in ["START ALTER", "COMMIT ALTER", "ROLLBACK ALTER"] {
+        assert!(events.contains(half), "the source logs no {half}: {events}");
+    }
+    replica.wait_for(&end(&source));
+    let rows = "SELECT * FROM test.t ORDER BY a";
+    assert_eq!(replica.sql(rows), source.sql(rows));
+    assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), end(&source));
+}
+
+#[test]
+fn a_number_that_goes_back_stops_a_strict_replica() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=4"] {
+        let replica = Cohort::new(&[LOGS, "--server-id=7", "--gtid-strict-mode=1", threads]);
+        source.sql("RESET MASTER; CREATE OR REPLACE TABLE test.t (a INT); SET gtid_seq_no = 100; INSERT INTO test.t VALUES (1)");
+        replica.follow(source.port);
+        replica.wait_for(&end(&source));
+        // Whoever does not look at the number writes one that was there before.
+        source.sql("SET gtid_seq_no = 50; INSERT INTO test.t VALUES (2)");
+        let text = wait_for_error(&replica, "1950");
+        assert_eq!(
+            text,
+            "An attempt was made to binlog GTID 0-2-50 which would create an out-of-order sequence number with existing \
+             GTID 0-2-100, and gtid strict mode is enabled"
+        );
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "1");
+        replica.sql("SET GLOBAL gtid_strict_mode = 0; START SLAVE SQL_THREAD");
+        wait_until("it is not applied", || replica.sql("SELECT COUNT(*) FROM test.t") == "2");
+    }
+}
+
+#[test]
+fn a_ring_of_two_domains_applies_each_change_once() {
+    for strict in ["--gtid-strict-mode=0", "--gtid-strict-mode=1"] {
+        let options = |id, domain| ["--log-slave-updates", id, domain, strict, "--slave-parallel-threads=2"];
+        let one = Cohort::new(&options("--server-id=7", "--gtid-domain-id=1"));
+        let two = Cohort::new(&options("--server-id=8", "--gtid-domain-id=2"));
+        one.sql("CREATE TABLE test.one (n INT AUTO_INCREMENT PRIMARY KEY, a INT)");
+        two.follow(one.port);
+        two.wait_for(&one.sql("SELECT @@gtid_binlog_pos"));
+        two.sql("CREATE TABLE test.two (n INT AUTO_INCREMENT PRIMARY KEY, a INT)");
+        one.sql(&format!("SET GLOBAL gtid_slave_pos = '{}'", one.sql("SELECT @@gtid_binlog_pos")));
+        one.follow(two.port);
+        for n in 0..20 {
+            one.sql(&format!("INSERT INTO test.one (a) VALUES ({n})"));
+            two.sql(&format!("INSERT INTO test.two (a) VALUES ({n})"));
+        }
+        let last = |server: &Cohort, domain: &str| {
+            let position = server.sql("SELECT @@gtid_binlog_pos");
+            position.split(',').find(|gtid| gtid.starts_with(domain)).expect("its own").to_owned()
+        };
+        let all = format!("{},{}", last(&one, "1-7-"), last(&two, "2-8-"));
+        two.wait_for(&last(&one, "1-7-"));
+        one.wait_for(&last(&two, "2-8-"));
+        for server in [&one, &two] {
+            assert_eq!(server.sql("SELECT COUNT(*), COUNT(DISTINCT a) FROM test.one"), "20\t20");
+            assert_eq!(server.sql("SELECT COUNT(*), COUNT(DISTINCT a) FROM test.two"), "20\t20");
+            assert_eq!(server.sql("SELECT @@gtid_binlog_pos"), all);
+            assert_eq!(field(server, "Last_SQL_Errno"), "0");
+        }
+    }
+}
+
+#[test]
+fn what_a_replica_does_is_shown() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2", "--read-only=1"]);
+    replica.follow(source.port);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
+    replica.wait_for(&end(&source));
+    replica.sql("STOP SLAVE SQL_THREAD");
+    source.sql("INSERT INTO test.t VALUES (1); INSERT INTO test.t VALUES (2); INSERT INTO test.t VALUES (3)");
+    wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == end(&source));
+    let status = |name: &str| {
+        let row = replica.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+        row.split('\t').nth(1).unwrap_or_else(|| panic!("{name}")).to_owned()
+    };
+    assert_eq!(status("Cohort_replica_behind_transactions"), "3");
+    assert_eq!((status("Slave_running"), status("Slaves_running")), ("OFF".to_owned(), "0".to_owned()));
+    assert_eq!(field(&replica, "Seconds_Behind_Master"), "NULL");
+    // Event by event, with the kinds that MariaDB's own list has.
+    let kinds = |server: &str| -> Vec<String> {
+        server
+            .lines()
+            .filter_map(|line| line.split('\t').nth(2).map(str::to_owned))
+            .filter(|kind| ["Gtid", "Query", "Table_map", "Write_rows_v1", "Xid"].contains(&kind.as_str()))
+            .collect()
+    };
+    let file = field(&replica, "Relay_Log_File");
+    let here = replica.sql(&format!("SHOW RELAYLOG EVENTS IN '{file}'"));
+    let there = source.sql("SHOW BINLOG EVENTS");
+    assert_eq!(kinds(&here), kinds(&there), "{here}");
+    assert_eq!(replica.sql("SHOW RELAYLOG EVENTS LIMIT 1, 2").lines().count(), 2);
+    let refused = replica.tool("mariadb", &["-e", "SHOW RELAYLOG EVENTS IN 'nothing.000001'"]).1;
+    assert!(refused.contains("ERROR 1220 (HY000)"), "{refused}");
+    replica.sql("START SLAVE SQL_THREAD");
+    replica.wait_for(&end(&source));
+    wait_until("it lags", || status("Cohort_replica_behind_transactions") == "0");
+    assert_eq!((status("Slave_running"), status("Slaves_running")), ("ON".to_owned(), "1".to_owned()));
+    wait_until("it is not idle", || field(&replica, "Seconds_Behind_Master") == "0");
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
+}
+
+#[test]
+fn changes_of_a_server_that_is_ignored_count_as_applied() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
+    replica.sql(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', ignore_server_ids=(5,6); START SLAVE",
+        source.port
+    ));
+    assert_eq!(field(&replica, "Replicate_Ignore_Server_Ids"), "5, 6");
+    source.sql(
+        "INSERT INTO test.t VALUES (1); SET server_id = 5; INSERT INTO test.t VALUES (2); SET server_id = 7; \
+         INSERT INTO test.t VALUES (3); SET server_id = 2; INSERT INTO test.t VALUES (4); \
+         SET skip_replication = 1; INSERT INTO test.t VALUES (5)",
+    );
+    replica.wait_for(&end(&source));
+    assert_eq!(replica.sql("SELECT a FROM test.t ORDER BY a"), "1\n4\n5");
+    replica.sql("STOP SLAVE; SET GLOBAL replicate_events_marked_for_skip = 'FILTER_ON_SLAVE'; START SLAVE");
+    source.sql("SET skip_replication = 1; INSERT INTO test.t VALUES (6); SET skip_replication = 0; INSERT INTO test.t VALUES (7)");
+    replica.wait_for(&end(&source));
+    assert_eq!(replica.sql("SELECT a FROM test.t ORDER BY a"), "1\n4\n5\n7");
+}
+
+#[test]
+fn files_that_a_source_loaded_as_statements_are_loaded_here() {
+    let source = Maria::source(&["--binlog-format=STATEMENT", "--local-infile=1"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
+    replica.follow(source.port);
+    source.sql(
+        "CREATE TABLE test.t (a INT PRIMARY KEY, b VARCHAR(200), c INT); INSERT INTO test.t VALUES (2, 'here', 0)",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows");
+    let rows = |from: usize, to: usize| {
+        (from..to).map(|n| format!("{n};{}\n", "x".repeat(n % 150))).collect::<String>()
+    };
+    let load = |from, to, words: &str| {
+        std::fs::write(&path, rows(from, to)).expect("written");
+        source.sql(&format!(
+            "LOAD DATA LOCAL INFILE '{}' {words} INTO TABLE test.t FIELDS TERMINATED BY ';' (a, @b) SET b = CONCAT(@b, '!'), c = {to}",
+            path.display()
+        ));
+    };
+    load(1, 4, "IGNORE");
+    load(2, 5, "REPLACE");
+    // More than one block, and more than a group that is gathered.
+    load(100, 30_000, "");
+    source.sql("BEGIN; INSERT INTO test.t VALUES (50_000, 'b', 1); COMMIT".replace('_', "").as_str());
+    replica.wait_for(&end(&source));
+    let digest = "SELECT COUNT(*), SUM(a), SUM(c), SUM(CRC32(b)) FROM test.t";
+    assert_eq!(replica.sql(digest), source.sql(digest));
+    assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 5 ORDER BY a"), "x!\nxx!\nxxx!\nxxxx!");
+}

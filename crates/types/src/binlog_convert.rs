@@ -1,0 +1,161 @@
+//! Values of a source's column in a column of another type here, as `slave_type_conversions` allows: what is
+//! too large becomes the largest or smallest value, text and fractions are cut, as MariaDB does.
+
+use crate::binlog_image::{
+    BLOB, BinlogColumn, DOUBLE, ENUM, FLOAT, INT24, ImageError, LONG, LONGLONG, SET, SHORT, STRING, TINY,
+    VARCHAR, WireFit, micros_of,
+};
+use crate::scalar;
+use crate::{ColumnType, Decimal, SqlMode, Str, TypeKind, Value};
+
+const OTHER: ImageError = ImageError::WrongClass;
+
+impl BinlogColumn {
+    /// What a column here can hold of a value that it cannot hold as it is.
+    pub(crate) fn convert(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+        if matches!(self.fit(ty), WireFit::Same | WireFit::Differs) {
+            return Err(OTHER);
+        }
+        let code = self.real().0;
+        match code {
+            TINY | SHORT | INT24 | LONG | LONGLONG => integer(ty, bytes),
+            FLOAT | DOUBLE => float(ty, bytes),
+            ENUM | SET => members(ty, bytes),
+            STRING | VARCHAR | BLOB => text(ty, bytes),
+            _ => self.number_or_time(ty, bytes),
+        }
+    }
+
+    /// DECIMAL, BIT, and what has fractions of seconds.
+    fn number_or_time(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+        let [low, high] = self.metadata.to_le_bytes();
+        let mut wire = ty.clone();
+        match ty.kind {
+            TypeKind::Decimal => (wire.length, wire.decimals) = (low.into(), high),
+            TypeKind::Bit => wire.length = u32::from(high) * 8 + u32::from(low),
+            _ => wire.decimals = low,
+        }
+        Ok(match scalar::decode(&wire, bytes).ok_or(ImageError::Corrupt)? {
+            Value::Decimal(value) => Value::Decimal(clipped(&value, ty)?),
+            Value::Bit { bits, .. } => {
+                let width = ty.length.clamp(1, 64) as u8;
+                let most = u64::MAX >> (64 - width);
+                Value::Bit { bits: bits.min(most), width }
+            }
+            Value::Time(value) => Value::Time(value.with_decimals(ty.decimals, SqlMode::NONE)),
+            Value::DateTime(value) => {
+                Value::DateTime(value.with_decimals(ty.decimals, SqlMode::NONE).ok_or(OTHER)?)
+            }
+            Value::Timestamp(us) => Value::Timestamp(us - us % micros_of(ty.decimals)),
+            _ => return Err(OTHER),
+        })
+    }
+}
+
+fn integer(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+    let (low, high) = ty.integer_range().ok_or(OTHER)?;
+    let (bits, shift) = (scalar::little_endian(bytes), 64 - 8 * bytes.len());
+    // The sign is the column's: old sources do not send it.
+    let value = if ty.unsigned { i128::from(bits) } else { i128::from((bits << shift) as i64 >> shift) };
+    let value = value.clamp(low, high);
+    Ok(if ty.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) })
+}
+
+fn float(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+    let value = match bytes {
+        [a, b, c, d] => f64::from(f32::from_le_bytes([*a, *b, *c, *d])),
+        eight => f64::from_le_bytes(eight.try_into().map_err(|_| ImageError::Corrupt)?),
+    };
+    match ty.kind {
+        _ if value.is_nan() => Err(ImageError::Corrupt),
+        TypeKind::Double => Ok(Value::Double(value)),
+        TypeKind::Float => Ok(Value::Float(value.clamp(-f64::from(f32::MAX), f64::from(f32::MAX)) as f32)),
+        _ => Err(OTHER),
+    }
+}
+
+fn clipped(value: &Decimal, ty: &ColumnType) -> Result<Decimal, ImageError> {
+    let scale = ty.decimals;
+    let rounded = value.round(scale.into()).map_err(|_| OTHER)?;
+    if u32::from(rounded.int_digits()) + u32::from(scale) <= ty.length.max(1) {
+        return Ok(rounded);
+    }
+    let most = Decimal::max_of(ty.length as u8, scale);
+    Ok(if value.is_negative() { most.neg() } else { most })
+}
+
+/// ENUM and SET count with as many bytes as their members need.
+fn members(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+    let number = scalar::little_endian(bytes);
+    let value = match ty.kind {
+        TypeKind::Enum => ty.enum_value(u16::try_from(number).unwrap_or(0)).or_else(|| ty.enum_value(0)),
+        TypeKind::Set => ty.set_value(number),
+        _ => None,
+    };
+    value.ok_or(OTHER)
+}
+
+fn text(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
+    let mut text = Vec::with_capacity(bytes.len());
+    ty.collation.charset().decode(bytes, &mut text).map_err(|_| ImageError::Corrupt)?;
+    let most = ty.length as usize;
+    let cut = match ty.kind.is_blob() {
+        // In bytes, but no character is cut in two.
+        true => (0..=most.min(text.len()))
+            .rev()
+            .find(|&at| ty.collation.char_len(&text[..at]) == 0 || std::str::from_utf8(&text[..at]).is_ok()),
+        false => match std::str::from_utf8(&text) {
+            Ok(chars) => Some(chars.char_indices().nth(most).map_or(text.len(), |(at, _)| at)),
+            Err(_) => Some(most.min(text.len())),
+        },
+    };
+    text.truncate(cut.unwrap_or(0));
+    Ok(Value::Str(Str { bytes: text, collation: ty.collation }))
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_base::Reader;
+
+    use super::*;
+    use crate::{Collation, write_value};
+
+    fn converted(from: &ColumnType, value: &Value, to: &ColumnType) -> Value {
+        let mut image = Vec::new();
+        write_value(from, value, &mut image).expect("a value of the type");
+        BinlogColumn::of(from).read(to, &mut Reader::new(&image)).expect("converts")
+    }
+
+    #[test]
+    fn a_column_holds_what_it_can_of_a_value() {
+        let int = |kind, unsigned| ColumnType::int(kind, None, unsigned);
+        let (wide, narrow) = (int(TypeKind::BigInt, false), int(TypeKind::TinyInt, false));
+        for (value, expected) in [(7, 7), (1000, 127), (-1000, -128)] {
+            assert_eq!(converted(&wide, &Value::Int(value), &narrow), Value::Int(expected));
+        }
+        assert_eq!(converted(&narrow, &Value::Int(-7), &wide), Value::Int(-7));
+        let text = |kind, length| ColumnType::string(kind, length, Collation::UTF8MB4_GENERAL_CI);
+        let string = |ty: &ColumnType, text: &str| {
+            Value::Str(Str { bytes: text.as_bytes().to_vec(), collation: ty.collation })
+        };
+        let (long, short) = (text(TypeKind::VarChar, 20), text(TypeKind::VarChar, 3));
+        assert_eq!(converted(&long, &string(&long, "äöüß"), &short), string(&short, "äöü"));
+        let tiny = text(TypeKind::TinyText, 255);
+        let blob = text(TypeKind::Text, 65_535);
+        let words = "ä".repeat(200);
+        assert_eq!(converted(&blob, &string(&blob, &words), &tiny), string(&tiny, &"ä".repeat(127)));
+        let float = |kind| ColumnType { kind, ..wide.clone() };
+        let (single, double) = (float(TypeKind::Float), float(TypeKind::Double));
+        assert_eq!(converted(&single, &Value::Float(1.5), &double), Value::Double(1.5));
+        assert_eq!(converted(&double, &Value::Double(1e300), &single), Value::Float(f32::MAX));
+        let decimal =
+            |length, decimals| ColumnType { kind: TypeKind::Decimal, length, decimals, ..wide.clone() };
+        let number = |text: &str| Value::Decimal(Decimal::parse(text.as_bytes()).0);
+        let (large, small) = (decimal(10, 4), decimal(4, 2));
+        assert_eq!(converted(&large, &number("1.2355"), &small), number("1.24"));
+        assert_eq!(converted(&large, &number("-123456.5000"), &small), number("-99.99"));
+        let stamp = |decimals| ColumnType { kind: TypeKind::Timestamp, decimals, ..wide.clone() };
+        let cut = converted(&stamp(6), &Value::Timestamp(1_999_999), &stamp(2));
+        assert_eq!(cut, Value::Timestamp(1_990_000));
+    }
+}
