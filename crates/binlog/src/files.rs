@@ -193,6 +193,29 @@ impl BinlogFiles {
         Ok((files, recovered))
     }
 
+    /// Removes all files of this name, durably. The index goes first, so that a file whose removal is cut off
+    /// is an orphan.
+    pub fn remove_all_of(fs: &SharedFs, name: &BinlogName) -> Result<(), BinlogError> {
+        index::remove(fs, name)?;
+        for number in numbers_in_dir(fs, name)? {
+            let path = name.path(number);
+            fs.remove(&path).map_err(|e| BinlogError::io("remove", &path, e))?;
+        }
+        fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))
+    }
+
+    /// The same in service. The next chunk starts a file of any number. Everything was written before.
+    pub(crate) fn remove_all(&mut self) -> Result<(), BinlogError> {
+        assert!(self.buf.is_empty(), "what is buffered was written before");
+        BinlogFiles::remove_all_of(&self.fs, &self.name)?;
+        self.numbers.clear();
+        self.unsynced.clear();
+        self.lens.clear();
+        (self.index_stale, self.dirty) = (false, false);
+        (self.current, self.synced) = (None, None);
+        Ok(())
+    }
+
     /// Names of the files.
     pub fn name(&self) -> &BinlogName {
         &self.name

@@ -33,15 +33,19 @@ pub(crate) fn read(fs: &SharedFs, name: &BinlogName) -> Result<Option<Vec<u32>>,
     Ok(Some(numbers))
 }
 
+/// Removes the index, if there is one.
+pub(crate) fn remove(fs: &SharedFs, name: &BinlogName) -> Result<(), BinlogError> {
+    let path = name.index_path();
+    match fs.exists(&path) {
+        true => fs.remove(&path).map_err(|e| BinlogError::io("remove", &path, e)),
+        false => Ok(()),
+    }
+}
+
 /// Replaces the index; durable when it comes back. New names in the directory are durable then, too.
 pub(crate) fn write(fs: &SharedFs, name: &BinlogName, numbers: &[u32]) -> Result<(), BinlogError> {
     let path = name.index_path();
     let tmp: PathBuf = name.dir().join(format!("{}.index.tmp", name.base()));
     let text: String = numbers.iter().map(|&number| name.index_line(number) + "\n").collect();
-    let file = fs.open(&tmp, OpenMode::CreateOrOpen).map_err(|e| BinlogError::io("create", &tmp, e))?;
-    file.set_len(0).map_err(|e| BinlogError::io("write", &tmp, e))?;
-    file.write_at(text.as_bytes(), 0).map_err(|e| BinlogError::io("write", &tmp, e))?;
-    file.sync_data().map_err(|e| BinlogError::io("sync", &tmp, e))?;
-    fs.rename(&tmp, &path).map_err(|e| BinlogError::io("rename", &path, e))?;
-    fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))
+    fs.replace(&path, &tmp, text.as_bytes()).map_err(|e| BinlogError::io("write", &path, e))
 }

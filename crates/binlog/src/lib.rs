@@ -49,7 +49,7 @@ pub use gtid_deletion::{DomainDeletion, check_deletion};
 pub use gtid_state::{GtidState, SEQ_NO_MAX};
 pub use materialiser::{Batch, MaterialiseStatus, Materialiser, MaterialiserOptions};
 pub use name::BinlogName;
-pub use pins::{Pin, Pins};
+pub use pins::{ClosedPins, Pin, Pins};
 pub use reader::{EventReader, RawEvent};
 pub use scan::verify_file;
 pub use spill::{Sealed, SpillDir, WritePiece};

@@ -103,6 +103,8 @@ struct Shared {
     wake: Condvar,
     /// The queue has room.
     room: Condvar,
+    /// How often the stream has begun anew.
+    restarts: AtomicU64,
     /// Bytes of spill files that were handed over and are still there.
     spilled_bytes: AtomicU64,
     /// Written under the queue's lock, read by every commit.
@@ -169,6 +171,7 @@ impl Materialiser {
             queue: Mutex::new(queue),
             wake: Condvar::new(),
             room: Condvar::new(),
+            restarts: AtomicU64::new(0),
             spilled_bytes: AtomicU64::new(0),
             is_without_space: AtomicBool::new(false),
             options,
@@ -218,11 +221,17 @@ impl Materialiser {
         self.shared.drain(&mut writer)
     }
 
-    /// Comes back when the files hold everything up to `pos`. An error when they cannot: no space, or failed.
-    pub fn catch_up(&self, pos: BinlogPos) -> Result<(), BinlogError> {
+    /// How often the stream has begun anew: positions of before mean nothing any more.
+    pub fn restarts(&self) -> u64 {
+        self.shared.restarts.load(Ordering::SeqCst)
+    }
+
+    /// Comes back when the files hold everything up to `pos` of the stream that has begun anew so many times,
+    /// or that stream is gone. An error when they cannot: no space, or failed.
+    pub fn catch_up(&self, pos: BinlogPos, restarts: u64) -> Result<(), BinlogError> {
         loop {
             self.step()?;
-            if self.written().is_some_and(|written| written >= pos) {
+            if self.restarts() != restarts || self.written().is_some_and(|written| written >= pos) {
                 return Ok(());
             }
             if !self.is_threaded.load(Ordering::Relaxed) {
@@ -235,6 +244,18 @@ impl Materialiser {
     /// Writes and syncs everything handed over so far; answers up to where (for the log's checkpoint).
     pub fn sync(&self) -> Result<Option<BinlogPos>, BinlogError> {
         self.shared.sync()
+    }
+
+    /// Removes all files: the stream begins anew with the next batch. Everything before is synced, nobody hands
+    /// over bytes meanwhile, and nobody reads.
+    pub fn remove_all(&self) -> Result<(), BinlogError> {
+        let _syncing = self.shared.syncing.lock();
+        let mut writer = self.shared.writer.lock();
+        self.shared.drain(&mut writer)?;
+        let outcome = writer.files.remove_all();
+        self.shared.tail.clear();
+        self.shared.restarts.fetch_add(1, Ordering::SeqCst);
+        self.shared.publish(&writer, 0, outcome)
     }
 
     /// Up to where the files hold the stream.

@@ -237,6 +237,12 @@ impl Stream {
         self.start_file(file, now, 0, out);
     }
 
+    /// Begins anew at the head of this file, as a new server does: without GTIDs.
+    pub fn restart(&mut self, file: u32, now: u32, out: &mut StreamOut) {
+        self.state = GtidState::default();
+        self.start_file(file, now, now, out);
+    }
+
     /// Ends the stream with a STOP event (clean shutdown). Then [`crate::Materialiser::close`].
     pub fn stop(&mut self, out: &mut StreamOut, now: u32) {
         self.append(out, EventType::STOP, now, self.options.server_id, 0, |_| {});

@@ -160,6 +160,13 @@ impl StreamTail {
         }
     }
 
+    /// Forgets everything: the stream begins anew. Nobody follows it at the moment.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state.lock();
+        state.pieces.clear();
+        state.bytes = 0;
+    }
+
     /// Has all waiting readers come back: somebody wants one of them to end.
     pub fn interrupt(&self) {
         self.state.lock().interrupts += 1;

@@ -135,7 +135,7 @@ fn without_space_nothing_is_lost_and_service_resumes() {
             assert!(server.files.backlog_bytes() > 0);
         }
         faulty.set(Fault::None);
-        server.files.catch_up(server.stream.position()).expect("there is space again");
+        server.files.catch_up(server.stream.position(), 0).expect("there is space again");
         assert_eq!(server.files.status(), MaterialiseStatus::Running);
         assert_eq!(server.files.backlog_bytes(), 0);
         check_files(&fs, &log);

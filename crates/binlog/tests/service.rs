@@ -40,7 +40,7 @@ fn the_thread_writes_by_itself_and_callers_catch_up() {
         server.transaction(&mut log, 10).expect("writes");
         if round % 10 == 0 {
             let end = log.end.expect("has an end");
-            server.files.catch_up(end).expect("catches up");
+            server.files.catch_up(end, 0).expect("catches up");
             assert!(read_file(&fs, &path(end.file)).len() as u64 >= end.offset);
         }
     }
@@ -69,7 +69,7 @@ fn without_space_the_caller_does_not_wait_and_nothing_is_lost() {
         ..MaterialiserOptions::default()
     };
     let mut server = threaded(&fs, &mut log, options);
-    server.files.catch_up(log.end.expect("has an end")).expect("catches up");
+    server.files.catch_up(log.end.expect("has an end"), 0).expect("catches up");
     faulty.set(Fault::FullFrom(faulty.ops()));
     // The caller leads: everybody's acknowledgement would wait with it.
     for _ in 0..200 {
@@ -78,7 +78,7 @@ fn without_space_the_caller_does_not_wait_and_nothing_is_lost() {
     assert!(server.files.backlog_bytes() > options.queue_bytes_max);
     assert!(server.files.is_without_space(), "new writes are refused until it has gone");
     faulty.set(Fault::None);
-    server.files.catch_up(log.end.expect("has an end")).expect("catches up");
+    server.files.catch_up(log.end.expect("has an end"), 0).expect("catches up");
     check_files(&fs, &log);
 }
 

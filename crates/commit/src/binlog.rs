@@ -127,8 +127,11 @@ impl Coordinator {
         work: impl FnOnce(&mut BinlogFiles) -> R,
     ) -> Option<Result<R, cohort_binlog::BinlogError>> {
         let binlog = self.env().binlog.as_ref()?;
-        let position = binlog.end.lock().position;
-        let caught_up = binlog.files.catch_up(position);
+        let (position, restarts) = {
+            let end = binlog.end.lock();
+            (end.position, binlog.files.restarts())
+        };
+        let caught_up = binlog.files.catch_up(position, restarts);
         if let Err(error) = &caught_up {
             self.judge(Meaning::of_binlog(error), error);
         }

@@ -13,7 +13,7 @@
 //! ```
 //! Only the hold is on the commit path: microseconds and one flush.
 //!
-//! With semi-synchronous replication the hold waits up to [`GATE_WAIT`] until replicas have everything that
+//! With semi-synchronous replication the hold waits a moment until replicas have everything that
 //! is ordered. A participant's durable state cannot be cut off the log's end any more (recovery.rs). If the
 //! replicas take longer, the checkpoint is put off.
 //!
@@ -29,14 +29,15 @@
 //! space than what the engines have in memory needs. A checkpoint that fails for want of space is tried again
 //! after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
@@ -44,8 +45,6 @@ use crate::error::CheckpointError;
 use crate::fault::Meaning;
 use crate::record::Checkpoint;
 
-/// How long the order stage is held for replicas to answer.
-const GATE_WAIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
 const RETRY: Duration = Duration::from_secs(5);
@@ -226,60 +225,82 @@ impl Checkpointer {
 
     /// [`Checkpointer::checkpoint`] for a server that is still starting: it refuses to start instead.
     pub fn try_checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
-        let _running = self.running.lock();
-        let env = coordinator.env();
-        let mut binlog_end = BinlogPos::default();
+        let _running = self.one_at_a_time();
         let sealed = coordinator.pipeline.hold(|last| {
-            if !has_passed_gate(coordinator, last) {
+            if coordinator.env().is_gated() && !coordinator.is_published(last) {
                 return Err(CheckpointError::Gated);
             }
-            if let Some(binlog) = &env.binlog {
-                binlog_end = binlog.end.lock().position;
-            }
-            // The log holds only hardened records here: the group was hardened, BINLOG records harden
-            // themselves.
-            let lsn = env.log.hardened();
-            assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
-            let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
-                env.participants.iter().map(|p| p.begin_checkpoint(lsn)).collect();
-            let tasks = tasks.map_err(CheckpointError::Engine)?;
-            Ok((lsn, last, Xid(env.next_xid.load(Ordering::Relaxed)), tasks))
+            Sealed::now(coordinator, last)
         });
-        let (lsn, last_seq, next_xid, tasks) = sealed.map_err(|_| CheckpointError::Stopped)??;
-        for task in tasks {
-            task.finish().map_err(CheckpointError::Engine)?;
-        }
-        let binlog_synced = match &env.binlog {
-            // Not beyond the hold: what came later may still be cut.
-            Some(binlog) => {
-                binlog.files.sync().map_err(CheckpointError::Binlog)?.unwrap_or_default().min(binlog_end)
-            }
-            None => Default::default(),
-        };
-        let binlog_base = coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned();
-        let durable = env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect();
-        let payload = Checkpoint { last_seq, next_xid, binlog_synced, binlog_base, durable }.encode();
-        env.log.checkpoint(lsn, &payload).map_err(CheckpointError::Log)?;
-        self.set_binlog_from(binlog_synced.file);
-        coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
-        remove_spilled(coordinator, lsn);
-        Ok(())
+        let mut sealed = sealed.map_err(|_| CheckpointError::Stopped)??;
+        let binlog_synced = sealed.make_durable(coordinator)?;
+        sealed.write(coordinator, binlog_synced, None)
+    }
+
+    /// No checkpoint begins or ends meanwhile. Taken before the order stage is held.
+    pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.running.lock()
     }
 }
 
-/// Waits a moment, with the order stage held, until everything up to `last` is published.
-fn has_passed_gate(coordinator: &Coordinator, last: CommitSeq) -> bool {
-    let env = coordinator.env();
-    let deadline = Instant::now() + GATE_WAIT;
-    loop {
-        coordinator.pipeline.gate_opened();
-        if !env.is_gated() || env.view.read().view.seq() >= last {
-            return true;
+/// The state that a checkpoint makes durable.
+pub struct Sealed {
+    lsn: Lsn,
+    last_seq: CommitSeq,
+    next_xid: Xid,
+    binlog_end: BinlogPos,
+    tasks: Vec<Box<dyn CheckpointTask>>,
+}
+
+impl Sealed {
+    /// The present state. The order stage is held, and `last` has passed the publish gate.
+    pub fn now(coordinator: &Coordinator, last_seq: CommitSeq) -> Result<Sealed, CheckpointError> {
+        let env = coordinator.env();
+        let binlog_end =
+            env.binlog.as_ref().map_or(BinlogPos::default(), |binlog| binlog.end.lock().position);
+        // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
+        let lsn = env.log.hardened();
+        assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
+        let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
+            env.participants.iter().map(|p| p.begin_checkpoint(lsn)).collect();
+        let tasks = tasks.map_err(CheckpointError::Engine)?;
+        let next_xid = Xid(env.next_xid.load(Ordering::Relaxed));
+        Ok(Sealed { lsn, last_seq, next_xid, binlog_end, tasks })
+    }
+
+    /// Makes it durable. Returns up to where the binlog's files are synced.
+    pub fn make_durable(&mut self, coordinator: &Coordinator) -> Result<BinlogPos, CheckpointError> {
+        for task in self.tasks.drain(..) {
+            task.finish().map_err(CheckpointError::Engine)?;
         }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_micros(100));
+        let Some(binlog) = &coordinator.env().binlog else { return Ok(BinlogPos::default()) };
+        let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
+        // Not beyond the hold: what came later may still be cut.
+        Ok(synced.unwrap_or_default().min(self.binlog_end))
+    }
+
+    /// Has recovery begin here, with the binlog's files synced up to `binlog_synced`. With `restart` the binlog
+    /// begins anew: recovery removes its files.
+    pub fn write(
+        &self,
+        coordinator: &Coordinator,
+        binlog_synced: BinlogPos,
+        restart: Option<NonZeroU32>,
+    ) -> Result<(), CheckpointError> {
+        let env = coordinator.env();
+        let checkpoint = Checkpoint {
+            last_seq: self.last_seq,
+            next_xid: self.next_xid,
+            binlog_synced,
+            binlog_base: coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned(),
+            durable: env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect(),
+            binlog_restart: restart,
+        };
+        env.log.checkpoint(self.lsn, &checkpoint.encode()).map_err(CheckpointError::Log)?;
+        coordinator.checkpointer.set_binlog_from(binlog_synced.file);
+        coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
+        remove_spilled(coordinator, self.lsn);
+        Ok(())
     }
 }
 

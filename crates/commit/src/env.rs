@@ -52,6 +52,9 @@ pub trait ReplicaGate: Send + Sync {
     /// [`crate::Coordinator::release_from_replicas`], so that the log knows of it.
     fn is_on(&self) -> bool;
 
+    /// The binary log begins anew: positions of before mean nothing any more, and nothing of before is held.
+    fn restarted(&self);
+
     /// Whether the group that ends here has to wait at this gate. Once it is false for a group it stays so.
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool;
 }

@@ -21,6 +21,7 @@
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
+//! | `reset` | RESET MASTER: the binlog begins anew |
 //! | `replay` | redo given to the participants beside that pass |
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
@@ -43,6 +44,7 @@ mod record;
 mod recovery;
 mod replay;
 mod request;
+mod reset;
 mod returns;
 mod rotation_room;
 mod seam;
@@ -61,5 +63,6 @@ pub use pipeline::Pipeline;
 pub use purge::{HeldBack, PurgeError, PurgeRule, Purged};
 pub use recovery::{Recovered, RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
+pub use reset::ResetError;
 pub use seam::{CommitEnv, Stopped, Wake};
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};

@@ -44,10 +44,13 @@ impl Coordinator {
             open_files(&world, options.binlog.as_ref().expect("asked with the binlog on"), synced_to)
         };
         let base = options.binlog.as_ref().map_or(String::new(), |b| b.name.base().to_owned());
-        let open_binlog: Option<recovery::OpenBinlog<'_>> =
-            if options.binlog.is_some() { Some(&open) } else { None };
-        let (mut recovered, files) =
-            recovery::recover(&mut log, &scene, open_binlog, &base, options.unreleased)?;
+        let remove_all = || {
+            let settings = options.binlog.as_ref().expect("asked with the binlog on");
+            BinlogFiles::remove_all_of(&world.fs, &settings.name)
+        };
+        let on_disk = recovery::BinlogOnDisk { open: &open, remove_all: &remove_all };
+        let on_disk = options.binlog.is_some().then_some(on_disk);
+        let (mut recovered, files) = recovery::recover(&mut log, &scene, on_disk, &base, options.unreleased)?;
         recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let log = log.finish()?;
@@ -91,11 +94,13 @@ impl Coordinator {
             is_closing: AtomicBool::new(false),
             options,
         });
-        if coordinator.recovered.binlog_base == base {
+        let is_known =
+            coordinator.recovered.binlog_base == base && !coordinator.recovered.is_binlog_restarted;
+        if is_known {
             coordinator.checkpointer.set_binlog_from(coordinator.recovered.binlog_synced.file);
         } else {
-            // From now on a crash recovery must find the files under this name, so the control file has to
-            // say it.
+            // From now on a crash recovery must find the files, and under this name, so the control file has
+            // to say it.
             let first = coordinator.checkpointer.try_checkpoint(&coordinator);
             first.map_err(RecoveryError::Checkpoint)?;
         }

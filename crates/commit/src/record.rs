@@ -15,14 +15,17 @@
 //! RELEASED (kind 3): u64 CommitSeq up to which groups may be published without having been seen by a replica
 //!
 //! CHECKPOINT, the payload in the log's control file
-//! 0   4  version 2; version 1 ends behind the base path
+//! 0   4  version 3; version 2 ends behind the participants, version 1 behind the base path
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
 //! 24  8  offset up to which it is synced
 //! 32  n  lenenc string: base path of the binlog
 //! ..  n  number of participants (lenenc), each: u8 participant | u64 LSN up to which it was durable
+//! ..  4  number with which the binlog begins anew: all files of it are to be removed; 0 if none are
 //! ```
+
+use std::num::NonZeroU32;
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Truncated, Write, Xid};
 use cohort_binlog::{Chunk, StreamOut};
@@ -37,7 +40,7 @@ pub const BINLOG: RecordKind = RecordKind(2);
 /// Replicas are no longer waited for.
 pub const RELEASED: RecordKind = RecordKind(3);
 
-const CHECKPOINT_VERSION: u32 = 2;
+const CHECKPOINT_VERSION: u32 = 3;
 
 /// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
 pub const OVERHEAD_BYTES: u64 = 512;
@@ -125,6 +128,9 @@ pub struct Checkpoint {
     pub binlog_base: String,
     /// Up to where each was durable then; none in a checkpoint of version 1.
     pub durable: Vec<(ParticipantId, Lsn)>,
+    /// RESET MASTER is under way: the files of the binlog do not count any more, and the next one has this
+    /// number.
+    pub binlog_restart: Option<NonZeroU32>,
 }
 
 impl Checkpoint {
@@ -142,6 +148,7 @@ impl Checkpoint {
             out.put_u8(participant.0);
             out.put_u64(lsn.0);
         }
+        out.put_u32(self.binlog_restart.map_or(0, NonZeroU32::get));
         out
     }
 
@@ -161,11 +168,15 @@ impl Checkpoint {
             binlog_synced: BinlogPos { file: r.u32()?, offset: r.u64()? },
             binlog_base: String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?,
             durable: Vec::new(),
+            binlog_restart: None,
         };
         if version > 1 {
             for _ in 0..r.lenenc()? {
                 checkpoint.durable.push((ParticipantId(r.u8()?), Lsn(r.u64()?)));
             }
+        }
+        if version > 2 {
+            checkpoint.binlog_restart = NonZeroU32::new(r.u32()?);
         }
         Ok(checkpoint)
     }
@@ -185,12 +196,17 @@ mod tests {
             binlog_synced: BinlogPos { file: 3, offset: 4711 },
             binlog_base: "binlog".to_owned(),
             durable: vec![(ParticipantId(0), Lsn(7)), (ParticipantId(1), Lsn(4096))],
+            binlog_restart: NonZeroU32::new(12),
         };
         let bytes = checkpoint.encode();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint.clone()));
-        let mut old = bytes[..bytes.len() - 19].to_vec();
-        old[0] = 1;
-        assert_eq!(Checkpoint::decode(&old), Ok(Checkpoint { durable: Vec::new(), ..checkpoint }));
+        let mut old = bytes[..bytes.len() - 4].to_vec();
+        old[0] = 2;
+        let checkpoint = Checkpoint { binlog_restart: None, ..checkpoint };
+        assert_eq!(Checkpoint::decode(&old), Ok(checkpoint.clone()));
+        let mut older = bytes[..bytes.len() - 23].to_vec();
+        older[0] = 1;
+        assert_eq!(Checkpoint::decode(&older), Ok(Checkpoint { durable: Vec::new(), ..checkpoint }));
         for len in 1..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..len]).is_err());
         }

@@ -6,6 +6,7 @@
 //! | [`Row::Replay`] | a complete record | an engine durable up to before it | crash after harden, before the next checkpoint | replay |
 //! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
 //! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the materialiser wrote or synced | write them |
+//! | [`Row::Restarted`] | the checkpoint says that the binlog begins anew | files of before, all or some | crash in RESET MASTER | remove them |
 //! | [`Row::Present`] | binlog bytes | the file holds them | crash after the materialiser wrote | compare, nothing |
 //! | [`Row::Cut`] | nothing, or a torn record | nothing of it anywhere (I3) | crash before harden | the log cuts its tail; nobody was told OK |
 //! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; nobody was told OK, no plain read saw them |
@@ -25,6 +26,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,6 +48,7 @@ pub enum Row {
     Skip,
     Complete,
     Present,
+    Restarted,
     Cut,
     CutUnreleased,
     Unknown,
@@ -123,6 +126,8 @@ pub struct Recovered {
     pub gtids: GtidState,
     /// Number of the binlog file to start with.
     pub next_binlog_file: u32,
+    /// A crash cut off RESET MASTER, and recovery has removed the files.
+    pub is_binlog_restarted: bool,
     /// COMMIT records read, redos replayed and skipped, binlog bytes looked at.
     pub commits: u64,
     pub replayed: u64,
@@ -161,6 +166,13 @@ pub struct Scene<'a> {
 pub type OpenBinlog<'a> =
     &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
 
+/// What recovery may do with the binlog's files.
+pub struct BinlogOnDisk<'a> {
+    pub open: OpenBinlog<'a>,
+    /// Removes them all.
+    pub remove_all: &'a dyn Fn() -> Result<(), BinlogError>,
+}
+
 struct Pass<'a, 'scope> {
     scene: &'a Scene<'a>,
     replay: Replay<'scope>,
@@ -169,13 +181,15 @@ struct Pass<'a, 'scope> {
     found: Recovered,
     /// Where the log says that the binlog ends.
     binlog_end: Option<BinlogPos>,
+    /// The number with which the binlog begins anew, if it does.
+    restart: Option<NonZeroU32>,
 }
 
 /// Reads the log to its end and brings everybody to the same state.
 pub fn recover(
     log: &mut Recovery,
     scene: &Scene<'_>,
-    open_binlog: Option<OpenBinlog<'_>>,
+    open_binlog: Option<BinlogOnDisk<'_>>,
     binlog_base: &str,
     unreleased: Unreleased,
 ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
@@ -189,9 +203,21 @@ pub fn recover(
         _ => 0,
     };
     let synced = checkpoint.binlog_synced;
+    let is_restarted = checkpoint.binlog_restart.is_some();
+    let is_here = open_binlog.is_some() && checkpoint.binlog_base == binlog_base;
+    if is_restarted && !is_here {
+        let what = format!("RESET MASTER has to remove the files of binlog '{}'", checkpoint.binlog_base);
+        return Err(refused(Row::BinlogOff, what));
+    }
     let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
     let opened = match open_binlog {
-        Some(open) => Some(open(if same_name { synced } else { BinlogPos::default() }).map_err(lost_file)?),
+        Some(binlog) => {
+            if is_restarted {
+                (binlog.remove_all)()?;
+            }
+            let synced = if same_name { synced } else { BinlogPos::default() };
+            Some((binlog.open)(synced).map_err(lost_file)?)
+        }
         None => None,
     };
     let (files, opened) = opened.unzip();
@@ -212,6 +238,7 @@ pub fn recover(
             opened,
             found,
             binlog_end: (same_name && synced.file > 0).then_some(synced),
+            restart: checkpoint.binlog_restart,
         };
         pass.run(log, start, same_name, end_on_disk)
     })
@@ -309,9 +336,13 @@ fn refused(row: Row, what: String) -> RecoveryError {
             "start once with the log-bin setting that the server ran with before, and stop it cleanly"
         }
         Row::SpillLost => "put the file back, or restore the data directory from a backup",
-        Row::Replay | Row::Skip | Row::Complete | Row::Present | Row::Cut | Row::CutUnreleased => {
-            unreachable!("not a refusal")
-        }
+        Row::Replay
+        | Row::Skip
+        | Row::Complete
+        | Row::Present
+        | Row::Restarted
+        | Row::Cut
+        | Row::CutUnreleased => unreachable!("not a refusal"),
     };
     RecoveryError::Refused { row, what, cure }
 }
@@ -468,7 +499,9 @@ impl Pass<'_, '_> {
         if let (Some(files), Some(opened)) = (&mut self.files, &self.opened) {
             let recovered = files.finish_recovery(self.binlog_end, opened)?;
             self.found.gtids = recovered.gtid_state;
-            self.found.next_binlog_file = files.next_number();
+            let first = self.restart.map_or(1, NonZeroU32::get);
+            self.found.next_binlog_file = files.next_number().max(first);
+            self.found.is_binlog_restarted = self.restart.is_some();
         }
         Ok((self.found, self.files))
     }

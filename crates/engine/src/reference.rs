@@ -281,15 +281,7 @@ impl CheckpointTask for Checkpoint {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
         let (fs, dir) = (&self.shared.fs, &self.shared.dir);
         let (tmp, path) = (dir.join("reference.tmp"), dir.join(FILE));
-        let write = || {
-            let file = fs.open(&tmp, OpenMode::CreateOrOpen)?;
-            file.set_len(0)?;
-            file.write_at(&self.bytes, 0)?;
-            file.sync_data()?;
-            fs.rename(&tmp, &path)?;
-            fs.sync_dir(dir)
-        };
-        write().map_err(EngineError::Io)?;
+        fs.replace(&path, &tmp, &self.bytes).map_err(EngineError::Io)?;
         *self.shared.durable.lock() = self.lsn;
         for number in load_numbers(fs, dir)?.into_iter().filter(|number| *number < self.next_load) {
             // A file that stays is passed over at the next start.

@@ -1,6 +1,7 @@
 //! Statements that are neither queries nor data changes: transactions, USE, DO, KILL, EXPLAIN, SHOW of
 //! conditions.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cohort_base::ConnectionId;
@@ -10,13 +11,14 @@ use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
-use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
 use crate::access;
 use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
 use crate::plan::SessionNames;
+use crate::process_list::Process;
 use crate::session::Session;
 use crate::show;
 use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
@@ -250,13 +252,7 @@ impl Session {
             ast::KillTarget::Query(id) => (id, KillLevel::Query),
             _ => return Err(not_supported("KILL of this kind")),
         };
-        let value = self.eval_alone(target, job)?;
-        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
-        let found = id.and_then(|id| self.state.db.processes.get(ConnectionId(id)));
-        let Some(process) = found else {
-            let text = format!("Unknown thread id: {}", value.to_text());
-            return Err(SqlError::new(ErrorCode::NoSuchThread, text));
-        };
+        let process = self.process_of(target, job)?;
         let admins = Privileges::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
         let is_owner = process.user() == self.state.info.user;
         if !is_owner && !self.state.access().everywhere().meets(admins) {
@@ -276,6 +272,55 @@ impl Session {
         Ok(())
     }
 
+    /// The connection of a number; error 1094.
+    fn process_of(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<Arc<Process>> {
+        let value = self.eval_alone(number, job)?;
+        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
+        id.and_then(|id| self.state.db.processes.get(ConnectionId(id))).ok_or_else(|| {
+            SqlError::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {}", value.to_text()))
+        })
+    }
+
+    /// SHOW EXPLAIN: plans what another connection runs once more, in its database, with this session's
+    /// settings; statements need not keep their plans for it.
+    fn explain_of_connection(
+        &mut self,
+        format: ast::ExplainFormat,
+        number: &ast::Expr,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        if number.has_subquery() || number.has_part(|part| matches!(part, ast::Expr::Function { .. })) {
+            let text = "You may only use constant expressions in this statement".to_owned();
+            return Err(SqlError::new(ErrorCode::SetConstantsOnly, text));
+        }
+        let process = self.process_of(number, job)?;
+        if process.user() != self.state.info.user {
+            access::check_global(&self.state, Privilege::Process)?;
+        }
+        let none = || {
+            let text = "Target is not executing an operation with a query plan".to_owned();
+            SqlError::new(ErrorCode::TargetNotExplainable, text)
+        };
+        let running = process.snapshot(&|_| false);
+        let text = running.info.ok_or_else(none)?;
+        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse).map_err(|_| none())?;
+        if !matches!(
+            parsed.statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        ) {
+            return Err(none());
+        }
+        let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
+        let explained = self.explained(format, &parsed.statement, &[]);
+        self.state.current_schema = own;
+        let (columns, rows) = explained?;
+        let note = SqlError::new(ErrorCode::Yes, text);
+        self.diagnostics.push(Warning::note(note));
+        self.send_rows(job.more, &columns, &rows, sink);
+        Ok(())
+    }
+
     fn explain(
         &mut self,
         format: ast::ExplainFormat,
@@ -283,14 +328,23 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let (columns, rows) = self.explained(format, statement, job.params)?;
+        self.send_rows(job.more, &columns, &rows, sink);
+        Ok(())
+    }
+
+    fn explained(
+        &self,
+        format: ast::ExplainFormat,
+        statement: &Statement,
+        params: &[Value],
+    ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         use ast::ExplainFormat as F;
         if !matches!(format, F::Traditional | F::Extended | F::Partitions) {
             return Err(not_supported("EXPLAIN in this format"));
         }
-        let plan = self.describe(statement, job.params, ParamSource::Placeholders)?;
-        let (columns, rows) = crate::select::explain(&plan.plan);
-        self.send_rows(job.more, &columns, &rows, sink);
-        Ok(())
+        let plan = self.describe(statement, params, ParamSource::Placeholders)?;
+        Ok(crate::select::explain(&plan.plan))
     }
 
     fn show(&mut self, show: &ast::Show, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
@@ -308,6 +362,9 @@ impl Session {
                 let errors = self.diagnostics.errors();
                 self.show_count("@@session.error_count", errors, job, sink);
                 Ok(())
+            }
+            ast::Show::Explain { format, connection } => {
+                self.explain_of_connection(*format, connection, job, sink)
             }
             other => self.show_elsewhere(other, job, sink),
         }

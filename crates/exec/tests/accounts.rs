@@ -192,6 +192,8 @@ impl ReplicaGate for Shut {
     fn holds(&self, gate: Gate, _: BinlogPos) -> bool {
         gate == Gate::Publish && self.is_shut.load(Ordering::Acquire)
     }
+
+    fn restarted(&self) {}
 }
 
 /// I5: until a DDL statement is published a crash can undo it, and nobody learns of it.

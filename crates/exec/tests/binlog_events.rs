@@ -108,7 +108,8 @@ fn old_files_go_but_not_those_that_somebody_reads() {
     let reader = commit
         .with_binlog_files(|files| files.pins().pin(3, "replica 7"))
         .expect("the binlog is on")
-        .expect("it is there");
+        .expect("it is there")
+        .expect("open to readers");
     let held = Some(HeldBack { file: "binlog.000003".to_owned(), by: "replica 7".to_owned() });
     let all = commit.purge_binlog(PurgeRule::TotalBytes(1)).expect("purges");
     assert_eq!(all, Purged { files: vec![1, 2], held_back: held });
@@ -119,6 +120,39 @@ fn old_files_go_but_not_those_that_somebody_reads() {
     let rest = commit.purge_binlog(PurgeRule::ClosedBefore(u32::MAX)).expect("purges");
     assert_eq!(rest, Purged { files: vec![5], held_back: None });
     assert!(client.run("PURGE BINARY LOGS TO 'binlog.000001'").contains("1373"));
+}
+
+#[test]
+fn reset_master_begins_the_binary_log_anew() {
+    let (_disk, server, mut client) = server("CREATE TABLE t (id INT PRIMARY KEY)");
+    client.ok("INSERT INTO t VALUES (1)");
+    client.ok("FLUSH BINARY LOGS");
+    client.ok("BEGIN");
+    client.ok("INSERT INTO t VALUES (2)");
+    // The transaction is committed, and gone from the log.
+    client.ok("RESET MASTER");
+    client.ok("ROLLBACK");
+    assert!(client.run("SELECT COUNT(*) FROM t").ends_with("\n2\n"));
+    assert_eq!(server.binlog(), ["/data/binlog.000001"]);
+    assert_eq!(gtid_state(&server), "");
+    let end = client.run("SHOW MASTER STATUS");
+    assert!(end.contains("binlog.000001"), "{end}");
+    client.ok("INSERT INTO t VALUES (3)");
+    assert_eq!(gtid_state(&server), "0-1-1");
+    client.ok("RESET MASTER TO 7");
+    client.ok("INSERT INTO t VALUES (4)");
+    client.ok("FLUSH BINARY LOGS");
+    assert_eq!(server.binlog(), ["/data/binlog.000007", "/data/binlog.000008"]);
+    assert_eq!(gtid_state(&server), "0-1-1");
+    assert!(client.run("RESET MASTER TO 2147483648").starts_with("ERROR 1098 "));
+    let commit = &server.db.commit;
+    let pin = |files: &mut cohort_binlog::BinlogFiles| files.pins().pin(7, "replica 7");
+    let reader = commit.with_written_files(pin).expect("the binlog is on").expect("open to readers");
+    let refused = client.run("RESET MASTER");
+    assert!(refused.starts_with("ERROR 1378 ") && refused.contains("replica 7"), "{refused}");
+    drop(reader);
+    client.ok("RESET MASTER");
+    assert_eq!(server.binlog(), ["/data/binlog.000001"]);
 }
 
 #[test]

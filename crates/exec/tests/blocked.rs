@@ -65,6 +65,39 @@ fn a_row_lock_wait_names_both_sides() {
 }
 
 #[test]
+fn what_another_connection_runs_is_explained() {
+    let (mut server, [mut a, mut b, mut c]) = three_sessions();
+    a.ok("CREATE USER other@localhost");
+    let mut other = server.connect_as("other", "localhost");
+    a.ok("START TRANSACTION");
+    a.ok("UPDATE t SET v = 10 WHERE id = 1");
+    b.ok("USE test");
+    let waiter = thread::spawn(move || b.run("UPDATE t SET v = 20 WHERE id = 1"));
+    let running = "SELECT state FROM information_schema.processlist WHERE id = 2";
+    until(&mut c, running, |answer| answer.contains("Waiting for row lock"));
+    c.ok("USE information_schema");
+    let plan = c.run("SHOW EXPLAIN FOR 2");
+    assert!(plan.contains(" | t | ") && plan.contains("PRIMARY"), "{plan}");
+    assert!(c.run("SHOW WARNINGS").ends_with("Note | 1003 | UPDATE t SET v = 20 WHERE id = 1\n"));
+    assert_eq!(c.run("EXPLAIN FOR CONNECTION 2"), plan);
+    assert_eq!(c.run("SELECT DATABASE()"), "DATABASE()\ninformation_schema\n");
+    for (sql, number) in [
+        ("SHOW EXPLAIN FOR 99", 1094),
+        ("SHOW EXPLAIN FOR 1", 1933),
+        ("SHOW EXPLAIN FOR 3", 1933),
+        ("SHOW EXPLAIN FOR (SELECT 2)", 1204),
+        ("SHOW EXPLAIN FOR CONNECTION_ID()", 1204),
+    ] {
+        let answer = c.run(sql);
+        assert!(answer.starts_with(&format!("ERROR {number} ")), "{sql}: {answer}");
+    }
+    let refused = other.run("SHOW EXPLAIN FOR 2");
+    assert!(refused.starts_with("ERROR 1227 "), "{refused}");
+    a.ok("COMMIT");
+    assert!(waiter.join().expect("no panic").starts_with("OK"));
+}
+
+#[test]
 fn a_statement_that_waits_for_a_name_says_so() {
     let (_server, [mut a, mut b, mut c]) = three_sessions();
     a.ok("START TRANSACTION");

@@ -175,15 +175,8 @@ impl RelayLog {
         let new = PathBuf::from(format!("{}.tmp", path.display()));
         let numbers = self.files.lock().numbers();
         let text: String = numbers.iter().map(|&n| self.name.index_line(n) + "\n").collect();
-        let write = || {
-            let file = self.fs.open(&new, OpenMode::CreateOrOpen)?;
-            file.set_len(0)?;
-            file.write_at(text.as_bytes(), 0)?;
-            file.sync_data()?;
-            self.fs.rename(&new, &path)?;
-            self.fs.sync_dir(self.name.dir())
-        };
-        write().map_err(|e| BinlogError::Io { action: "write", path: path.clone(), source: e })
+        let written = self.fs.replace(&path, &new, text.as_bytes());
+        written.map_err(|e| BinlogError::Io { action: "write", path: path.clone(), source: e })
     }
 
     /// Looks through what an earlier server left, and cuts it where it is torn: what follows was not synced.

@@ -355,15 +355,7 @@ impl CheckpointTask for WriteFile {
         let crc = crc32c::crc32c(&bytes);
         bytes.put_u32(crc);
         let new = self.dir.join(FILE_NEW);
-        let write = || {
-            let file = self.fs.open(&new, OpenMode::CreateOrOpen)?;
-            file.set_len(0)?;
-            file.write_at(&bytes, 0)?;
-            file.sync_data()?;
-            self.fs.rename(&new, &self.dir.join(FILE))?;
-            self.fs.sync_dir(&self.dir)
-        };
-        write().map_err(EngineError::Io)?;
+        self.fs.replace(&self.dir.join(FILE), &new, &bytes).map_err(EngineError::Io)?;
         *self.durable.lock() = Durable { lsn: self.lsn, version: self.version };
         Ok(())
     }

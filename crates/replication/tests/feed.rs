@@ -145,7 +145,7 @@ fn quick_and_slow_readers_see_every_byte_once() {
     }
     let last = writer.stream.position();
     end.set(last).expect("once");
-    writer.files.catch_up(last).expect("written");
+    writer.files.catch_up(last, 0).expect("written");
     let seen = readers.map(|reader| reader.join().expect("no panic"));
     assert!(last.file > 20, "{last:?}");
     for number in 1..=last.file {

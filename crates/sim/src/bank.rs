@@ -4,8 +4,10 @@
 //! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both
 //! engines, and logs the text `n from to amount`. So after any crash: the money is conserved, the marks of
 //! both engines and the binlog tell the same transfers in the same order (I1, I2), every acknowledged
-//! transfer is among them (I4), and the balances are those that the binlog yields.
+//! transfer is among them (I4), and the balances are those that the transfers yield. Behind a reset the binlog
+//! tells what came after it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, DomainId, IndexId, ServerId, TrxId};
@@ -35,6 +37,8 @@ pub struct Script {
     pub seed: u64,
     /// Number of transfers.
     pub transfers: u64,
+    /// Whether the binlog is reset now and then.
+    pub resets: bool,
 }
 
 /// A broken promise.
@@ -48,6 +52,10 @@ pub struct Bank {
     pub acknowledged: Vec<u64>,
     /// The next transfer's number.
     pub next: u64,
+    /// The first transfer behind the last reset of the binlog that was answered with OK, and behind the last
+    /// one that was tried.
+    pub reset: u64,
+    pub reset_tried: u64,
 }
 
 /// One transfer, as drawn from the seed.
@@ -98,6 +106,7 @@ impl Bank {
             let upkeep = match self.next % 13 {
                 3 => world.coordinator.rotate_binlog().is_ok(),
                 7 => world.coordinator.checkpoint().is_ok(),
+                10 if script.resets => self.reset(world),
                 _ => true,
             };
             world.coordinator.tick();
@@ -105,6 +114,17 @@ impl Bank {
                 return;
             }
         }
+    }
+
+    /// Resets the binlog; false when the machine has stopped.
+    fn reset(&mut self, world: &World) -> bool {
+        self.reset_tried = self.next;
+        let first = NonZeroU32::new(1 + (self.next % 3) as u32).expect("at least 1");
+        let is_done = world.coordinator.reset_binlog(first).is_ok();
+        if is_done {
+            self.reset = self.next;
+        }
+        is_done
     }
 
     /// Prepares and orders the next transfer; none when the machine has stopped.
@@ -204,13 +224,27 @@ pub fn check(world: &World, disk: &Disk, bank: &Bank, seed: u64) -> Result<(), V
     ensure(left == right, || format!("I2: the engines disagree: {left:?} and {right:?}"))?;
     let told = told_by_binlog(world, disk)?;
     let numbers: Vec<u64> = told.iter().map(|t| t.n).collect();
-    ensure(numbers == left, || format!("I2: the binlog tells {numbers:?}, the engines did {left:?}"))?;
-    for (at, transfer) in told.iter().enumerate() {
-        ensure(transfer.n == at as u64, || format!("I1: transfer {} stands at place {at}", transfer.n))?;
+    let from = left.len() - numbers.len().min(left.len());
+    let is_reset = [bank.reset, bank.reset_tried].contains(&(from as u64));
+    ensure(numbers == left[from..] && is_reset, || {
+        let Bank { reset, reset_tried, .. } = bank;
+        format!(
+            "I2: the binlog tells {numbers:?}, the engines did {left:?}, resets at {reset}, {reset_tried}"
+        )
+    })?;
+    for (at, n) in left.iter().enumerate() {
+        ensure(*n == at as u64, || format!("I1: transfer {n} stands at place {at}"))?;
+    }
+    for transfer in &told {
         ensure(*transfer == Transfer::draw(seed, transfer.n), || {
             format!("transfer {} was altered", transfer.n)
         })?;
     }
+    let logged = told.len() as u64;
+    let expected = if logged > 0 { format!("0-1-{logged}") } else { String::new() };
+    let gtids = world.coordinator.binlog_status().map_or(String::new(), |(_, gtids)| gtids.to_string());
+    ensure(gtids == expected, || format!("the GTIDs are at {gtids} behind {logged} transactions"))?;
+    let done: Vec<Transfer> = left.iter().map(|n| Transfer::draw(seed, *n)).collect();
     for n in &bank.acknowledged {
         ensure(left.contains(n), || format!("I4: transfer {n} was acknowledged and is lost"))?;
     }
@@ -225,10 +259,10 @@ pub fn check(world: &World, disk: &Disk, bank: &Bank, seed: u64) -> Result<(), V
                 0
             }
         };
-        let expected = OPENING_BALANCE + told.iter().map(moved).sum::<i64>();
+        let expected = OPENING_BALANCE + done.iter().map(moved).sum::<i64>();
         let found = balance(&*trx[side_of(account)].begin(), account);
         ensure(found == expected, || {
-            format!("account {account} holds {found}, the binlog yields {expected}")
+            format!("account {account} holds {found}, the transfers yield {expected}")
         })?;
     }
     Ok(())

@@ -65,6 +65,10 @@ impl ReplicaGate for Replica {
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool {
         gate == Gate::Publish && self.is_on() && end > *self.confirmed.lock()
     }
+
+    fn restarted(&self) {
+        *self.confirmed.lock() = BinlogPos::default();
+    }
 }
 
 impl Bank {

@@ -2,7 +2,7 @@
 
 use cohort_sim::{Script, explore, explore_recovery};
 
-const SCRIPT: Script = Script { seed: 20, transfers: 60 };
+const SCRIPT: Script = Script { seed: 20, transfers: 60, resets: true };
 
 #[test]
 fn a_crash_at_any_write_or_sync_keeps_every_promise() {

@@ -28,7 +28,7 @@ fn the_commit_path_writes_and_syncs_in_this_order() {
     trace.note("# a new data directory");
     let world = World::open(&disk).expect("opens");
     let mut bank = Bank::default();
-    let script = |transfers| Script { seed: 1, transfers };
+    let script = |transfers| Script { seed: 1, transfers, resets: false };
 
     trace.note("# one transaction: one write, one sync");
     bank.run(&world, script(1));

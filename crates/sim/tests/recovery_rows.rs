@@ -1,5 +1,6 @@
 //! Every row of the recovery table, made to happen.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use cohort_sim::{Bank, Disk, Script, Setup, World, check, explore};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
 
 /// Three transfers and a rotation, no checkpoint.
-const SCRIPT: Script = Script { seed: 3, transfers: 3 };
+const SCRIPT: Script = Script { seed: 3, transfers: 3, resets: false };
 
 fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
@@ -159,6 +160,53 @@ fn a_binlog_that_is_off_or_renamed_is_refused_while_the_log_holds_its_bytes() {
     drop(world);
     World::open_as(&disk(&memory), Setup { binlog: None, ..Setup::default() })
         .expect("starts without a binlog");
+}
+
+/// RESET MASTER is decided by the control file: from there on recovery removes what files there are, until the
+/// new file is synced.
+#[test]
+fn files_of_before_a_reset_are_removed() {
+    let (memory, bank) = killed(Script { transfers: 10, ..SCRIPT });
+    let mut restarted = 0;
+    for at in 0.. {
+        let memory = memory.kill_clone();
+        let faults = FaultFs::new(Arc::new(memory.clone()));
+        let world = World::open(&(Arc::new(faults.clone()) as Disk)).expect("recovers");
+        faults.set(Fault::CrashAt(faults.ops() + at));
+        let bank = Bank { reset_tried: bank.next, ..bank.clone() };
+        let is_reset = world.coordinator.reset_binlog(NonZeroU32::new(2).expect("2")).is_ok();
+        if !faults.crashed() {
+            assert!(is_reset, "nothing failed");
+            assert_eq!(world.binlog_files().expect("written"), [PathBuf::from("/data/binlog.000002")]);
+            break;
+        }
+        for left in [memory.kill_clone(), memory.crash_clone(at)] {
+            let again = left.kill_clone();
+            let world = World::open(&disk(&left)).expect("recovers");
+            check(&world, &disk(&left), &bank, SCRIPT.seed).unwrap_or_else(|e| panic!("{at}: {e:?}"));
+            if world.coordinator.recovered().is_binlog_restarted {
+                restarted += 1;
+                let files = world.binlog_files().expect("written");
+                assert_eq!(files, [PathBuf::from("/data/binlog.000002")], "{:?}", Row::Restarted);
+                let off = Setup { binlog: None, ..Setup::default() };
+                assert_eq!(refusal(&again, off), Row::BinlogOff);
+            }
+        }
+    }
+    assert!(restarted > 4, "{restarted}");
+}
+
+#[test]
+fn who_reads_the_binlog_keeps_it_from_being_reset() {
+    let memory = MemFs::new();
+    let world = World::open(&disk(&memory)).expect("opens");
+    let pins = world.coordinator.with_written_files(|files| files.pins().clone()).expect("on");
+    let reader = pins.pin(1, "replica 7").expect("open");
+    let refused = world.coordinator.reset_binlog(NonZeroU32::MIN).expect_err("somebody reads");
+    assert!(refused.to_string().contains("replica 7"), "{refused}");
+    drop(reader);
+    world.coordinator.reset_binlog(NonZeroU32::MIN).expect("resets");
+    assert!(pins.pin(0, "replica 8").is_some(), "open again");
 }
 
 #[test]

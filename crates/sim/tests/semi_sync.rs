@@ -7,7 +7,7 @@ use cohort_commit::{RecoveryError, Row, Unreleased};
 use cohort_sim::{Bank, Disk, Replica, Script, Setup, World, check};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
-const SCRIPT: Script = Script { seed: 7, transfers: 40 };
+const SCRIPT: Script = Script { seed: 7, transfers: 40, resets: false };
 const CUT: Setup = Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut };
 
 fn disk(memory: &MemFs) -> Disk {

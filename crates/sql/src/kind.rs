@@ -62,7 +62,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         S::SetStatement { statement, .. } => statement_kind(statement),
         S::Show(_) | S::Describe { .. } | S::Explain { .. } | S::Help(_) => StatementKind::Show,
         S::Flush(_)
-        | S::ResetMaster
+        | S::ResetMaster { .. }
         | S::PurgeBinaryLogs(_)
         | S::Binlog(_)
         | S::TableMaintenance(_)
@@ -138,7 +138,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::Explain { .. } => "select",
         S::Help(_) => "help",
         S::Flush(_) => "flush",
-        S::ResetMaster | S::ResetSlave { .. } => "reset",
+        S::ResetMaster { .. } | S::ResetSlave { .. } => "reset",
         S::PurgeBinaryLogs(crate::ast::PurgeBinaryLogs::To(_)) => "purge",
         S::PurgeBinaryLogs(_) => "purge_before_date",
         S::Binlog(_) => "binlog",
@@ -199,6 +199,7 @@ fn show_name(show: &Show) -> &'static str {
         Show::RelaylogEvents { .. } => "show_relaylog_events",
         Show::MasterStatus => "show_binlog_status",
         Show::SlaveHosts => "show_slave_hosts",
+        Show::Explain { .. } => "show_explain",
         Show::SlaveStatus { .. } => "show_slave_status",
         Show::Grants(_) => "show_grants",
         Show::CharacterSet { .. } => "show_charsets",
@@ -221,9 +222,10 @@ pub fn commits_implicitly(statement: &Statement) -> bool {
         Statement::CreateTable(table) => !table.temporary,
         Statement::DropTable(table) => !table.temporary,
         Statement::Begin(_) | Statement::LockTables(_) | Statement::TableMaintenance(_) => true,
-        Statement::Flush(_) | Statement::ResetMaster | Statement::StartSlave(_) | Statement::StopSlave(_) => {
-            true
-        }
+        Statement::Flush(_)
+        | Statement::ResetMaster { .. }
+        | Statement::StartSlave(_)
+        | Statement::StopSlave(_) => true,
         Statement::ChangeMaster(_) => true,
         other => matches!(statement_kind(other), StatementKind::Ddl | StatementKind::Account),
     }

@@ -81,6 +81,9 @@ errors! {
     NonAsciiSeparator = 1638, "HY000";
     LoadInfileCapabilityDisabled = 4166, "HY000";
     NoSuchThread = 1094, "HY000";
+    Yes = 1003, "HY000";
+    TargetNotExplainable = 1933, "HY000";
+    SetConstantsOnly = 1204, "HY000";
     KillDenied = 1095, "HY000";
     WrongFieldSpec = 1063, "42000";
     WrongValueCountOnRow = 1136, "21S01";
@@ -169,6 +172,7 @@ errors! {
     BinlogRowLoggingFailed = 1534, "HY000";
     BinlogCantDeleteGtidDomain = 1076, "HY000";
     BinlogClosed = 1186, "HY000";
+    LogInUse = 1378, "HY000";
     CantGenerateLogName = 1098, "HY000";
     TransactionTooLarge = 1197, "HY000";
     LockOrActiveTransaction = 1192, "HY000";

@@ -70,6 +70,17 @@ pub trait Fs: Send + Sync {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Replaces a small file as a whole, durably: a crash leaves the old one or the new one. The new one is
+    /// written under the name `unfinished` in the same directory; what an earlier attempt left there goes.
+    fn replace(&self, path: &Path, unfinished: &Path, bytes: &[u8]) -> io::Result<()> {
+        let file = self.open(unfinished, OpenMode::CreateOrOpen)?;
+        file.set_len(0)?;
+        file.write_at(bytes, 0)?;
+        file.sync_data()?;
+        self.rename(unfinished, path)?;
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        self.sync_dir(dir.unwrap_or(Path::new(".")))
+    }
     /// Bytes that can still be written, for the disk-full check.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
 }

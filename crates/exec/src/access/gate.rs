@@ -78,7 +78,7 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::Describe { table, .. } => gate.table(P::Select, table),
 
         Statement::Flush(flush) => gate.flush(flush),
-        Statement::ResetMaster | Statement::ResetSlave { .. } => check_global(session, P::Reload),
+        Statement::ResetMaster { .. } | Statement::ResetSlave { .. } => check_global(session, P::Reload),
         Statement::PurgeBinaryLogs(_) => check_global(session, or(P::Super, P::BinlogAdmin)),
         Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
         Statement::TableMaintenance(maintenance) => gate.maintenance(maintenance),
@@ -264,6 +264,8 @@ impl Gate<'_> {
             Show::BinlogEvents { .. } => check_global(session, P::BinlogMonitor),
             Show::SlaveStatus { .. } => check_global(session, or(P::Super, P::SlaveMonitor)),
             Show::RelaylogEvents { .. } => check_global(session, P::SlaveMonitor),
+            // Of its own account anybody may ask: looked at when the connection is found.
+            Show::Explain { .. } => Ok(()),
             Show::SlaveHosts => check_global(session, P::ReplicationMasterAdmin),
         }
     }
@@ -388,7 +390,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::Show(_)
         | Statement::Describe { .. }
         | Statement::Flush(_)
-        | Statement::ResetMaster
+        | Statement::ResetMaster { .. }
         | Statement::ResetSlave { .. }
         | Statement::PurgeBinaryLogs(_)
         | Statement::Binlog(_)

@@ -1,10 +1,11 @@
 //! The binary log as statements see and change it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use cohort_base::DomainId;
 use cohort_binlog::BinlogError;
-use cohort_commit::{CheckpointError, CommitError, GroupKind, PurgeError, PurgeRule};
+use cohort_commit::{CheckpointError, CommitError, GroupKind, PurgeError, PurgeRule, ResetError};
 use cohort_config::VarId;
 use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
@@ -16,6 +17,9 @@ use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
 use crate::trx::{TableLock, engine_error};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+
+/// As in MariaDB.
+const FILE_NUMBER_MAX: u32 = i32::MAX as u32;
 
 fn position_type() -> ColumnType {
     ColumnType::int(TypeKind::BigInt, Some(20), true)
@@ -261,6 +265,29 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
 /// Files that a replica reads, and those behind them, stay without an error, as in MariaDB.
 fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
     db.commit.purge_binlog(rule).map(drop).map_err(purge_error)
+}
+
+/// RESET MASTER [TO number]. Who reads the binary log must end first: a replica that is connected would follow a
+/// log that is not there any more.
+pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
+    let first = u32::try_from(to.unwrap_or(1).max(1)).ok().and_then(NonZeroU32::new);
+    let Some(first) = first.filter(|first| first.get() <= FILE_NUMBER_MAX) else {
+        let base = ctx.db.commit.binlog_file_name(1).unwrap_or_default();
+        let base = base.rsplit_once('.').map_or("", |(base, _)| base);
+        let text = format!("Can't generate a unique log-filename {base}.(1-999)\n");
+        return Err(SqlError::new(ErrorCode::CantGenerateLogName, text));
+    };
+    ctx.db.commit.reset_binlog(first).map_err(|error| match error {
+        ResetError::Off => {
+            SqlError::new(ErrorCode::BinlogClosed, "Binlog closed, cannot RESET MASTER".to_owned())
+        }
+        ResetError::Reader(who) => {
+            let text = format!("A log is in use, will not be reset: {who} reads it; STOP SLAVE there first");
+            SqlError::new(ErrorCode::LogInUse, text)
+        }
+        ResetError::Commit(error) => commit_error(&error),
+        ResetError::Checkpoint(error) => purge_error(PurgeError::Checkpoint(error)),
+    })
 }
 
 fn purge_error(error: PurgeError) -> SqlError {

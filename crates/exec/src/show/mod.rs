@@ -71,7 +71,7 @@ pub(crate) fn administrate(
             }
             Ok(None)
         }
-        Statement::ResetMaster => Err(not_supported("RESET MASTER")),
+        Statement::ResetMaster { to } => binlog::reset(ctx, *to).map(|()| None),
         // A tool would copy files that do not belong together: what is on disk is a checkpoint and the log
         // behind it, and neither stands still for a stage.
         Statement::Backup(_) => Err(not_supported(

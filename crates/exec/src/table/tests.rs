@@ -320,6 +320,8 @@ impl cohort_commit::ReplicaGate for Held {
         true
     }
 
+    fn restarted(&self) {}
+
     fn holds(&self, _: cohort_commit::Gate, _: cohort_base::BinlogPos) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -167,6 +167,7 @@ impl<'a> Dump<'a> {
             id => format!("the replica with server_id {id}"),
         };
         let pin = files.with_files(|files| files.pins().pin(0, who));
+        let pin = pin.ok_or_else(|| errors::fatal("Binary log is being reset"))?;
         let start = start::find(&files, &source.logged(), request)?;
         pin.advance(start.at.file);
         let name = files.with_files(|files| files.name().file(start.at.file));

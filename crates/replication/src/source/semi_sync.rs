@@ -24,7 +24,9 @@
 //!
 //! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`]
 //!   stays false once it was (the commit path relies on it).
-//! - A group is let out for one of the five reasons above, and each tells the commit path.
+//! - A group is let out for one of the five reasons above, and each tells the commit path. There is a sixth,
+//!   RESET MASTER (`restarted`): positions mean something else from then on, no replica is connected, and
+//!   the checkpoint before it has made durable what waits.
 //! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log
 //!   says first that what is let out without an answer must not be cut when this server comes back as a
 //!   replica.
@@ -441,6 +443,13 @@ impl ReplicaGate for SemiSync {
 
     fn is_on(&self) -> bool {
         self.is_gated.load(Ordering::SeqCst)
+    }
+
+    fn restarted(&self) {
+        let mut state = self.state.lock();
+        state.let_all_out();
+        state.acknowledged = BinlogPos::default();
+        state.newest = BinlogPos::default();
     }
 
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool {

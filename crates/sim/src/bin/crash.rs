@@ -53,7 +53,7 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
     let (mut books, mut seed, mut recoveries) = (Books::default(), arguments.seed, 0);
     let mut bulk = BulkOutcome::default();
     while start.elapsed() < limit {
-        recoveries += explore(Script { seed, transfers: 60 }, seed % 3, 3)?.recoveries;
+        recoveries += explore(Script { seed, transfers: 60, resets: seed % 2 == 1 }, seed % 3, 3)?.recoveries;
         for round in 0..16 {
             if start.elapsed() < limit {
                 target.round(&mut books, &end(round, seed), seed)?;

@@ -131,7 +131,10 @@ pub enum Statement {
     Help(String),
 
     Flush(Flush),
-    ResetMaster,
+    /// `to`: the number of the first binary log file.
+    ResetMaster {
+        to: Option<u64>,
+    },
     PurgeBinaryLogs(PurgeBinaryLogs),
     /// BINLOG 'base64'.
     Binlog(Expr),

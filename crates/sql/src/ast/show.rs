@@ -102,6 +102,11 @@ pub enum Show {
     /// SHOW MASTER STATUS, SHOW BINLOG STATUS.
     MasterStatus,
     SlaveHosts,
+    /// SHOW EXPLAIN FOR, EXPLAIN FOR CONNECTION: of what another connection runs.
+    Explain {
+        format: ExplainFormat,
+        connection: Expr,
+    },
     SlaveStatus {
         all: bool,
         connection: Option<String>,

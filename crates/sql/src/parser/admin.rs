@@ -150,10 +150,8 @@ impl Parser<'_> {
 
     fn reset(&mut self) -> SqlResult<Statement> {
         if self.eat_word("MASTER") {
-            if self.is("TO") {
-                return Err(self.unsupported("RESET MASTER TO"));
-            }
-            return Ok(Statement::ResetMaster);
+            let to = if self.eat_word("TO") { Some(self.number()?) } else { None };
+            return Ok(Statement::ResetMaster { to });
         }
         if self.eat_words(&["QUERY", "CACHE"]) {
             let targets = vec![FlushTarget::QueryCache];

@@ -161,10 +161,13 @@ impl Parser<'_> {
                 self.expect_word("STATUS")?;
                 Ok(Show::SlaveStatus { all: true, connection: None })
             }
-            "PROFILE" | "AUTHORS" | "CONTRIBUTORS" | "EXPLAIN" | "ANALYZE" | "CLIENT_STATISTICS"
-            | "INDEX_STATISTICS" | "TABLE_STATISTICS" | "USER_STATISTICS" => {
-                Err(self.unsupported(&format!("SHOW {word}")))
+            "EXPLAIN" => {
+                let format = self.explain_format_if_any()?;
+                self.expect_word("FOR")?;
+                Ok(Show::Explain { format, connection: self.expr()? })
             }
+            "PROFILE" | "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" | "CLIENT_STATISTICS" | "INDEX_STATISTICS"
+            | "TABLE_STATISTICS" | "USER_STATISTICS" => Err(self.unsupported(&format!("SHOW {word}"))),
             _ => Err(self.error_at(start)),
         }
     }
@@ -238,15 +241,15 @@ impl Parser<'_> {
         let format = match () {
             () if self.eat_word("EXTENDED") => ExplainFormat::Extended,
             () if self.eat_word("PARTITIONS") => ExplainFormat::Partitions,
-            () if self.is("FORMAT") && self.peek(1).kind == Kind::Equal => self.explain_format()?,
-            () => ExplainFormat::Traditional,
+            () => self.explain_format_if_any()?,
         };
         if self.explainable() {
             let statement = Box::new(self.statement()?);
             return Ok(Statement::Explain { format, statement });
         }
-        if self.is_all(&["FOR", "CONNECTION"]) {
-            return Err(self.unsupported("EXPLAIN FOR CONNECTION"));
+        if self.eat_words(&["FOR", "CONNECTION"]) {
+            let connection = self.expr()?;
+            return Ok(Statement::Show(Box::new(Show::Explain { format, connection })));
         }
         if format != ExplainFormat::Traditional {
             return Err(self.error());
@@ -254,6 +257,13 @@ impl Parser<'_> {
         let table = self.object_name()?;
         let column = if self.at_end() { None } else { Some(self.name_or_text()?) };
         Ok(Statement::Describe { table, column })
+    }
+
+    fn explain_format_if_any(&mut self) -> SqlResult<ExplainFormat> {
+        match self.is("FORMAT") && self.peek(1).kind == Kind::Equal {
+            true => self.explain_format(),
+            false => Ok(ExplainFormat::Traditional),
+        }
     }
 
     fn explain_format(&mut self) -> SqlResult<ExplainFormat> {

@@ -1,0 +1,156 @@
+//! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a file
+//! that may have the number of one that was there before.
+//!
+//! # Steps
+//! ```text
+//! a checkpoint, with commits going on: the one below has little left to do
+//! nobody reads, and nobody becomes a reader
+//! hold the order stage, everything ordered hardened and published:
+//!   a checkpoint whose control file says that the binlog begins anew      <- decides
+//!   remove the index and the files
+//!   append the head of the new file to the log, harden it, hand it over
+//!   forget GTIDs and positions: the stream's end, the published end, the replicas' gate
+//!   sync the new file, and take the word back out of the control file
+//! ```
+//!
+//! # Invariants
+//! - Positions of before and of after the reset are never compared. So nobody follows the stream meanwhile, the
+//!   gate lets everything out that it knew, and who waits for the files looks at
+//!   [`cohort_binlog::Materialiser::restarts`].
+//! - The log names no chunk of the old files behind the checkpoint. While the control file says so, recovery
+//!   removes whatever files there are, so no transaction may be in them: none is ordered meanwhile, and a start
+//!   that found the word takes it back out before its first one. The directory was synced before that, so no old
+//!   file comes back then.
+//!
+//! # On failure
+//! Before the control file is written nothing has changed, and the statement gets an error. Behind it nothing
+//! may fail: an I/O error ends the server, and the next start completes the reset.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use cohort_base::{BinlogPos, CommitSeq};
+use cohort_binlog::{Batch, BinlogFiles, GtidState, StreamOut};
+use cohort_log::Room;
+
+use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
+use crate::checkpoint::Sealed;
+use crate::coordinator::Coordinator;
+use crate::error::{CheckpointError, CommitError};
+use crate::fault::Meaning;
+use crate::seam::Stopped;
+
+/// How long the order stage is held for replicas, or for who publishes.
+const PUBLISH_WAIT: Duration = Duration::from_millis(50);
+
+/// Why the binlog was not reset.
+#[derive(Debug)]
+pub enum ResetError {
+    /// The binlog is off.
+    Off,
+    /// A replica, or who else reads the files.
+    Reader(String),
+    Checkpoint(CheckpointError),
+    Commit(CommitError),
+}
+
+impl fmt::Display for ResetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResetError::Off => f.write_str("the binary log is off"),
+            ResetError::Reader(who) => write!(f, "{who} reads the binary log"),
+            ResetError::Checkpoint(error) => error.fmt(f),
+            ResetError::Commit(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ResetError {}
+
+impl Coordinator {
+    /// RESET MASTER [TO first]. Commits wait for its duration.
+    pub fn reset_binlog(&self, first: NonZeroU32) -> Result<(), ResetError> {
+        let Some(binlog) = &self.env().binlog else { return Err(ResetError::Off) };
+        self.checkpoint().map_err(ResetError::Checkpoint)?;
+        let room = self.reserve(binlog.rotation_room.wanted_bytes()).map_err(ResetError::Commit)?;
+        let pins = binlog.files.with_files(|files: &mut BinlogFiles| files.pins().clone());
+        let _closed = pins.close().map_err(ResetError::Reader)?;
+        let _running = self.checkpointer.one_at_a_time();
+        let done = self.pipeline.hold(|last| self.reset_held(binlog, first, room, last));
+        let done = done.unwrap_or(Err(CheckpointError::Stopped));
+        if let Err(error) = &done {
+            self.judge(Meaning::of_checkpoint(error), error);
+        }
+        self.gate_opened();
+        done.map_err(ResetError::Checkpoint)
+    }
+
+    fn reset_held(
+        &self,
+        binlog: &Binlog,
+        first: NonZeroU32,
+        room: Room,
+        last: CommitSeq,
+    ) -> Result<(), CheckpointError> {
+        if !self.is_published(last) {
+            return Err(CheckpointError::Gated);
+        }
+        let mut sealed = Sealed::now(self, last)?;
+        sealed.make_durable(self)?;
+        sealed.write(self, BinlogPos::default(), Some(first))?;
+        // From here on the reset has happened.
+        let done = self.begin_anew(binlog, first, room).and_then(|()| {
+            let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
+            sealed.write(self, synced.unwrap_or_default(), None)
+        });
+        done.map_err(|error| {
+            if !matches!(error, CheckpointError::Stopped) {
+                self.fail(&error);
+            }
+            CheckpointError::Stopped
+        })
+    }
+
+    fn begin_anew(&self, binlog: &Binlog, first: NonZeroU32, room: Room) -> Result<(), CheckpointError> {
+        let env = self.env();
+        let mut stream = binlog.stream.lock();
+        let mut out = StreamOut::default();
+        {
+            let mut end = binlog.end.lock();
+            binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
+            stream.restart(first.get(), env.now_s(), &mut out);
+            append_binlog_record(&env.log, room, &out);
+            self.harden_now().map_err(|Stopped| CheckpointError::Stopped)?;
+            end.position = stream.position();
+            end.gtids = GtidState::default();
+            *env.gtids.lock() = GtidState::default();
+            env.is_out_of_numbers.store(false, Ordering::Relaxed);
+            env.view.write().binlog_end = end.position;
+        }
+        if let Some(gate) = env.gate.get() {
+            gate.restarted();
+        }
+        binlog.rotation_room.note_need(stream.rotation_bytes_max());
+        let mut batch = Batch::default();
+        add_to_batch(&mut batch, &out);
+        binlog.files.submit(batch);
+        Ok(())
+    }
+
+    /// Waits a moment, with the order stage held, until everything up to `last` is published.
+    pub(crate) fn is_published(&self, last: CommitSeq) -> bool {
+        let deadline = Instant::now() + PUBLISH_WAIT;
+        loop {
+            self.gate_opened();
+            if self.env().view.read().view.seq() >= last {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
