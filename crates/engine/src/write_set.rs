@@ -11,8 +11,8 @@
 //!
 //! # Savepoints
 //! An undo entry (key and what the set held for it before) is recorded per write once a savepoint was taken
-//! in a non-empty set; appended writes share one. A savepoint of the empty set needs none: rolling back to it empties the set. So the
-//! usual transaction of one statement records nothing.
+//! in a non-empty set; appended writes share one. A savepoint of the empty set needs none: rolling back to it
+//! empties the set. So the usual transaction of one statement records nothing.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -28,7 +28,8 @@ type Slot = Option<Box<[u8]>>;
 
 /// A set of so many writes has no runs yet.
 const MAP_ONLY_MAX: usize = 64;
-/// What an entry of the map takes besides its bytes: its two boxes in a node that is not full, and their allocations.
+/// What an entry of the map takes besides its bytes: its two boxes in a node that is not full, and their
+/// allocations.
 const ENTRY_BYTES: usize = 96;
 /// What a write in a run takes besides its bytes.
 const RUN_ENTRY_BYTES: usize = 12;

@@ -1,12 +1,13 @@
 //! Groups: the row locks that one transaction has on neighbouring keys, as bits.
 //!
-//! A transaction of a million rows would fill the tables of row locks with slots that nobody ever asks for. So
-//! once a transaction has many row locks, those that it takes one after the other on keys that differ in their
-//! last byte only are bits of one *group*: 256 of them in a hundred bytes, and in one cache line or two.
+//! A transaction of a million rows would fill the tables of row locks with slots that nobody ever asks for.
+//! So once a transaction has many row locks, those that it takes one after the other on keys that differ in
+//! their last byte only are bits of one *group*: 256 of them in a hundred bytes, and in one cache line or
+//! two.
 //!
-//! A group only says who holds which rows in one mode. Whatever else happens to a row needs a slot: as soon as
-//! anybody else asks for it, or its owner for another mode, the row *moves* out of the group into a slot that
-//! says the same, and goes on there.
+//! A group only says who holds which rows in one mode. Whatever else happens to a row needs a slot: as soon
+//! as anybody else asks for it, or its owner for another mode, the row *moves* out of the group into a slot
+//! that says the same, and goes on there.
 //!
 //! # Invariants
 //! - A row that a group holds has no slot.

@@ -1,10 +1,10 @@
 //! The row locks: a hash table in shards.
 //!
 //! A row is `(index, keyed 64-bit hash of its key without the last byte, last byte)`, so a slot has a fixed
-//! size. Two keys with the same name share a lock: that may let one wait for nothing, it never lets two in. Most rows are locked by one owner
-//! with nobody waiting, and the slot itself says so; a queue is allocated when a second owner comes. Locks of
-//! a large transaction on neighbouring keys have no slots until somebody else asks for them
-//! ([`crate::groups`]).
+//! size. Two keys with the same name share a lock: that may let one wait for nothing, it never lets two in.
+//! Most rows are locked by one owner with nobody waiting, and the slot itself says so; a queue is allocated
+//! when a second owner comes. Locks of a large transaction on neighbouring keys have no slots until somebody
+//! else asks for them ([`crate::groups`]).
 //!
 //! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks,
 //! until that is hardened (I5, I8): a reader depends on the last writer, a writer on the last writer and the
@@ -285,7 +285,8 @@ impl Rows {
     }
 
     fn shard(&self, key: RowKey) -> MutexGuard<'_, Shard> {
-        // The tables inside take the lowest and the highest bits. Neighbours are in one shard, with their group.
+        // The tables inside take the lowest and the highest bits. Neighbours are in one shard, with their
+        // group.
         self.shards[(key.group >> 32) as usize % SHARDS].lock()
     }
 

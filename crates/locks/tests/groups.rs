@@ -1,5 +1,5 @@
-//! Locks that are grouped are locks like any other: a table that groups from the first one on, beside one that
-//! never does, over random requests of transactions that do not wait.
+//! Locks that are grouped are locks like any other: a table that groups from the first one on, beside one
+//! that never does, over random requests of transactions that do not wait.
 
 use std::sync::Arc;
 

@@ -211,9 +211,14 @@ fn assert_all_copies_end(client: &mut Conn, code: &str, text: &str) {
         let error = client.query_drop(copy).expect_err(copy).to_string();
         assert!(error.contains(code) && error.contains(text), "{copy}: {error}");
     }
-    let rows: Vec<(String, String, String, String)> = client.query(OPTIMIZE).expect("told in rows");
-    assert!(rows.iter().any(|row| row.2 == "error" && row.3.starts_with(text)), "{rows:?}");
-    assert_eq!(rows.last().map(|row| row.3.as_str()), Some("Operation failed"));
+    match client.query::<(String, String, String, String), _>(OPTIMIZE) {
+        Ok(rows) => {
+            assert!(rows.iter().any(|row| row.2 == "error" && row.3.starts_with(text)), "{rows:?}");
+            assert_eq!(rows.last().map(|row| row.3.as_str()), Some("Operation failed"));
+        }
+        // It came when the rows were already there.
+        Err(error) => assert!(error.to_string().contains(code), "{error}"),
+    }
 }
 
 #[test]

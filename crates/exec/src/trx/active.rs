@@ -46,8 +46,8 @@ pub(crate) struct Active {
     pub(crate) counters: Vec<Arc<OpenTable>>,
     /// Where the running statement began.
     pub(crate) statement: Mark,
-    /// Writes, locks, and events for the binary log. Held while the writes become redo, which is no longer than
-    /// they are.
+    /// Writes, locks, and events for the binary log. Held while the writes become redo, which is no longer
+    /// than they are.
     memory: Reservation,
 }
 
