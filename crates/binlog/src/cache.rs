@@ -312,6 +312,11 @@ impl TrxCache {
         self.size_bytes() == 0
     }
 
+    /// Bytes of memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.buf.len() + self.plain.len() + self.annotate.len()
+    }
+
     /// Bytes gathered, in memory and spilled.
     pub fn size_bytes(&self) -> u64 {
         self.spilled.as_ref().map_or(0, |s| s.event_bytes()) + self.buf.len() as u64

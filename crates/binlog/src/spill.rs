@@ -127,6 +127,19 @@ impl SpillDir {
         }
     }
 
+    /// A new file for redo that is written piece by piece: its name, and the file. [`SpillDir::sync_names`]
+    /// makes the name durable.
+    pub fn create_redo(&self) -> io::Result<(String, SharedFile)> {
+        let name = self.next_name(REDO_SUFFIX);
+        let file = self.fs.open(&self.dir.join(&name), OpenMode::CreateNew)?;
+        Ok((name, file))
+    }
+
+    /// Makes the names of files durable.
+    pub fn sync_names(&self) -> io::Result<()> {
+        self.fs.sync_dir(&self.dir)
+    }
+
     /// Whether the file is there.
     pub fn exists(&self, name: &str) -> bool {
         self.fs.exists(&self.dir.join(name))

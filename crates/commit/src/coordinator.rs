@@ -24,7 +24,7 @@ use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
 use crate::checkpoint::Checkpointer;
-use crate::env::{ReplicaGate, ServerEnv};
+use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
 use crate::metrics::Metrics;
 use crate::options::CoordinatorOptions;
@@ -140,6 +140,11 @@ impl Coordinator {
     /// one.
     pub fn placed(&self) -> CommitSeq {
         self.pipeline.placed()
+    }
+
+    /// Where the engines' newest state is now, for whoever would otherwise read a row again under its lock.
+    pub fn applied_mark(&self) -> AppliedMark {
+        self.env().applied_mark()
     }
 
     /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its

@@ -66,6 +66,17 @@ pub struct PublishedView {
     pub binlog_end: BinlogPos,
 }
 
+/// Tells whether a `Latest` read is still the newest. Taken before the read and equal to one taken under a
+/// row's lock, it says that nobody has changed that row in between: the mark moves after a transaction's
+/// writes have become visible and before its row locks go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppliedMark(u64);
+
+/// Row locks beyond which a transaction keeps them until it is published. Releasing them takes time in the
+/// order stage and, until they are hardened, memory for each; a transaction of this size takes far longer
+/// than one flush.
+const EARLY_RELEASE_ROWS_MAX: usize = 10_000;
+
 /// The real environment of the pipeline.
 pub struct ServerEnv {
     pub world: World,
@@ -82,6 +93,8 @@ pub struct ServerEnv {
     /// applied.
     pub is_early_release: AtomicBool,
     pub view: RwLock<PublishedView>,
+    /// How often writes have become visible to `Latest` reads: see [`AppliedMark`].
+    pub applied: AtomicU64,
     pub metrics: Metrics,
     /// Set once, when replicas can be waited for.
     pub gate: OnceLock<Arc<dyn ReplicaGate>>,
@@ -113,6 +126,12 @@ impl ServerEnv {
                 participant.commit_ordered(last, &redo);
             }
         }
+        self.applied.fetch_add(1, Ordering::Release);
+    }
+
+    /// Where the engines' newest state is now.
+    pub fn applied_mark(&self) -> AppliedMark {
+        AppliedMark(self.applied.load(Ordering::Acquire))
     }
 
     /// Whether the transaction can get its sequence number (I6: it is given at the order stage).
@@ -289,7 +308,8 @@ impl CommitEnv for ServerEnv {
             self.assign_gtid(trx);
             trx.depends_on = trx.request.locks.depends_on();
             // What is staged is not applied yet: nobody may get at these rows before.
-            if is_early && trx.staged.is_empty() {
+            let is_large = trx.request.locks.row_locks() > EARLY_RELEASE_ROWS_MAX;
+            if is_early && !is_large && trx.staged.is_empty() {
                 wakeups.append(self.locks.release_early(&mut trx.request.locks, seq));
             }
         }
@@ -303,6 +323,7 @@ impl CommitEnv for ServerEnv {
         for (_, staged) in trx.staged.drain(..) {
             staged.apply();
         }
+        self.applied.fetch_add(1, Ordering::Release);
         match self.is_early_release.load(Ordering::Relaxed) {
             true => self.locks.release_early(&mut trx.request.locks, seq),
             false => Wakeups::default(),

@@ -22,6 +22,7 @@
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
 //! | `reset` | RESET MASTER: the binlog begins anew |
+//! | `redo_files` | redo that engines write into files themselves |
 //! | `replay` | redo given to the participants beside that pass |
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
@@ -42,6 +43,7 @@ mod prepare;
 mod purge;
 mod record;
 mod recovery;
+mod redo_files;
 mod replay;
 mod request;
 mod reset;
@@ -54,7 +56,7 @@ mod sync;
 mod timekeeper;
 
 pub use coordinator::Coordinator;
-pub use env::{FailpointHook, ReplicaGate, StopHook};
+pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
 pub use error::{CheckpointError, CommitError};
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};

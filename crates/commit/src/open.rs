@@ -80,6 +80,7 @@ impl Coordinator {
             is_out_of_numbers: AtomicBool::new(recovered.gtids.seq_no_max() >= SEQ_NO_MAX),
             next_xid: AtomicU64::new(recovered.next_xid.0),
             is_early_release: AtomicBool::new(options.is_early_release),
+            applied: AtomicU64::new(0),
             metrics: Metrics::default(),
             gate: OnceLock::new(),
             spilled: Mutex::new(std::mem::take(&mut recovered.spilled)),

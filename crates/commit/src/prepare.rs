@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ParticipantId, Xid};
 use cohort_binlog::Stream;
-use cohort_engine::{EngineError, StagedRedo};
+use cohort_engine::{EngineError, RedoFile, StagedRedo};
 use cohort_log::{FullCause, LogError, Room};
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
@@ -26,7 +26,7 @@ use crate::seam::CommitEnv;
 use crate::stage::{Point, Stage};
 
 /// Redo above this is spilled: the log's buffer holds no huge records.
-const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
+pub(crate) const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
 /// How long `prepare` waits for a checkpoint to make room in a log that has reached its cap.
 const CAP_WAIT: Duration = Duration::from_secs(30);
 
@@ -108,7 +108,10 @@ impl Coordinator {
     ) -> Result<(Room, Vec<Staged>), CommitError> {
         let mut bytes = record::OVERHEAD_BYTES;
         for (_, redo) in &request.redo {
-            if redo.bytes.len() > INLINE_REDO_BYTES_MAX {
+            if let Some(RedoFile { name, bytes, crc, hold }) = redo.file() {
+                hold.keep();
+                spilled.push(Some(SpilledRedo { name: name.clone(), bytes: *bytes, crc: *crc }));
+            } else if redo.bytes.len() > INLINE_REDO_BYTES_MAX {
                 spilled.push(Some(self.spill_redo(&redo.bytes).map_err(CommitError::Io)?));
             } else {
                 spilled.push(None);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn};
 
 use crate::read_view::ReadView;
-use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt, Redo};
+use crate::redo::Redo;
+use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
 
 const A: IndexId = IndexId(16);
 const B: IndexId = IndexId(17);

@@ -10,17 +10,20 @@ mod bed;
 pub mod conformance;
 mod mirror;
 mod read_view;
+mod redo;
 mod reference;
+mod run;
 mod traits;
 mod write_set;
 
 pub use bed::{Bed, BedOf};
 pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
+pub use redo::{Installed, Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
 pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineSetting, EngineTrx, IndexStats,
-    Installed, KeyRange, Participant, ReadAt, Redo, Savepoint, StagedRedo,
+    KeyRange, Participant, ReadAt, Savepoint, StagedRedo,
 };
 
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};

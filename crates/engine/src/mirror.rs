@@ -9,9 +9,10 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
 use crate::read_view::{EngineSnapshot, ReadView};
+use crate::redo::{Installed, Redo};
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, Installed,
-    KeyRange, Participant, ReadAt, Redo, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
+    Participant, ReadAt, Savepoint,
 };
 
 /// Runs `first` and `second` side by side under the first one's number.

@@ -37,9 +37,10 @@ use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::{Mutex, RwLock};
 
 use crate::read_view::EngineSnapshot;
+use crate::redo::Redo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
-    Participant, ReadAt, Redo, Savepoint,
+    Participant, ReadAt, Savepoint,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 

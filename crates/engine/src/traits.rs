@@ -19,7 +19,6 @@
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
 //! | [`Participant::replay`] | recovery, before any session | yes | yes | nothing |
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -27,6 +26,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 
 use crate::read_view::{EngineSnapshot, ReadView};
+use crate::redo::{Redo, RedoFiles};
 
 /// Which state a read looks at. A transaction's own writes are merged into both.
 #[derive(Clone, Copy, Debug)]
@@ -147,55 +147,6 @@ impl Batch {
 /// A place in a transaction to which its writes can be rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub usize);
-
-/// What an engine needs to do a transaction again after a crash. The bytes travel in the commit record.
-///
-/// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last
-/// owner decides: ordered with the token, the writes become visible; dropped before, they are undone. So
-/// whoever rolls a prepared transaction back drops its redo before its locks go.
-#[derive(Clone, Default)]
-pub struct Redo {
-    /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.
-    pub bytes: Vec<u8>,
-    installation: Option<Arc<dyn Installed>>,
-}
-
-/// Writes that stand in place and that nobody sees yet. Dropped before `commit_ordered`, they are undone.
-pub trait Installed: Any + Send + Sync {
-    /// For the engine that made it to get its own type back.
-    fn as_any(&self) -> &dyn Any;
-}
-
-impl Redo {
-    /// Redo of an engine that applies it at the order stage.
-    pub fn new(bytes: Vec<u8>) -> Redo {
-        Redo { bytes, installation: None }
-    }
-
-    /// Redo of writes that stand in place.
-    pub fn installed(bytes: Vec<u8>, installation: Arc<dyn Installed>) -> Redo {
-        Redo { bytes, installation: Some(installation) }
-    }
-
-    /// The token, if its engine gave one.
-    pub fn installation(&self) -> Option<&Arc<dyn Installed>> {
-        self.installation.as_ref()
-    }
-}
-
-impl fmt::Debug for Redo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redo({} bytes)", self.bytes.len())
-    }
-}
-
-impl PartialEq for Redo {
-    fn eq(&self, other: &Redo) -> bool {
-        self.bytes == other.bytes
-    }
-}
-
-impl Eq for Redo {}
 
 /// What went wrong in an engine, by what the caller must do.
 #[derive(Debug)]
@@ -409,4 +360,10 @@ pub trait EngineTrx: Send {
     /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
     /// follow.
     fn prepare(&mut self) -> Result<Redo, EngineError>;
+
+    /// The same. An engine that makes redo piece by piece writes a large one into a file.
+    fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
+        let _ = files;
+        self.prepare()
+    }
 }

@@ -4,23 +4,35 @@
 //! Keys of all key spaces lie in one map as *full keys*: the index id, big-endian, then the key. So the map's
 //! order is (index, key) and a full key is what a log-structured engine stores.
 //!
+//! # Large sets
+//! Beyond [`MAP_ONLY_MAX`] writes, those that come in ascending order are appended to the *run* of their key
+//! space ([`crate::run`]), which takes hardly more memory than their bytes. Every other write goes into the
+//! map. What the map holds counts, whatever a run has under the same key.
+//!
 //! # Savepoints
 //! An undo entry (key and what the set held for it before) is recorded per write once a savepoint was taken
-//! in a non-empty set. A savepoint of the empty set needs none: rolling back to it empties the set. So the
-//! usual transaction of one statement records nothing.
+//! in a non-empty set; appended writes share one. A savepoint of the empty set needs none: rolling back to it
+//! empties the set. So the usual transaction of one statement records nothing.
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::ops::Bound;
 
 use cohort_base::IndexId;
 
+use crate::run::{Run, Write};
 use crate::traits::{Batch, Direction, EngineError, KeyRange, Savepoint};
 
 /// A value, or the mark that the key is deleted.
 type Slot = Option<Box<[u8]>>;
 
-/// What an entry takes besides its bytes: its two boxes in a node that is not full, and their allocations.
+/// A set of so many writes has no runs yet.
+const MAP_ONLY_MAX: usize = 64;
+/// What an entry of the map takes besides its bytes: its two boxes in a node that is not full, and their
+/// allocations.
 const ENTRY_BYTES: usize = 96;
+/// What a write in a run takes besides its bytes.
+const RUN_ENTRY_BYTES: usize = 12;
 /// The same of an undo entry, with its key.
 const UNDO_BYTES: usize = 128;
 /// A merged scan ends early when it has appended so many bytes.
@@ -32,9 +44,29 @@ const PASSED_MAX: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct WriteSet {
     slots: BTreeMap<Box<[u8]>, Slot>,
-    undo: Vec<(Box<[u8]>, Option<Slot>)>,
+    /// By key space.
+    runs: BTreeMap<IndexBytes, Run>,
+    undo: Vec<Undo>,
     undo_recording: bool,
+    /// Undo entries that lie before some savepoint: they are not added to.
+    undo_sealed: usize,
+    /// Keys and values of the map and of the runs.
     bytes: usize,
+}
+
+type IndexBytes = [u8; INDEX_ID_BYTES];
+
+/// How to undo writes.
+#[derive(Debug)]
+enum Undo {
+    /// A write into the map: what the map had under its key.
+    Map(Box<[u8]>, Option<Slot>),
+    /// So many writes at the end of a run.
+    Appended(IndexBytes, usize),
+}
+
+fn index_of(full_key: &[u8]) -> IndexBytes {
+    *full_key.first_chunk().expect("a full key starts with its index")
 }
 
 /// Writes the index id before the key.
@@ -58,21 +90,27 @@ pub fn full_range(index: IndexId, range: &KeyRange) -> (Vec<u8>, Vec<u8>) {
 impl WriteSet {
     /// Whether nothing has been written.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.is_empty() && self.runs.is_empty()
     }
 
-    /// Bytes of all keys and values.
+    /// Bytes of all keys and values; what the map holds over a run counts twice.
     pub fn size_bytes(&self) -> usize {
         self.bytes
     }
 
     /// Bytes in memory, roughly: those of keys and values, and what maps and allocations add to an entry.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes + self.slots.len() * ENTRY_BYTES + self.undo.len() * UNDO_BYTES
+        let in_runs: usize = self.runs.values().map(Run::len).sum();
+        let entries = self.slots.len() * ENTRY_BYTES + in_runs * RUN_ENTRY_BYTES;
+        self.bytes + entries + self.undo.len() * UNDO_BYTES
     }
 
     /// Sets or deletes a full key.
     pub fn write(&mut self, full_key: &[u8], value: Option<&[u8]>) {
+        let is_large = self.slots.len() >= MAP_ONLY_MAX || !self.runs.is_empty();
+        if is_large && self.append(full_key, value) {
+            return;
+        }
         let slot: Slot = value.map(Into::into);
         let value_len = value.map_or(0, <[u8]>::len);
         let old = match self.slots.get_mut(full_key) {
@@ -89,36 +127,74 @@ impl WriteSet {
             }
         };
         if self.undo_recording {
-            self.undo.push((full_key.into(), old));
+            self.undo.push(Undo::Map(full_key.into(), old));
         }
+    }
+
+    /// Appends a write to the run of its key space. False if it does not come behind all that is there.
+    fn append(&mut self, full_key: &[u8], value: Option<&[u8]>) -> bool {
+        let index = index_of(full_key);
+        let is_behind = self.runs.get(&index).is_none_or(|run| run.is_behind(full_key));
+        if !is_behind || self.slots.contains_key(full_key) {
+            return false;
+        }
+        self.runs.entry(index).or_default().push(full_key, value);
+        self.bytes += full_key.len() + value.map_or(0, <[u8]>::len);
+        if self.undo_recording {
+            match self.undo.get_mut(self.undo_sealed..).and_then(<[Undo]>::last_mut) {
+                Some(Undo::Appended(of, count)) if *of == index => *count += 1,
+                _ => self.undo.push(Undo::Appended(index, 1)),
+            }
+        }
+        true
     }
 
     /// What the set knows of a full key: nothing, deleted, or its value.
     pub fn get(&self, full_key: &[u8]) -> Option<Option<&[u8]>> {
-        self.slots.get(full_key).map(|slot| slot.as_deref())
+        match self.slots.get(full_key) {
+            Some(slot) => Some(slot.as_deref()),
+            None if self.runs.is_empty() => None,
+            None => self.runs.get(&index_of(full_key))?.find(full_key),
+        }
     }
 
     /// All writes in full-key order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.slots.iter().map(|(key, slot)| (&**key, slot.as_deref()))
+        let map = self.slots.iter().map(|(key, slot)| (&**key, slot.as_deref()));
+        Overlaid::new(map, self.runs.values().flat_map(Run::all), |a, b| a < b)
     }
 
-    /// Number of writes.
+    /// Number of writes; a key that is in the map and in a run counts twice.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.slots.len() + self.runs.values().map(Run::len).sum::<usize>()
     }
 
-    /// All writes in full-key order, each freed when the next one is taken.
-    pub fn drain(&mut self) -> impl Iterator<Item = (Box<[u8]>, Option<Box<[u8]>>)> + use<> {
-        std::mem::take(self).slots.into_iter()
+    /// Gives all writes to `each` in full-key order and frees them on the way. The set is empty then, also
+    /// after an error, which ends it.
+    pub fn drain<E>(&mut self, each: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E>) -> Result<(), E> {
+        let WriteSet { slots, runs, .. } = std::mem::take(self);
+        let mut slots = slots.into_iter().peekable();
+        for chunk in runs.into_values().flat_map(Run::into_chunks) {
+            for (key, value) in chunk.iter() {
+                while let Some((own, slot)) = slots.next_if(|(own, _)| **own < *key) {
+                    each(&own, slot.as_deref())?;
+                }
+                match slots.next_if(|(own, _)| **own == *key) {
+                    Some((own, slot)) => each(&own, slot.as_deref())?,
+                    None => each(key, value)?,
+                }
+            }
+        }
+        slots.try_for_each(|(own, slot)| each(&own, slot.as_deref()))
     }
 
     /// The present place.
     pub fn savepoint(&mut self) -> Savepoint {
-        if self.slots.is_empty() {
+        if self.is_empty() {
             return Savepoint(0);
         }
         self.undo_recording = true;
+        self.undo_sealed = self.undo.len();
         Savepoint(self.undo.len() + 1)
     }
 
@@ -129,8 +205,21 @@ impl WriteSet {
             return;
         };
         while self.undo.len() > undo_len {
-            let (key, old) = self.undo.pop().expect("longer than undo_len");
-            self.restore(key, old);
+            match self.undo.pop().expect("longer than undo_len") {
+                Undo::Map(key, old) => self.restore(key, old),
+                Undo::Appended(index, count) => self.take_back(index, count),
+            }
+        }
+        self.undo_sealed = undo_len;
+    }
+
+    fn take_back(&mut self, index: IndexBytes, count: usize) {
+        let run = self.runs.get_mut(&index).expect("a run with undo is there");
+        for _ in 0..count {
+            self.bytes -= run.pop();
+        }
+        if run.is_empty() {
+            self.runs.remove(&index);
         }
     }
 
@@ -150,6 +239,29 @@ impl WriteSet {
         }
     }
 
+    /// The writes of a range within one key space.
+    fn range<'s>(
+        &'s self,
+        (start, end): (&[u8], &[u8]),
+        direction: Direction,
+    ) -> Box<dyn Iterator<Item = Write<'s>> + 's> {
+        if start >= end {
+            return Box::new(std::iter::empty());
+        }
+        let bounds = (Bound::Included(start), Bound::Excluded(end));
+        let map = self.slots.range::<[u8], _>(bounds).map(|(key, slot)| (&**key, slot.as_deref()));
+        let run = match self.runs.is_empty() {
+            true => None,
+            false => self.runs.get(&index_of(start)).map(|run| run.range(start, end)),
+        };
+        match (run, direction) {
+            (None, Direction::Forward) => Box::new(map),
+            (None, Direction::Backward) => Box::new(map.rev()),
+            (Some(run), Direction::Forward) => Box::new(Overlaid::new(map, run, |a, b| a < b)),
+            (Some(run), Direction::Backward) => Box::new(Overlaid::new(map.rev(), run.rev(), |a, b| a > b)),
+        }
+    }
+
     /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what
     /// `base` yields, overlaid with this set. `base` yields full keys of the range in the scan's
     /// direction. True if there may be more: the batch says where, as [`crate::EngineTrx::scan`] does.
@@ -161,12 +273,7 @@ impl WriteSet {
         base: &mut dyn BaseScan<'a>,
         batch: &mut Batch,
     ) -> Result<bool, EngineError> {
-        let bounds = (Bound::Included(range.0), Bound::Excluded(range.1));
-        let mut own: Box<dyn Iterator<Item = (&Box<[u8]>, &Slot)>> = match direction {
-            _ if range.0 >= range.1 => Box::new(std::iter::empty()),
-            Direction::Forward => Box::new(self.slots.range::<[u8], _>(bounds)),
-            Direction::Backward => Box::new(self.slots.range::<[u8], _>(bounds).rev()),
-        };
+        let mut own = self.range(range, direction);
         let precedes = |a: &[u8], b: &[u8]| match direction {
             Direction::Forward => a < b,
             Direction::Backward => a > b,
@@ -192,11 +299,11 @@ impl WriteSet {
             }
             match (mine, theirs) {
                 (None, None) => return Ok(false),
-                (Some((key, slot)), theirs)
+                (Some((key, value)), theirs)
                     if theirs.is_none_or(|(base_key, _)| !precedes(base_key, key)) =>
                 {
-                    let replaces = theirs.is_some_and(|(base_key, _)| base_key == &**key);
-                    match slot {
+                    let replaces = theirs.is_some_and(|(base_key, _)| base_key == key);
+                    match value {
                         Some(value) => batch.push(&key[INDEX_ID_BYTES..], value),
                         None => passed += 1,
                     }
@@ -206,7 +313,7 @@ impl WriteSet {
                     }
                     if passed == PASSED_MAX {
                         let behind = direction == Direction::Forward;
-                        return stops(&[&**key, if behind { &[0][..] } else { &[] }].concat(), batch);
+                        return stops(&[key, if behind { &[0][..] } else { &[] }].concat(), batch);
                     }
                 }
                 (_, Some((key, value))) => {
@@ -228,6 +335,35 @@ fn is_before_stop(key: &[u8], stop: &[u8], direction: Direction) -> bool {
     }
 }
 
+/// Two sources of writes in the same order; of those with the same key that of `over`.
+struct Overlaid<A: Iterator, B: Iterator> {
+    over: Peekable<A>,
+    under: Peekable<B>,
+    precedes: fn(&[u8], &[u8]) -> bool,
+}
+
+impl<'s, A: Iterator<Item = Write<'s>>, B: Iterator<Item = Write<'s>>> Overlaid<A, B> {
+    fn new(over: A, under: B, precedes: fn(&[u8], &[u8]) -> bool) -> Overlaid<A, B> {
+        Overlaid { over: over.peekable(), under: under.peekable(), precedes }
+    }
+}
+
+impl<'s, A: Iterator<Item = Write<'s>>, B: Iterator<Item = Write<'s>>> Iterator for Overlaid<A, B> {
+    type Item = Write<'s>;
+
+    fn next(&mut self) -> Option<Write<'s>> {
+        let Some(&(over, _)) = self.over.peek() else { return self.under.next() };
+        match self.under.peek() {
+            Some(&(under, _)) if (self.precedes)(under, over) => self.under.next(),
+            Some(&(under, _)) if under == over => {
+                self.under.next();
+                self.over.next()
+            }
+            _ => self.over.next(),
+        }
+    }
+}
+
 /// Length of the index id in a full key.
 pub const INDEX_ID_BYTES: usize = 4;
 
@@ -245,124 +381,4 @@ pub trait BaseScan<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(n: u8) -> Vec<u8> {
-        let mut out = Vec::new();
-        full_key(IndexId(16), &[n], &mut out);
-        out
-    }
-
-    #[test]
-    fn rollback_restores_values_deletes_and_sizes() {
-        let mut set = WriteSet::default();
-        let empty = set.savepoint();
-        set.write(&key(1), Some(b"one"));
-        set.write(&key(2), None);
-        let before = set.size_bytes();
-        let second = set.savepoint();
-        set.write(&key(1), None);
-        set.write(&key(2), Some(b"two"));
-        let third = set.savepoint();
-        set.write(&key(3), Some(b"three"));
-        set.write(&key(3), Some(b"3"));
-        set.rollback_to(third);
-        assert_eq!(set.get(&key(3)), None);
-        assert_eq!(set.get(&key(2)), Some(Some(&b"two"[..])));
-        set.rollback_to(second);
-        assert_eq!(set.get(&key(1)), Some(Some(&b"one"[..])));
-        assert_eq!(set.get(&key(2)), Some(None));
-        assert_eq!(set.size_bytes(), before);
-        set.rollback_to(empty);
-        assert!(set.is_empty() && set.size_bytes() == 0);
-    }
-
-    /// A base of nothing but entries that the reader does not see: it stops now and then.
-    struct Unseen {
-        keys: Vec<u8>,
-        stop: Option<Vec<u8>>,
-    }
-
-    impl BaseScan<'_> for Unseen {
-        fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError> {
-            Ok(None)
-        }
-
-        fn advance(&mut self) {}
-
-        fn stopped_at(&self) -> Option<&[u8]> {
-            self.stop.as_deref()
-        }
-    }
-
-    #[test]
-    fn a_merged_scan_stops_where_its_base_does() {
-        let mut set = WriteSet::default();
-        [1, 5, 9].into_iter().for_each(|n| set.write(&key(n), Some(b"own")));
-        for direction in [Direction::Forward, Direction::Backward] {
-            let mut found = Vec::new();
-            let mut range = KeyRange::default();
-            let mut stops = match direction {
-                Direction::Forward => vec![8, 6, 5, 2],
-                Direction::Backward => vec![2, 4, 5, 8],
-            };
-            loop {
-                let mut base = Unseen { keys: stops.clone(), stop: stops.pop().map(key) };
-                let (start, end) = full_range(IndexId(16), &range);
-                let mut batch = Batch::default();
-                let more =
-                    set.merge_scan((&start, &end), direction, 1, &mut base, &mut batch).expect("scans");
-                found.extend(batch.iter().map(|(key, _)| key[0]));
-                if !more {
-                    break;
-                }
-                batch.cut(&mut range, direction);
-                assert!(base.keys.len() < 5);
-            }
-            if direction == Direction::Backward {
-                found.reverse();
-            }
-            assert_eq!(found, [1, 5, 9], "{direction:?}");
-        }
-    }
-
-    #[test]
-    fn a_scan_over_own_deletions_comes_back() {
-        let mut set = WriteSet::default();
-        let key = |n: u32| {
-            let mut out = Vec::new();
-            full_key(IndexId(16), &n.to_be_bytes(), &mut out);
-            out
-        };
-        let count = 3 * PASSED_MAX as u32;
-        (0..count).for_each(|n| set.write(&key(n), (n == count / 2).then_some(b"left")));
-        for direction in [Direction::Forward, Direction::Backward] {
-            let (mut range, mut calls, mut found) = (KeyRange::default(), 0, 0);
-            loop {
-                let mut base = Unseen { keys: Vec::new(), stop: None };
-                let (start, end) = full_range(IndexId(16), &range);
-                let mut batch = Batch::default();
-                let more =
-                    set.merge_scan((&start, &end), direction, 9, &mut base, &mut batch).expect("scans");
-                (calls, found) = (calls + 1, found + batch.len());
-                if !more {
-                    break;
-                }
-                batch.cut(&mut range, direction);
-            }
-            assert_eq!(found, 1, "{direction:?}");
-            assert!((3..8).contains(&calls), "{calls} calls");
-        }
-    }
-
-    #[test]
-    fn a_transaction_of_one_statement_records_no_undo() {
-        let mut set = WriteSet::default();
-        let start = set.savepoint();
-        set.write(&key(1), Some(b"one"));
-        assert!(set.undo.is_empty());
-        set.rollback_to(start);
-        assert!(set.is_empty());
-    }
-}
+mod tests;

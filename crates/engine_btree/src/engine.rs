@@ -173,7 +173,7 @@ impl Participant for BtreeEngine {
             let installation = redo.installation().expect("prepare installed it, and nobody dropped it (I6)");
             let installation = installation.as_any().downcast_ref::<Installation>();
             installation.expect("prepared by this engine").record.commit(seq);
-            self.inner.unflushed_bytes.fetch_add(redo.bytes.len() as u64, Ordering::Relaxed);
+            self.inner.unflushed_bytes.fetch_add(redo.size_bytes(), Ordering::Relaxed);
         }
         self.inner.advance(seq);
     }

@@ -12,7 +12,12 @@ const OVERHEAD: usize = 9;
 
 /// Room for the redo of so many writes, whose keys and values have so many bytes.
 pub fn with_room(writes: usize, bytes: usize) -> Vec<u8> {
-    Vec::with_capacity(bytes + writes * OVERHEAD)
+    Vec::with_capacity(bytes_of(writes, bytes))
+}
+
+/// Length of that redo.
+pub fn bytes_of(writes: usize, bytes: usize) -> usize {
+    bytes + writes * OVERHEAD
 }
 
 /// Appends a write in the form of a commit record.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo, Savepoint,
-    WriteSet, full_key, full_range,
+    Batch, Direction, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo, RedoFiles,
+    Savepoint, WriteSet, full_key, full_range,
 };
 
 use crate::engine::View;
@@ -14,6 +14,12 @@ use crate::inner::Inner;
 use crate::redo;
 use crate::scan::{Asked, Merged};
 use crate::version::{Horizon, TrxRecord, TrxState};
+
+/// Redo goes into a file in pieces of this size.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Gets a full key and its value.
+type EachWrite<'e> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), EngineError> + 'e;
 
 /// Writes of one transaction that stand in the leaves. Dropped before it is ordered, it aborts: a store.
 pub struct Installation {
@@ -60,6 +66,20 @@ impl BtreeTrx {
     fn write(&mut self, index: IndexId, key: &[u8], value: Option<&[u8]>) {
         full_key(index, key, &mut self.key);
         self.writes.write(&self.key, value);
+    }
+
+    /// Puts the writes in place and shows each to `each`. A write is freed once it is in place, so a large
+    /// transaction is in memory once and not twice. An error drops the installation, which aborts what is in
+    /// place.
+    fn install(&mut self, each: &mut EachWrite<'_>) -> Result<Installation, EngineError> {
+        let installation = Installation { record: self.inner.versions.begin() };
+        let mut install = self.inner.install(&installation.record);
+        self.writes.drain(&mut |key, value| {
+            each(key, value)?;
+            install.write(key, value)
+        })?;
+        drop(install);
+        Ok(installation)
     }
 }
 
@@ -137,15 +157,30 @@ impl EngineTrx for BtreeTrx {
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = redo::with_room(self.writes.len(), self.writes.size_bytes());
-        let installation = Installation { record: self.inner.versions.begin() };
-        // Each write is freed once it is in place, so that a large transaction is in memory once and not
-        // twice. An error drops the installation, which aborts what is in place.
-        let mut install = self.inner.install(&installation.record);
-        for (key, value) in self.writes.drain() {
-            redo::push(&key, value.as_deref(), &mut bytes);
-            install.write(&key, value.as_deref())?;
-        }
-        drop(install);
+        let installation = self.install(&mut |key, value| {
+            redo::push(key, value, &mut bytes);
+            Ok(())
+        })?;
         Ok(Redo::installed(bytes, Arc::new(installation)))
+    }
+
+    fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
+        if redo::bytes_of(self.writes.len(), self.writes.size_bytes()) <= files.inline_bytes_max() {
+            return self.prepare();
+        }
+        let mut file = files.create().map_err(EngineError::Io)?;
+        let mut piece = Vec::with_capacity(PIECE_BYTES * 2);
+        let installation = self.install(&mut |key, value| {
+            redo::push(key, value, &mut piece);
+            if piece.len() < PIECE_BYTES {
+                return Ok(());
+            }
+            let written = file.write(&piece);
+            piece.clear();
+            written.map_err(EngineError::Io)
+        })?;
+        file.write(&piece).map_err(EngineError::Io)?;
+        let file = file.finish().map_err(EngineError::Io)?;
+        Ok(Redo::installed_in_file(file, Arc::new(installation)))
     }
 }

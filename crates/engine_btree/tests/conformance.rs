@@ -1,11 +1,14 @@
 //! The engine contract, on the B+tree engine, alone and beside the reference engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, Mirror, ReadAt, ReadView, ReferenceEngine};
+use cohort_engine::{
+    Batch, Direction, Engine, KeyRange, Mirror, Participant, ReadAt, ReadView, RedoFile, RedoFileHold,
+    RedoFiles, RedoWriter, ReferenceEngine,
+};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
 
@@ -156,5 +159,90 @@ fn the_btree_agrees_with_the_reference_engine() {
                 _ => {}
             }
         }
+    }
+}
+
+/// Redo files in memory, which take everything, or fail after some bytes.
+struct Files {
+    written: Arc<Mutex<Vec<u8>>>,
+    bytes_max: usize,
+}
+
+struct OneFile(Arc<Mutex<Vec<u8>>>, usize);
+
+struct NoHold;
+
+impl RedoFileHold for NoHold {
+    fn keep(&self) {}
+}
+
+impl RedoFiles for Files {
+    fn inline_bytes_max(&self) -> usize {
+        1000
+    }
+
+    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
+        Ok(Box::new(OneFile(Arc::clone(&self.written), self.bytes_max)))
+    }
+}
+
+impl RedoWriter for OneFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut written = self.0.lock().expect("no panic");
+        written.extend_from_slice(bytes);
+        match written.len() > self.1 {
+            true => Err(std::io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> std::io::Result<RedoFile> {
+        let bytes = self.0.lock().expect("no panic").len() as u64;
+        Ok(RedoFile { name: "1.redo".to_owned(), bytes, crc: 0, hold: Arc::new(NoHold) })
+    }
+}
+
+#[test]
+fn redo_in_a_file_is_that_of_a_record() {
+    const INDEX: IndexId = IndexId(40);
+    let fs = Arc::new(MemFs::new());
+    let engine = open(&fs, 1, BtreeOptions { has_threads: false, ..BtreeOptions::default() });
+    let of = |rows: u32| {
+        let mut trx = engine.begin();
+        for n in 0..rows {
+            trx.put(INDEX, &n.to_be_bytes(), &[7; 100]).expect("written");
+            trx.delete(IndexId(41), &n.reverse_bits().to_be_bytes()).expect("deleted");
+        }
+        trx
+    };
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let files = Files { written: Arc::clone(&written), bytes_max: usize::MAX };
+
+    let small = of(3).prepare_into(&files).expect("prepares");
+    assert!(small.file().is_none() && !small.bytes.is_empty());
+    drop(small);
+
+    let inline = of(30_000).prepare().expect("prepares");
+    let bytes = inline.bytes.clone();
+    drop(inline);
+    let aside = of(30_000).prepare_into(&files).expect("prepares");
+    assert!(aside.bytes.is_empty() && aside.file().is_some_and(|file| file.bytes == bytes.len() as u64));
+    assert!(*written.lock().expect("no panic") == bytes, "the same bytes in either place");
+    engine.commit_ordered(CommitSeq(1), &[&aside]);
+    assert_eq!(engine.unflushed_bytes(), bytes.len() as u64);
+
+    // A full disk: nothing of the transaction is to be seen.
+    written.lock().expect("no panic").clear();
+    let full = Files { written, bytes_max: 2 << 20 };
+    let mut trx = engine.begin();
+    for n in 0..30_000_u32 {
+        trx.put(INDEX, &n.to_be_bytes(), &[8; 100]).expect("written");
+    }
+    assert!(trx.prepare_into(&full).is_err());
+    drop(trx);
+    let (mut value, reader) = (Vec::new(), engine.begin());
+    for n in [0_u32, 15_000, 29_999] {
+        assert!(reader.get(ReadAt::Latest, INDEX, &n.to_be_bytes(), &mut value).expect("read"));
+        assert_eq!(value, [7; 100]);
     }
 }

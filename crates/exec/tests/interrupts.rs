@@ -45,6 +45,9 @@ const ENDLESS: &[&str] = &[
     "select json_contains(@ones, @twos)",
     "select json_overlaps(@ones, @threes)",
     "select benchmark(9000000000000000000, md5(@big))",
+    "select json_merge_patch(@members, @others)",
+    "select json_merge_preserve(@members, @others)",
+    "create or replace table c select a.k from t a, t b, t c, t d, t e, t f where a.k + b.k + c.k + d.k + e.k + f.k < 0",
 ];
 
 /// A session with a table of 300 rows and large variables.
@@ -60,6 +63,10 @@ fn session() -> Session {
         "set @threes = concat('[', repeat('3,', 100000), '4]')",
     ] {
         assert_eq!(run(&mut session, set), "");
+    }
+    for (name, prefix) in [("@members", 'a'), ("@others", 'b')] {
+        let members: Vec<String> = (0..150_000).map(|n| format!("\"{prefix}{n}\":1")).collect();
+        assert_eq!(run(&mut session, &format!("set {name} = '{{{}}}'", members.join(","))), "");
     }
     session
 }

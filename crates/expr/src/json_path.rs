@@ -1,6 +1,8 @@
 //! JSON paths: `$.key[0].*`, `$**.key`, `$[last]`, `$[1 to 3]`.
 
-use cohort_types::{ErrorCode, SqlResult};
+use std::collections::HashSet;
+
+use cohort_types::{ErrorCode, Interrupt, SqlResult};
 
 use crate::args::Args;
 use crate::json::{Json, unescape};
@@ -85,17 +87,27 @@ impl Path {
         self.steps.iter().any(|s| matches!(s, Step::AnyKey | Step::AnyIndex | Step::Range(..) | Step::Deep))
     }
 
-    /// All places it means in a document, in the document's order.
-    pub fn find<'j>(&self, root: &'j Json) -> Vec<&'j Json> {
+    /// All places it means in a document, in the document's order, each once.
+    pub fn find<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
         let mut found = vec![root];
         for step in &self.steps {
             let mut next = Vec::new();
             for json in found {
-                select(json, step, &mut next);
+                interrupt.step()?;
+                match step {
+                    Step::Deep => deep(json, &mut next, interrupt)?,
+                    step => select(json, step, &mut next),
+                }
+            }
+            if *step == Step::Deep {
+                // Places within each other have the same places below them. Without this, each further step
+                // of this kind would multiply their number.
+                let mut known = HashSet::with_capacity(next.len());
+                next.retain(|place| known.insert(std::ptr::from_ref(*place)));
             }
             found = next;
         }
-        found
+        Ok(found)
     }
 }
 
@@ -117,7 +129,6 @@ fn select<'j>(json: &'j Json, step: &Step, out: &mut Vec<&'j Json>) {
         }
         (Step::Range(Index::First(0), _), scalar) => out.push(scalar),
         (Step::AnyIndex, Json::Array(items)) => out.extend(items),
-        (Step::Deep, json) => deep(json, out),
         _ => {}
     }
 }
@@ -129,12 +140,13 @@ pub(crate) fn same_key(written: &[u8], wanted: &[u8]) -> bool {
 }
 
 /// The document and everything in it.
-fn deep<'j>(json: &'j Json, out: &mut Vec<&'j Json>) {
+fn deep<'j>(json: &'j Json, out: &mut Vec<&'j Json>, interrupt: &dyn Interrupt) -> SqlResult<()> {
+    interrupt.step()?;
     out.push(json);
     match json {
-        Json::Array(items) => items.iter().for_each(|item| deep(item, out)),
-        Json::Object(members) => members.iter().for_each(|(_, value)| deep(value, out)),
-        _ => {}
+        Json::Array(items) => items.iter().try_for_each(|item| deep(item, out, interrupt)),
+        Json::Object(members) => members.iter().try_for_each(|(_, value)| deep(value, out, interrupt)),
+        _ => Ok(()),
     }
 }
 
@@ -282,4 +294,24 @@ pub(crate) fn path(a: &Args<'_>, n: usize) -> SqlResult<Option<Path>> {
         )?,
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_types::Uninterrupted;
+
+    use super::*;
+
+    #[test]
+    fn deep_steps_find_each_place_once() {
+        let nested = format!("{}1{}", "[".repeat(30), "]".repeat(30));
+        let json = Json::parse(nested.as_bytes()).expect("a document");
+        let find = |path: &str| {
+            let path = Path::parse(path.as_bytes()).ok().expect("a path");
+            path.find(&json, &Uninterrupted).expect("not interrupted").len()
+        };
+        assert_eq!(find("$**[0]"), 31);
+        // Without counting places once this would be thirty over ten ways.
+        assert_eq!(find(&format!("${}", "**[*]".repeat(10))), 21);
+    }
 }

@@ -80,7 +80,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     for n in 1..a.count() {
         let path = or_null!(path(&a, n));
         single &= !path.is_wild();
-        for place in path.find(&json) {
+        for place in path.find(&json, a.ctx)? {
             if known.insert(std::ptr::from_ref(place)) {
                 found.push(place);
             }
@@ -118,7 +118,9 @@ fn quiet_document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
 fn query(a: Args<'_>) -> SqlResult<Value> {
     let path = or_null!(path(&a, 1));
     let json = or_null!(quiet_document(&a, 0));
-    let Some(found) = path.find(&json).into_iter().find(|j| !j.is_scalar()) else { return Ok(Value::Null) };
+    let Some(found) = path.find(&json, a.ctx)?.into_iter().find(|j| !j.is_scalar()) else {
+        return Ok(Value::Null);
+    };
     // The text of the document as it is.
     let text = or_null!(a.text(0));
     let number = positions(&json).iter().position(|place| std::ptr::eq(*place, found));
@@ -132,7 +134,7 @@ fn query(a: Args<'_>) -> SqlResult<Value> {
 fn value(a: Args<'_>) -> SqlResult<Value> {
     let path = or_null!(single_path(&a, 1));
     let json = or_null!(quiet_document(&a, 0));
-    match path.find(&json).into_iter().find(|j| j.is_scalar()) {
+    match path.find(&json, a.ctx)?.into_iter().find(|j| j.is_scalar()) {
         None | Some(Json::Null) => Ok(Value::Null),
         Some(Json::Bool(v)) => a.string(if *v { "1" } else { "0" }),
         Some(scalar) => a.string(plain_text(scalar)),
@@ -167,7 +169,7 @@ fn place(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
         return Ok(Some(json));
     }
     let Some(path) = single_path(a, n)? else { return Ok(None) };
-    Ok(path.find(&json).first().map(|found| (*found).clone()))
+    Ok(path.find(&json, a.ctx)?.first().map(|found| (*found).clone()))
 }
 
 fn length(a: Args<'_>) -> SqlResult<Value> {
@@ -242,7 +244,7 @@ fn contains_path(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!((2..a.count()).map(read).collect::<SqlResult<Option<Vec<Path>>>>());
     let json = or_null!(document(&a, 0));
     for path in paths {
-        if path.find(&json).is_empty() == all {
+        if path.find(&json, a.ctx)?.is_empty() == all {
             return Ok(Value::bool(!all));
         }
     }
@@ -252,7 +254,7 @@ fn contains_path(a: Args<'_>) -> SqlResult<Value> {
 fn exists(a: Args<'_>) -> SqlResult<Value> {
     let json = or_null!(document(&a, 0));
     let path = or_null!(path(&a, 1));
-    Ok(Value::bool(!path.find(&json).is_empty()))
+    Ok(Value::bool(!path.find(&json, a.ctx)?.is_empty()))
 }
 
 fn equals(a: Args<'_>) -> SqlResult<Value> {

@@ -1,6 +1,8 @@
 //! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the
 //! same.
 
+use std::collections::HashSet;
+
 use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
 
 use crate::args::{Args, or_null};
@@ -23,7 +25,7 @@ struct Search<'s, 'a> {
     /// Stop at the first.
     only_one: bool,
     /// Roots of the parts that are searched; all of the document without any.
-    roots: Option<Vec<*const Json>>,
+    roots: Option<HashSet<*const Json>>,
     found: Vec<Vec<u8>>,
 }
 
@@ -44,8 +46,11 @@ fn search(a: Args<'_>) -> SqlResult<Value> {
     let escape = escape.map_or(Some('\\'), |e| String::from_utf8_lossy(&e).chars().next().or(Some('\\')));
     let paths = or_null!((4..a.count()).map(|n| path(&a, n)).collect::<SqlResult<Option<Vec<Path>>>>());
     let json = or_null!(document(&a, 0));
-    let roots = (!paths.is_empty())
-        .then(|| paths.iter().flat_map(|path| path.find(&json)).map(std::ptr::from_ref).collect::<Vec<_>>());
+    let mut roots = (!paths.is_empty()).then(HashSet::new);
+    for path in &paths {
+        let found = path.find(&json, a.ctx)?;
+        roots.get_or_insert_default().extend(found.into_iter().map(std::ptr::from_ref));
+    }
     let mut search = Search { a: &a, pattern: &pattern, escape, only_one, roots, found: Vec::new() };
     let everywhere = search.roots.is_none();
     search.walk(&json, &mut b"$".to_vec(), everywhere)?;

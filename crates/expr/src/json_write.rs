@@ -1,6 +1,6 @@
 //! JSON functions that make or change documents.
 
-use cohort_types::{ErrorCode, SqlResult, Value};
+use cohort_types::{ErrorCode, Interrupt, SqlResult, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::EvalContext;
@@ -159,6 +159,7 @@ fn change(a: Args<'_>, touch: Touch) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
     for (at, path) in paths.iter().enumerate() {
+        a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
         put(&mut json, path, new, touch);
@@ -214,6 +215,7 @@ fn remove(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 1));
     let mut json = or_null!(document(&a, 0));
     for (at, path) in paths.iter().enumerate() {
+        a.ctx.steps(STEPS_OF_A_PATH)?;
         let Some((last, before)) = path.steps.split_last() else {
             let text = format!(
                 "Path expression '$' is not allowed in argument {} to function 'json_remove'.",
@@ -244,6 +246,7 @@ fn array_append(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
     for (at, path) in paths.iter().enumerate() {
+        a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
         match walk(&mut json, &path.steps) {
@@ -259,6 +262,7 @@ fn array_insert(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
     for (at, path) in paths.iter().enumerate() {
+        a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
         let new = piece(&a, n + 1)?;
         let Some((Step::Index(index), before)) = path.steps.split_last() else { return Ok(Value::Null) };
@@ -273,21 +277,21 @@ fn array_insert(a: Args<'_>) -> SqlResult<Value> {
 fn merge_preserve(a: Args<'_>) -> SqlResult<Value> {
     let mut merged = or_null!(document(&a, 0));
     for n in 1..a.count() {
-        merged = joined(merged, or_null!(document(&a, n)));
+        merged = joined(merged, or_null!(document(&a, n)), a.ctx)?;
     }
     print(&a, &merged)
 }
 
 /// Two objects member by member; anything else as arrays put together.
-fn joined(left: Json, right: Json) -> Json {
-    match (left, right) {
+fn joined(left: Json, right: Json, interrupt: &dyn Interrupt) -> SqlResult<Json> {
+    Ok(match (left, right) {
         (Json::Object(mut members), Json::Object(more)) => {
             for (key, value) in more {
-                match members.iter().position(|(k, _)| *k == key) {
+                match position(&members, &key, interrupt)? {
                     None => members.push((key, value)),
                     Some(at) => {
                         let before = std::mem::replace(&mut members[at].1, Json::Null);
-                        members[at].1 = joined(before, value);
+                        members[at].1 = joined(before, value, interrupt)?;
                     }
                 }
             }
@@ -298,7 +302,18 @@ fn joined(left: Json, right: Json) -> Json {
             items.extend(as_items(right));
             Json::Array(items)
         }
-    }
+    })
+}
+
+/// What following a path in a large document counts.
+const STEPS_OF_A_PATH: u32 = 250;
+/// Members that are compared with a key in the time of one step.
+const MEMBERS_OF_A_STEP: usize = 16;
+
+/// Where the member of a key is. Long objects make this the work of a merge, so it can be interrupted.
+fn position(members: &[(Vec<u8>, Json)], key: &[u8], interrupt: &dyn Interrupt) -> SqlResult<Option<usize>> {
+    interrupt.steps(u32::try_from(1 + members.len() / MEMBERS_OF_A_STEP).unwrap_or(u32::MAX))?;
+    Ok(members.iter().position(|(k, _)| *k == key))
 }
 
 fn as_items(json: Json) -> Vec<Json> {
@@ -320,18 +335,18 @@ fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
         merged = match (merged, next) {
             (None, Json::Object(_)) if n > 0 => None,
             (None, next) => Some(next),
-            (Some(target), patch) => Some(patched(target, patch)),
+            (Some(target), patch) => Some(patched(target, patch, a.ctx)?),
         };
     }
     merged.map_or(Ok(Value::Null), |json| print(&a, &json))
 }
 
 /// RFC 7396.
-fn patched(target: Json, patch: Json) -> Json {
-    let Json::Object(changes) = patch else { return patch };
+fn patched(target: Json, patch: Json, interrupt: &dyn Interrupt) -> SqlResult<Json> {
+    let Json::Object(changes) = patch else { return Ok(patch) };
     let mut members = if let Json::Object(members) = target { members } else { Vec::new() };
     for (key, change) in changes {
-        let at = members.iter().position(|(k, _)| *k == key);
+        let at = position(&members, &key, interrupt)?;
         match (at, change) {
             (Some(at), Json::Null) => {
                 members.remove(at);
@@ -339,10 +354,10 @@ fn patched(target: Json, patch: Json) -> Json {
             (None, Json::Null) => {}
             (Some(at), change) => {
                 let before = std::mem::replace(&mut members[at].1, Json::Null);
-                members[at].1 = patched(before, change);
+                members[at].1 = patched(before, change, interrupt)?;
             }
-            (None, change) => members.push((key, patched(Json::Null, change))),
+            (None, change) => members.push((key, patched(Json::Null, change, interrupt)?)),
         }
     }
-    Json::Object(members)
+    Ok(Json::Object(members))
 }

@@ -9,6 +9,7 @@
 //! | `mode.rs` | modes and what they conflict with |
 //! | `queue.rs` | holders and waiters of one lock; who goes on next |
 //! | `rows.rs`, `names.rs` | locks of rows and of names |
+//! | `groups.rs` | locks of one transaction on neighbouring rows |
 //! | `ranges.rs` | locks of key ranges, and the keys put into them |
 //! | `points.rs`, `intervals.rs` | the keys of one transaction; the ranges of one |
 //! | `owner.rs` | transactions, their waits, KILL |
@@ -19,6 +20,7 @@
 //! | `scan.rs` | the same for ranges |
 
 mod graph;
+mod groups;
 mod intervals;
 mod mode;
 mod names;

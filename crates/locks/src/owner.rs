@@ -6,11 +6,16 @@ use std::time::Instant;
 use cohort_base::{CommitSeq, IndexId, TrxId};
 
 use crate::LockTable;
+use crate::groups::{GroupKey, Packing};
 use crate::names::{Name, Ticket};
 use crate::ranges::Claims;
 use crate::rows::RowKey;
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, Ordering};
+
+/// What a row lock takes in the lock table, and a group of them.
+const ROW_BYTES: usize = 200;
+const GROUP_BYTES: usize = 250;
 
 /// The part of an owner that others see: holders and waiters in the queues are pointers to it.
 pub(crate) struct Owner {
@@ -117,6 +122,12 @@ pub struct LockOwner {
     pub(crate) table: Arc<LockTable>,
     pub(crate) shared: Arc<Owner>,
     pub(crate) rows: Vec<RowKey>,
+    /// Groups of rows that it has beside those.
+    pub(crate) groups: Vec<GroupKey>,
+    /// Rows that it has in them, or moved out of them.
+    pub(crate) grouped_rows: usize,
+    /// The groups of the rows that were asked for last, by index.
+    recent_groups: [u64; 4],
     pub(crate) names: Vec<Ticket>,
     pub(crate) depends_on: CommitSeq,
     pub(crate) has_waited: bool,
@@ -134,6 +145,9 @@ impl LockOwner {
             table,
             shared: Arc::new(Owner::new(trx)),
             rows: Vec::new(),
+            groups: Vec::new(),
+            grouped_rows: 0,
+            recent_groups: [0; 4],
             names: Vec::new(),
             depends_on: CommitSeq(0),
             has_waited: false,
@@ -151,7 +165,7 @@ impl LockOwner {
     /// Whether it holds no row or range locks and never had to do with others: then another transaction may
     /// use it.
     pub fn is_as_new(&self) -> bool {
-        let has_locks = !self.rows.is_empty() || self.has_claims();
+        let has_locks = self.row_locks() > 0 || self.has_claims();
         !has_locks && self.depends_on == CommitSeq(0) && !self.has_waited
     }
 
@@ -165,6 +179,18 @@ impl LockOwner {
         self.point_bytes + self.shared.range_bytes.load(Ordering::Relaxed) as usize
     }
 
+    /// How to keep a lock on a row, if it is new: with its neighbour, which was asked for right before.
+    pub(crate) fn packing(&mut self, key: RowKey, grouped_from: usize) -> Packing {
+        if self.rows.len() < grouped_from {
+            return Packing::Apart;
+        }
+        let recent = &mut self.recent_groups[key.index.0 as usize % 4];
+        match std::mem::replace(recent, key.group) == key.group {
+            true => Packing::Grouped,
+            false => Packing::Apart,
+        }
+    }
+
     /// The transaction.
     pub fn trx(&self) -> TrxId {
         self.shared.trx
@@ -175,9 +201,14 @@ impl LockOwner {
         self.depends_on
     }
 
+    /// Bytes that its row locks take, roughly.
+    pub fn row_lock_bytes(&self) -> usize {
+        self.rows.len() * ROW_BYTES + self.groups.len() * GROUP_BYTES
+    }
+
     /// Number of row locks held.
     pub fn row_locks(&self) -> usize {
-        self.rows.len()
+        self.rows.len() + self.grouped_rows
     }
 
     /// Adds to the weight that decides which transaction of a deadlock is rolled back: rows changed.

@@ -1,8 +1,10 @@
 //! The row locks: a hash table in shards.
 //!
-//! A row is `(index, keyed 64-bit hash of its key)`, so a slot has a fixed size. Two keys with the same hash
-//! share a lock: that may let one wait for nothing, it never lets two in. Most rows are locked by one owner
-//! with nobody waiting, and the slot itself says so; a queue is allocated when a second owner comes.
+//! A row is `(index, keyed 64-bit hash of its key without the last byte, last byte)`, so a slot has a fixed
+//! size. Two keys with the same name share a lock: that may let one wait for nothing, it never lets two in.
+//! Most rows are locked by one owner with nobody waiting, and the slot itself says so; a queue is allocated
+//! when a second owner comes. Locks of a large transaction on neighbouring keys have no slots until somebody
+//! else asks for them ([`crate::groups`]).
 //!
 //! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks,
 //! until that is hardened (I5, I8): a reader depends on the last writer, a writer on the last writer and the
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId};
 use hashbrown::HashTable;
 
+use crate::groups::{Asked, GroupKey, Groups, Packing};
 use crate::mode::RowMode;
 use crate::owner::Owner;
 use crate::queue::{Blockers, Claim, Queue, Request};
@@ -31,8 +34,18 @@ const KEPT_SLOTS: usize = 512;
 /// A row, as the lock table names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowKey {
-    pub hash: u64,
+    /// Hash of the key without its last byte.
+    pub group: u64,
     pub index: IndexId,
+    /// The last byte of the key.
+    pub last: u8,
+}
+
+impl RowKey {
+    /// Of the whole key.
+    pub fn hash(self) -> u64 {
+        self.group ^ u64::from(self.last).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// Who has the lock.
@@ -53,6 +66,7 @@ struct Slot {
 #[derive(Default)]
 struct Shard {
     slots: HashTable<Slot>,
+    groups: Groups,
     /// Early releases in order: the CommitSeq and the row.
     remembered: VecDeque<(u64, RowKey)>,
 }
@@ -60,8 +74,20 @@ struct Shard {
 /// How a request for a row went.
 pub(crate) struct RowAnswer {
     pub request: Request,
+    pub home: Home,
     /// CommitSeq of the early release it follows, 0 if none.
     pub predecessor: u64,
+}
+
+/// What the owner of a new lock has to give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The row.
+    Slot,
+    /// Nothing but the group, which it knows.
+    Group,
+    /// The row's group.
+    NewGroup,
 }
 
 /// All row locks.
@@ -144,6 +170,14 @@ impl Slot {
         }
     }
 
+    fn remember(&mut self, mode: RowMode, seq: u64) {
+        let released = match mode {
+            RowMode::Shared => &mut self.released_shared,
+            RowMode::Exclusive => &mut self.released_exclusive,
+        };
+        *released = seq.max(*released);
+    }
+
     fn is_forgettable(&self, hardened: u64) -> bool {
         matches!(self.state, State::Free) && self.released_exclusive.max(self.released_shared) <= hardened
     }
@@ -151,17 +185,71 @@ impl Slot {
 
 impl Shard {
     fn slot(&mut self, key: RowKey) -> Option<&mut Slot> {
-        self.slots.find_mut(key.hash, |s| s.key == key)
+        self.slots.find_mut(key.hash(), |s| s.key == key)
     }
 
     fn slot_or_insert(&mut self, key: RowKey) -> &mut Slot {
-        let entry = self.slots.entry(key.hash, |s| s.key == key, |s| s.key.hash);
+        let entry = self.slots.entry(key.hash(), |s| s.key == key, |s| s.key.hash());
         let new = || Slot { key, state: State::Free, released_exclusive: 0, released_shared: 0 };
         entry.or_insert_with(new).into_mut()
     }
 
+    /// Asks the groups. None: the row's slot has the answer.
+    fn request_in_groups(
+        &mut self,
+        key: RowKey,
+        owner: &Arc<Owner>,
+        mode: RowMode,
+        packing: Packing,
+    ) -> Option<RowAnswer> {
+        if packing == Packing::Apart && self.groups.is_empty() {
+            return None;
+        }
+        let slots = &self.slots;
+        let has_slot = || slots.find(key.hash(), |s| s.key == key).is_some();
+        let (request, home) = match self.groups.request(key, owner, mode, packing, has_slot) {
+            Asked::Held => (Request::Held, Home::Group),
+            Asked::Added => (Request::Granted, Home::Group),
+            Asked::Founded => (Request::Granted, Home::NewGroup),
+            Asked::Unknown => return None,
+            Asked::MovedOut(holder, held) => {
+                self.slot_or_insert(key).state = State::One(holder, held);
+                return None;
+            }
+        };
+        Some(RowAnswer { request, home, predecessor: 0 })
+    }
+
+    /// Has a slot say what a group says of the row.
+    fn move_out(&mut self, key: RowKey) {
+        if !self.groups.is_empty()
+            && let Some((holder, held)) = self.groups.move_out(key)
+        {
+            self.slot_or_insert(key).state = State::One(holder, held);
+        }
+    }
+
+    /// Releases a row that has a slot; with a `seq` that is not hardened, it remembers it. Answers who is to
+    /// be woken.
+    fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, hardened: u64) -> Vec<Arc<Owner>> {
+        let Some(slot) = self.slot(key) else { return Vec::new() };
+        let Some(mode) = slot.release(owner) else { return Vec::new() };
+        if seq > hardened {
+            slot.remember(mode, seq);
+        }
+        let granted = slot.grant(hardened);
+        if seq > hardened {
+            self.remembered.push_back((seq, key));
+            self.forget(FORGET_PER_RELEASE, hardened);
+        } else {
+            self.remove_if_forgettable(key, hardened);
+            self.forget(0, hardened);
+        }
+        granted
+    }
+
     fn remove_if_forgettable(&mut self, key: RowKey, hardened: u64) {
-        if let Ok(slot) = self.slots.find_entry(key.hash, |s| s.key == key)
+        if let Ok(slot) = self.slots.find_entry(key.hash(), |s| s.key == key)
             && slot.get().is_forgettable(hardened)
         {
             slot.remove();
@@ -181,7 +269,7 @@ impl Shard {
         }
         // A transaction of a million rows must not leave its tables behind.
         if self.slots.capacity() > KEPT_SLOTS && self.slots.len() < self.slots.capacity() / 8 {
-            self.slots.shrink_to(self.slots.len() * 2, |s| s.key.hash);
+            self.slots.shrink_to(self.slots.len() * 2, |s| s.key.hash());
             self.remembered.shrink_to(self.remembered.len() * 2);
         }
     }
@@ -197,8 +285,9 @@ impl Rows {
     }
 
     fn shard(&self, key: RowKey) -> MutexGuard<'_, Shard> {
-        // The table inside takes the lowest and the highest bits.
-        self.shards[(key.hash >> 32) as usize % SHARDS].lock()
+        // The tables inside take the lowest and the highest bits. Neighbours are in one shard, with their
+        // group.
+        self.shards[(key.group >> 32) as usize % SHARDS].lock()
     }
 
     fn hardened(&self) -> u64 {
@@ -207,7 +296,11 @@ impl Rows {
 
     /// Whether the owner has the row, in whatever mode.
     pub fn holds(&self, key: RowKey, owner: &Arc<Owner>) -> bool {
-        match self.shard(key).slot(key).map(|s| &s.state) {
+        let mut shard = self.shard(key);
+        if shard.groups.mode_of(key, owner).is_some() {
+            return true;
+        }
+        match shard.slot(key).map(|s| &s.state) {
             Some(State::One(holder, _)) => Arc::ptr_eq(holder, owner),
             Some(State::Queue(queue)) => queue.holds(owner),
             Some(State::Free) | None => false,
@@ -215,11 +308,14 @@ impl Rows {
     }
 
     /// Asks for a row without waiting.
-    pub fn request(&self, key: RowKey, owner: &Arc<Owner>, mode: RowMode) -> RowAnswer {
+    pub fn request(&self, key: RowKey, owner: &Arc<Owner>, mode: RowMode, packing: Packing) -> RowAnswer {
         let mut shard = self.shard(key);
+        if let Some(answer) = shard.request_in_groups(key, owner, mode, packing) {
+            return answer;
+        }
         let slot = shard.slot_or_insert(key);
         let request = slot.request(owner, mode);
-        RowAnswer { request, predecessor: slot.predecessor(mode, self.hardened()) }
+        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
     }
 
     /// Asks for a row; if it is blocked, `before` runs and the request is queued.
@@ -231,6 +327,9 @@ impl Rows {
         before: impl FnOnce(),
     ) -> RowAnswer {
         let mut shard = self.shard(key);
+        if let Some(answer) = shard.request_in_groups(key, owner, mode, Packing::Apart) {
+            return answer;
+        }
         let slot = shard.slot_or_insert(key);
         let request = slot.request(owner, mode);
         if request == Request::Blocked {
@@ -239,7 +338,7 @@ impl Rows {
             queue.enqueue(owner, mode);
             queue.mark_waited_for(owner);
         }
-        RowAnswer { request, predecessor: slot.predecessor(mode, self.hardened()) }
+        RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
     }
 
     /// Gives up waiting. False if the lock was granted meanwhile. Others may go on now: they are to be woken.
@@ -256,6 +355,7 @@ impl Rows {
     pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let hardened = self.hardened();
         let mut shard = self.shard(key);
+        shard.move_out(key);
         let Some(slot) = shard.slot(key) else { return Vec::new() };
         match &mut slot.state {
             State::One(holder, mode) if Arc::ptr_eq(holder, owner) => *mode = RowMode::Shared,
@@ -267,26 +367,32 @@ impl Rows {
 
     /// Releases a row; with a `seq`, it remembers it. Answers who is to be woken.
     pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
-        let hardened = self.hardened();
-        let seq = seq.map_or(0, |seq| seq.0);
+        let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
+        self.shard(key).release(key, owner, seq, hardened)
+    }
+
+    /// Releases a row that the owner has in a group, or moved out of one. None: it has not.
+    pub fn release_grouped(&self, key: RowKey, owner: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
         let mut shard = self.shard(key);
-        let Some(slot) = shard.slot(key) else { return Vec::new() };
-        let Some(mode) = slot.release(owner) else { return Vec::new() };
+        match shard.groups.release_one(key, owner)? {
+            true => Some(Vec::new()),
+            false => Some(shard.release(key, owner, 0, self.hardened())),
+        }
+    }
+
+    /// Releases the rows of a group; with a `seq`, they remember it. Answers who is to be woken.
+    pub fn release_group(&self, of: GroupKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
+        let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
+        let mut shard = self.shard(of.row(0));
+        let Some(released) = shard.groups.release(of) else { return Vec::new() };
         if seq > hardened {
-            match mode {
-                RowMode::Shared => slot.released_shared = slot.released_shared.max(seq),
-                RowMode::Exclusive => slot.released_exclusive = slot.released_exclusive.max(seq),
+            for key in released.held().map(|last| of.row(last)) {
+                shard.slot_or_insert(key).remember(released.mode, seq);
+                shard.remembered.push_back((seq, key));
             }
         }
-        let granted = slot.grant(hardened);
-        if seq > hardened {
-            shard.remembered.push_back((seq, key));
-            shard.forget(FORGET_PER_RELEASE, hardened);
-        } else {
-            shard.remove_if_forgettable(key, hardened);
-            shard.forget(0, hardened);
-        }
-        granted
+        let moved = released.moved().map(|last| of.row(last));
+        moved.flat_map(|key| shard.release(key, owner, seq, hardened)).collect()
     }
 
     /// Everything up to `seq` is hardened.
@@ -306,7 +412,11 @@ impl Rows {
 
     /// The lock that an owner has on a row, or waits for when it has none.
     pub fn mode_of(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
-        match self.shard(key).slot(key).map(|s| &s.state) {
+        let mut shard = self.shard(key);
+        if let Some(mode) = shard.groups.mode_of(key, owner) {
+            return Some(mode);
+        }
+        match shard.slot(key).map(|s| &s.state) {
             Some(State::One(holder, mode)) if Arc::ptr_eq(holder, owner) => Some(*mode),
             Some(State::Queue(queue)) => {
                 let mut claims = queue.holders.iter().chain(&queue.waiters);
@@ -328,14 +438,19 @@ impl Rows {
 
     /// Rows that are locked or remembered.
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|s| s.lock().slots.len()).sum()
+        let rows = |s: &Mutex<Shard>| {
+            let shard = s.lock();
+            shard.slots.len() + shard.groups.rows()
+        };
+        self.shards.iter().map(rows).sum()
     }
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         let bytes = |s: &Mutex<Shard>| {
             let shard = s.lock();
-            shard.slots.allocation_size() + shard.remembered.capacity() * size_of::<(u64, RowKey)>()
+            let remembered = shard.remembered.capacity() * size_of::<(u64, RowKey)>();
+            shard.slots.allocation_size() + shard.groups.bytes() + remembered
         };
         self.shards.iter().map(bytes).sum()
     }

@@ -21,12 +21,13 @@ use ahash::RandomState;
 use cohort_base::{CommitSeq, Histogram, HistogramSnapshot, IndexId, TrxId};
 
 use crate::graph;
+use crate::groups::GroupKey;
 use crate::mode::{MetadataMode, NameKey, RowMode};
 use crate::names::{Name, Names, Ticket};
 use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
 use crate::queue::Request;
 use crate::ranges::Ranges;
-use crate::rows::{RowKey, Rows};
+use crate::rows::{Home, RowKey, Rows};
 use crate::sleep::{Sleeper, SleeperOf};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::waits::Deadlock;
@@ -93,6 +94,9 @@ struct Counters {
     timeouts: AtomicU64,
 }
 
+/// A transaction with so many row locks has its further ones on neighbouring keys grouped.
+const GROUPED_FROM: usize = 256;
+
 /// All locks of a server.
 pub struct LockTable {
     pub(crate) rows: Rows,
@@ -104,6 +108,8 @@ pub struct LockTable {
     pub(crate) waiting: Mutex<HashMap<TrxId, Arc<Owner>>>,
     pub(crate) last_deadlock: Mutex<Option<Deadlock>>,
     hasher: RandomState,
+    /// Row locks of one transaction from which on neighbours are grouped.
+    grouped_from: usize,
     sleeper_of: SleeperOf,
     counters: Counters,
 }
@@ -165,6 +171,12 @@ impl LockTable {
     /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller who must wait
     /// sleeps.
     pub fn new(seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
+        LockTable::grouping_from(GROUPED_FROM, seed, sleeper_of)
+    }
+
+    /// The same with another number of row locks from which on a transaction's locks on neighbours are
+    /// grouped: for tests.
+    pub fn grouping_from(grouped_from: usize, seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
         Arc::new(LockTable {
             rows: Rows::new(),
@@ -174,6 +186,7 @@ impl LockTable {
             waiting: Mutex::default(),
             last_deadlock: Mutex::default(),
             hasher,
+            grouped_from,
             sleeper_of,
             counters: Counters::default(),
         })
@@ -190,7 +203,8 @@ impl LockTable {
     }
 
     fn row_key(&self, index: IndexId, key: &[u8]) -> RowKey {
-        RowKey { hash: self.hasher.hash_one((index, key)), index }
+        let (last, rest) = key.split_last().unwrap_or((&0, &[]));
+        RowKey { group: self.hasher.hash_one((index, rest)), index, last: *last }
     }
 
     /// Locks a row, or strengthens the lock on it. Two keys of one index may, rarely, share a lock (64-bit
@@ -205,14 +219,22 @@ impl LockTable {
         kill: &KillFlag,
     ) -> Result<Granted, LockError> {
         let key = self.row_key(index, key);
-        let answer = self.rows.request(key, &owner.shared, mode);
+        let packing = owner.packing(key, self.grouped_from);
+        let answer = self.rows.request(key, &owner.shared, mode, packing);
         let (request, predecessor) = match (answer.request, wait) {
             (Request::Blocked, WaitLimit::NoWait) => return Err(LockError::NoWait),
             (Request::Blocked, WaitLimit::For(limit)) => self.wait_for_row(owner, key, mode, limit, kill)?,
             (request, _) => (request, answer.predecessor),
         };
         if request == Request::Granted {
-            owner.rows.push(key);
+            match answer.home {
+                Home::Slot => owner.rows.push(key),
+                Home::Group => owner.grouped_rows += 1,
+                Home::NewGroup => {
+                    owner.grouped_rows += 1;
+                    owner.groups.push(GroupKey::of(key));
+                }
+            }
             owner.shared.weight.fetch_add(1, Ordering::Relaxed);
         }
         owner.depends_on = owner.depends_on.max(CommitSeq(predecessor));
@@ -365,6 +387,13 @@ impl LockTable {
     /// Gives a row lock back that turned out not to be needed (READ COMMITTED, row does not match).
     pub fn unlock_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
         let key = self.row_key(index, key);
+        if !owner.groups.is_empty()
+            && let Some(woken) = self.rows.release_grouped(key, &owner.shared)
+        {
+            owner.grouped_rows -= 1;
+            owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
+            return wake(&woken);
+        }
         // It was taken a moment ago, so the search from the end is short.
         if let Some(at) = owner.rows.iter().rposition(|&held| held == key) {
             owner.rows.remove(at);
@@ -390,6 +419,10 @@ impl LockTable {
             wakeups.0.append(&mut self.rows.release(key, &owner.shared, seq));
         }
         owner.rows.shrink_to(64);
+        for group in std::mem::take(&mut owner.groups) {
+            wakeups.0.append(&mut self.rows.release_group(group, &owner.shared, seq));
+        }
+        owner.grouped_rows = 0;
         owner.shared.weight.store(0, Ordering::Relaxed);
         if owner.has_claims() && owner.shared.released.load(Ordering::Relaxed) == 0 {
             wakeups.0.append(&mut self.ranges.release(&owner.shared, seq));

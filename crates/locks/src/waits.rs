@@ -99,7 +99,7 @@ impl LockTable {
         Some(match on {
             WaitOn::Row(key) => {
                 let mode = self.rows.mode_wanted(*key, owner)?;
-                WaitedFor::Row { index: key.index, hash: key.hash, mode }
+                WaitedFor::Row { index: key.index, hash: key.hash(), mode }
             }
             WaitOn::Name(name) => WaitedFor::Name(name.key().clone()),
             WaitOn::Range(index) => {

@@ -22,6 +22,8 @@
 
 #[path = "../src/graph.rs"]
 mod graph;
+#[path = "../src/groups.rs"]
+mod groups;
 #[path = "../src/intervals.rs"]
 mod intervals;
 #[path = "../src/mode.rs"]
@@ -96,7 +98,7 @@ struct World {
 impl World {
     fn new() -> Arc<World> {
         Arc::new(World {
-            table: LockTable::new(1, here),
+            table: LockTable::grouping_from(if choose(2) == 0 { 0 } else { usize::MAX }, 1, here),
             rows: [AtomicU64::new(0), AtomicU64::new(0)],
             name: AtomicU64::new(0),
             seq: AtomicU64::new(1),

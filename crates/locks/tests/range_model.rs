@@ -19,6 +19,8 @@
 
 #[path = "../src/graph.rs"]
 mod graph;
+#[path = "../src/groups.rs"]
+mod groups;
 #[path = "../src/intervals.rs"]
 mod intervals;
 #[path = "../src/mode.rs"]

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ConnectionId};
+use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
@@ -89,6 +89,11 @@ pub struct SessionSettings {
 
 /// One connection's session. Calls come one after the other, each from any worker. Dropping it rolls back.
 pub trait Session: Send {
+    /// What the session may use, for bytes that come before they are a command. None: they are not counted.
+    fn memory(&self) -> Option<&Arc<Budget>> {
+        None
+    }
+
     /// COM_QUERY: one or more results.
     fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink);
 

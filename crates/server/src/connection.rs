@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, ConnectionId};
+use cohort_base::{CommitSeq, ConnectionId, Reservation};
 use cohort_config::Counter;
 use cohort_protocol::{
     Capabilities, Compressor, Decompressor, InputBuffer, Packet, PacketError, StatementParams, write_error,
@@ -50,6 +50,8 @@ use crate::{commands, dump};
 /// Memory that an idle connection keeps.
 const OUT_BYTES_KEPT: usize = 16 << 10;
 const INPUT_BYTES_KEPT: usize = 4 << 10;
+/// What is buffered up to here is not charged to the session.
+const INPUT_BYTES_UNCHARGED: usize = 256 << 10;
 /// The largest packet of a client that has not logged in.
 const LOGIN_BYTES_MAX: usize = 128 << 10;
 /// The most that a compressed frame can hold.
@@ -95,6 +97,8 @@ pub(crate) struct Connection {
 /// What the owner works with.
 pub(crate) struct Inner {
     pub input: InputBuffer,
+    /// What a long packet takes, charged to the session.
+    input_memory: Option<Reservation>,
     /// Answers; the first `sent` bytes have left.
     pub out: Vec<u8>,
     sent: usize,
@@ -152,6 +156,7 @@ impl Connection {
     ) -> Connection {
         let inner = Inner {
             input: InputBuffer::default(),
+            input_memory: None,
             out: Vec::new(),
             sent: 0,
             is_packed: false,
@@ -447,6 +452,7 @@ impl Connection {
     fn rest(&self, inner: &mut Inner) -> bool {
         if inner.input.is_empty() {
             inner.input.shrink(INPUT_BYTES_KEPT);
+            inner.input_memory = None;
         }
         let idle_s = match (&inner.session, inner.input.is_empty()) {
             // The handshake's deadline stands.
@@ -524,11 +530,20 @@ impl Connection {
 
     fn take_bytes(&self, inner: &mut Inner, bytes: &[u8]) {
         let bytes_max = inner.packet_bytes_max() + FRAME_BYTES_MAX;
-        let Some(unpack) = &mut inner.unpack else { return inner.input.extend(bytes) };
-        match unpack.unpack(bytes, bytes_max, &mut inner.input) {
+        let unpacked = match &mut inner.unpack {
+            None => {
+                inner.input.extend(bytes);
+                Ok(None)
+            }
+            Some(unpack) => unpack.unpack(bytes, bytes_max, &mut inner.input),
+        };
+        match unpacked {
             Ok(Some(sequence)) => self.count_frames_from(sequence.wrapping_add(1)),
             Ok(None) => {}
-            Err(error) => inner.refuse(error),
+            Err(error) => return inner.refuse(error),
+        }
+        if let Err(error) = inner.charge_input() {
+            inner.refuse_for(&error);
         }
     }
 
@@ -544,6 +559,7 @@ impl Connection {
         let (session, place) = (inner.session.take(), inner.place.take());
         inner.statements = HashMap::new();
         inner.input = InputBuffer::default();
+        inner.input_memory = None;
         inner.out = Vec::new();
         drop(inner);
         // Rolls back.
@@ -609,8 +625,23 @@ impl Inner {
                 SqlError::new(ErrorCode::NetUncompress, "Couldn't uncompress communication packet")
             }
         };
+        self.refuse_for(&error);
+    }
+
+    fn refuse_for(&mut self, error: &SqlError) {
         let mut sequence = 1;
-        write_error(&mut self.out, &mut sequence, &error);
+        write_error(&mut self.out, &mut sequence, error);
         self.closing = true;
+    }
+
+    /// Charges what waits to become a packet to the session. Short packets cost nothing.
+    fn charge_input(&mut self) -> Result<(), SqlError> {
+        let bytes = self.input.capacity();
+        if bytes <= INPUT_BYTES_UNCHARGED && self.input_memory.is_none() {
+            return Ok(());
+        }
+        let Some(memory) = self.session.as_ref().and_then(|session| session.memory()) else { return Ok(()) };
+        let charged = self.input_memory.get_or_insert_with(|| Reservation::new(Arc::clone(memory)));
+        Ok(charged.resize(bytes as u64)?)
     }
 }

@@ -296,6 +296,10 @@ impl Drop for SqlSession {
 }
 
 impl Session for SqlSession {
+    fn memory(&self) -> Option<&Arc<Budget>> {
+        Some(self.session.process().memory())
+    }
+
     fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
         self.session.query(sql, sink);
         self.refresh();

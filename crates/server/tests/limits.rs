@@ -127,3 +127,144 @@ fn all_sessions_together_keep_within_the_servers_memory() {
     let error = b.query_drop("SET @c = REPEAT('a', 1000)").expect_err("less than is used").to_string();
     assert!(error.contains("1041"), "{error}");
 }
+
+/// Resident memory of a process in MiB.
+fn resident_mib(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a process has memory");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<usize>().ok()).expect("a number") / 1024
+}
+
+#[test]
+fn a_result_that_nobody_reads_is_not_kept() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &[]);
+    let (mut slow, mut observer) = (running.client(), running.client());
+    let rows = "SELECT 1 x".to_owned() + &" UNION ALL SELECT 1".repeat(199);
+    let result = format!("SELECT REPEAT('x', 1000000) FROM ({rows}) r");
+    slow.query_drop("DO REPEAT('x', 10000000)").expect("warm");
+    let before = resident_mib(running.pid());
+    // Two hundred megabytes: the first row is read, and then nothing for a while.
+    let mut unread = slow.query_iter(result).expect("answered");
+    assert!(unread.next().is_some());
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = resident_mib(running.pid());
+        assert!(now < before + 60, "{now} MiB, {before} before");
+    }
+    let used = "SELECT SUM(memory_used) FROM information_schema.processlist";
+    let used = observer.query_first::<u64, _>(used).expect("answered").expect("a number");
+    assert!(used < 60_000_000, "{used}");
+    assert_eq!(unread.count(), 199, "the rest comes when it is read");
+}
+
+#[test]
+fn a_long_packet_counts_before_it_is_whole() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &["--max-allowed-packet=64M"]);
+    let (mut greedy, mut observer) = (running.client(), running.client());
+    let long = format!("DO LENGTH('{}')", "x".repeat(30_000_000));
+    let begun = resident_mib(running.pid());
+    greedy.query_drop("SET max_session_mem_used = 4000000").expect("set");
+    let error = greedy.query_drop(&long).expect_err("more than it may use").to_string();
+    // The server tells why and closes; a client that still sends may learn only of the close.
+    assert!(error.contains("1290") || error.contains("reset") || error.contains("pipe"), "{error}");
+    assert!(resident_mib(running.pid()) < begun + 25, "it was kept");
+    let begun = Instant::now();
+    let used = "SELECT SUM(memory_used) FROM information_schema.processlist";
+    while observer.query_first::<u64, _>(used).expect("answered") > Some(1_000_000) {
+        assert!(begun.elapsed() < PATIENCE, "it is not given back");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Each copies all rows of a table.
+const COPIES: &[&str] = &[
+    "ALTER TABLE test.large FORCE",
+    "ALTER TABLE test.large ADD COLUMN added VARCHAR(40) DEFAULT (UUID()) FIRST",
+    "CREATE INDEX by_pad ON test.large (pad)",
+    "CREATE TABLE test.copied SELECT * FROM test.large",
+];
+/// Tells in rows how it ended.
+const OPTIMIZE: &str = "OPTIMIZE TABLE test.large";
+
+/// A table whose copies take far longer than the tests below let them.
+fn fill_large(client: &mut Conn) {
+    let tens = "SELECT 1 x".to_owned() + &" UNION ALL SELECT 1".repeat(9);
+    client.query_drop("CREATE TABLE test.large (id INT PRIMARY KEY, pad CHAR(100))").expect("made");
+    let rows = format!("({tens}) a, ({tens}) b, ({tens}) c, ({tens}) d, (SELECT 1 UNION SELECT 2) e");
+    let numbers = format!("SELECT ROW_NUMBER() OVER (), SHA2(RAND(), 224) FROM {rows}");
+    client.query_drop(format!("INSERT INTO test.large {numbers}")).expect("filled");
+}
+
+/// The table is as it was, and nothing that was being made is there.
+fn assert_untouched(client: &mut Conn) {
+    let columns = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'test'";
+    assert_eq!(client.query_first(columns).expect("answered"), Some(2));
+    let indexes = "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = 'test'";
+    assert_eq!(client.query_first(indexes).expect("answered"), Some(1));
+    assert_eq!(client.query_first("SELECT COUNT(*) FROM test.large").expect("answered"), Some(20_000));
+}
+
+fn assert_all_copies_end(client: &mut Conn, code: &str, text: &str) {
+    for copy in COPIES {
+        let error = client.query_drop(copy).expect_err(copy).to_string();
+        assert!(error.contains(code) && error.contains(text), "{copy}: {error}");
+    }
+    match client.query::<(String, String, String, String), _>(OPTIMIZE) {
+        Ok(rows) => {
+            assert!(rows.iter().any(|row| row.2 == "error" && row.3.starts_with(text)), "{rows:?}");
+            assert_eq!(rows.last().map(|row| row.3.as_str()), Some("Operation failed"));
+        }
+        // It came when the rows were already there.
+        Err(error) => assert!(error.to_string().contains(code), "{error}"),
+    }
+}
+
+#[test]
+fn copies_of_tables_end_at_the_time_limit_and_at_kill() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &[]);
+    let (mut client, mut killer) = (running.client(), running.client());
+    fill_large(&mut client);
+    client.query_drop("SET max_statement_time = 0.001").expect("set");
+    assert_all_copies_end(&mut client, "1969", "Query execution was interrupted");
+    client.query_drop("SET max_statement_time = 0").expect("set");
+    assert_untouched(&mut client);
+    let (done, until) = std::sync::mpsc::channel::<()>();
+    let id = client.connection_id();
+    let killing = std::thread::spawn(move || {
+        while until.recv_timeout(Duration::from_millis(2)).is_err() {
+            killer.query_drop(format!("KILL QUERY {id}")).expect("it is there");
+        }
+    });
+    assert_all_copies_end(&mut client, "1317", "Query execution was interrupted");
+    done.send(()).expect("it still kills");
+    killing.join().expect("no panic");
+    assert_untouched(&mut client);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_copies_of_tables() {
+    let scratch = tempfile::tempdir().expect("made");
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
+    fill_large(&mut running.client());
+    for copy in COPIES {
+        let (mut client, mut observer) = (running.client(), running.client());
+        let copying = std::thread::spawn(move || client.query_drop(copy));
+        let busy = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Query' AND id <> CONNECTION_ID()";
+        while observer.query_first::<usize, _>(busy).expect("answered") == Some(0) && !copying.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(observer);
+        let begun = Instant::now();
+        running.signal("-TERM");
+        assert_eq!(running.exit_code(), Some(0), "{copy}");
+        assert!(begun.elapsed() < PATIENCE, "{copy}: {:?}", begun.elapsed());
+        // It may have been done already.
+        let _ = copying.join().expect("no panic");
+        running = Cohort::start(scratch.path(), "data", &[]);
+    }
+    let rows = running.client().query_first("SELECT COUNT(*) FROM test.large").expect("answered");
+    assert_eq!(rows, Some(20_000));
+}

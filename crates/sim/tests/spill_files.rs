@@ -8,6 +8,7 @@ use cohort_base::{DomainId, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
+use cohort_engine::RedoFiles;
 use cohort_sim::{Disk, World};
 use cohort_vfs::MemFs;
 
@@ -54,4 +55,31 @@ fn spill_files_go_when_their_transaction_is_done() {
     world.clock.advance(Duration::from_millis(1100));
     world.coordinator.tick();
     assert_eq!(files(), 0, "nobody has to commit another");
+}
+
+#[test]
+fn redo_files_that_engines_write_go_with_their_redo() {
+    let disk: Disk = Arc::new(MemFs::new());
+    let world = World::open(&disk).expect("opens");
+    let files = || disk.list(Path::new("/data/spill")).expect("there").len();
+    let write = || {
+        let mut writer = world.coordinator.create().expect("made");
+        writer.write(b"redo in ").expect("written");
+        writer.write(b"two pieces").expect("written");
+        writer
+    };
+    drop(write());
+    assert_eq!(files(), 0, "it was not finished");
+    let file = write().finish().expect("durable");
+    assert_eq!((file.bytes, file.crc), (18, 0xcafcc6b5));
+    assert_eq!(files(), 1);
+    let other_owner = file.clone();
+    drop(file);
+    assert_eq!(files(), 1);
+    drop(other_owner);
+    assert_eq!(files(), 0, "the transaction was rolled back");
+    let kept = write().finish().expect("durable");
+    kept.hold.keep();
+    drop(kept);
+    assert_eq!(files(), 1, "the commit path sees to it");
 }

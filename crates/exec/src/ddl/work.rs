@@ -107,7 +107,7 @@ fn commit_with(
     log: LogText,
     has_rows: bool,
 ) -> SqlResult<()> {
-    if let Err(error) = ctx.trx.check_killed() {
+    if let Err(error) = ctx.trx.check_interrupt() {
         free(ctx, &changes.loaded);
         return Err(error);
     }

@@ -25,7 +25,7 @@ use crate::dml::rules::RowRules;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, OpenTable, ReadMode, TableCursor, TableWriter,
+    Columns, CursorOptions, KeySpan, KeySpans, OpenTable, ReadMode, RowChanges, TableCursor, TableWriter,
 };
 use crate::trx::WaitPolicy;
 use cohort_plan::{ParamSource, PlanContext};
@@ -315,6 +315,7 @@ impl RowApplier {
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(WaitPolicy::Wait),
             columns: Columns::All,
+            changes: RowChanges::Any,
             rows_expected: Some(1),
         };
         let by_key = self.open().indexes[spans.index].kind == IndexKind::Primary;

@@ -14,7 +14,7 @@ use cohort_types::{SqlResult, Value, write_value};
 
 use crate::dml::apply::{Image, RowApplier, without_columns};
 use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor};
+use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
 use crate::trx::WaitPolicy;
 
 /// What is to become of rows: by the bytes of the columns that before images hold, the after images.
@@ -74,6 +74,7 @@ fn pass(
     let options = CursorOptions {
         mode: ReadMode::LockExclusive(WaitPolicy::Wait),
         columns: Columns::All,
+        changes: RowChanges::Any,
         rows_expected: None,
     };
     let spans = KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() };

@@ -7,7 +7,7 @@ use cohort_types::{SqlResult, Value};
 use crate::plan::DirectPlan;
 use crate::select::Flow;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, ResolveAccess, TableCursor, every_row};
+use crate::table::{CursorOptions, ResolveAccess, RowChanges, TableCursor, every_row};
 use crate::trx::WaitPolicy;
 
 /// Takes the rows of a scan.
@@ -34,7 +34,7 @@ pub(super) fn run(
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
     };
-    let options = CursorOptions { mode, columns: columns.clone(), rows_expected };
+    let options = CursorOptions { mode, columns: columns.clone(), changes: RowChanges::Any, rows_expected };
     let cursor = TableCursor::open(ctx.trx, &direct.table, spans, options)?;
     each_row(filter, plan.width, cursor, ctx, sink)
 }

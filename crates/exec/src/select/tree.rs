@@ -20,7 +20,7 @@ use crate::process_list::Process;
 use crate::select::{Flow, RowCounts, RowSink};
 use crate::session_state::SessionState;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, ResolveAccess, TableCursor};
+use crate::table::{CursorOptions, ResolveAccess, RowChanges, TableCursor};
 use crate::trx::{SessionTrx, WaitPolicy};
 use crate::virtual_table::WantedNames;
 
@@ -88,7 +88,12 @@ impl Storage for TrxStorage<'_> {
     ) -> SqlResult<CursorId> {
         let open = self.trx.open_table(&scan.table)?;
         let spans = scan.access.resolve(&open, row, eval)?;
-        let options = CursorOptions { mode: self.mode(scan), columns: scan.read.clone(), rows_expected };
+        let options = CursorOptions {
+            mode: self.mode(scan),
+            columns: scan.read.clone(),
+            changes: RowChanges::Any,
+            rows_expected,
+        };
         let cursor = TableCursor::open(self.trx, &scan.table, spans, options)?;
         let free = self.cursors.iter().position(Option::is_none);
         let at = free.unwrap_or(self.cursors.len());

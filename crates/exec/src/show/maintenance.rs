@@ -12,13 +12,15 @@ use cohort_commit::GroupKind;
 use cohort_engine::IndexId;
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
-use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, write_value};
+use cohort_types::{
+    ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning, write_value,
+};
 
 use super::listing::Listing;
 use super::schema_of;
 use crate::statement::StatementContext;
 use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, check_entries, every_row,
+    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, check_entries, every_row,
 };
 
 /// Characters that a message of a maintenance statement is announced with.
@@ -84,11 +86,18 @@ fn outcome(
         MaintenanceKind::Optimize => {
             let recreated = crate::ddl::recreate(ctx, name);
             ctx.trx.rollback();
-            recreated?;
-            vec![
-                ("note", "Table does not support optimize, doing recreate + analyze instead".to_owned()),
-                ("status", "OK".to_owned()),
-            ]
+            let note = "Table does not support optimize, doing recreate + analyze instead".to_owned();
+            match recreated {
+                Ok(_) => vec![("note", note), ("status", "OK".to_owned())],
+                Err(error) if error.code == ErrorCode::ConnectionKilled => return Err(error),
+                // Told by rows and by a warning, also when the statement is interrupted.
+                Err(error) => {
+                    let failed = ("status", "Operation failed".to_owned());
+                    let messages = vec![("note", note), ("error", error.message.clone()), failed];
+                    ctx.eval.push_warning(Warning { level: Level::Error, error });
+                    messages
+                }
+            }
         }
         // Statistics are read when they are needed.
         _ => vec![("status", "OK".to_owned())],
@@ -166,7 +175,12 @@ fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) ->
 
 fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> SqlResult<TableCursor> {
     let spans = KeySpans { index, reverse: false, spans: vec![KeySpan::Range(Default::default())] };
-    let options = CursorOptions { mode: ReadMode::Snapshot, columns: Columns::All, rows_expected: None };
+    let options = CursorOptions {
+        mode: ReadMode::Snapshot,
+        columns: Columns::All,
+        changes: RowChanges::Any,
+        rows_expected: None,
+    };
     TableCursor::open(ctx.trx, table, spans, options)
 }
 

@@ -5,6 +5,9 @@
 //! engine's bulk load; rows that come in the order of the new key need no sorting and are one run whatever
 //! their number.
 //!
+//! KILL and `max_statement_time` end both between two batches and within the load of a run; one run is sorted
+//! in a second or so.
+//!
 //! # On failure
 //! Runs loaded so far stay in a key space that no table names: the caller has the engine drop it.
 
@@ -108,7 +111,7 @@ impl<'t> RowScan<'t> {
     fn fill(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
         self.batch.clear();
         while self.batch.is_empty() {
-            trx.check_killed()?;
+            trx.check_interrupt()?;
             let Some(mut range) = self.range.take() else { return Ok(false) };
             let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
             let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
@@ -184,11 +187,15 @@ impl<'t> Runs<'t> {
             return Ok(());
         }
         self.bytes = 0;
+        trx.check_interrupt()?;
         entries.sort_unstable();
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(self.collision(trx, &pair[1].1)?);
         }
-        for (key, value) in &entries {
+        for (n, (key, value)) in entries.iter().enumerate() {
+            if n.is_multiple_of(SCAN_ENTRIES) {
+                trx.check_interrupt()?;
+            }
             // Runs before this one may hold the key; only indexes whose keys can collide are asked.
             if self.loaded > 0 && self.can_collide() && self.is_loaded(trx, key)? {
                 return Err(self.collision(trx, value)?);

@@ -78,7 +78,7 @@ fn each_entry(
 ) -> SqlResult<()> {
     let (mut range, mut batch) = (KeyRange::default(), Batch::default());
     loop {
-        trx.check_killed()?;
+        trx.check_interrupt()?;
         batch.clear();
         let engine = trx.engine(table.engine);
         let more = engine

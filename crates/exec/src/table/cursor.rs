@@ -15,6 +15,9 @@
 //! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
 //! again.
 //!
+//! A clustered scan whose caller changes nothing but the row it is at takes the row from the batch when
+//! nothing has become visible since the batch was read ([`AppliedMark`]).
+//!
 //! A point access by the whole clustered key locks first and reads once. The key stays locked when there is
 //! no row: nobody inserts it before this transaction ends. A point of a unique index that has no entry is
 //! locked in the same way, at the levels that lock ranges.
@@ -28,6 +31,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
+use cohort_commit::AppliedMark;
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
@@ -45,8 +49,19 @@ use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 pub struct CursorOptions {
     pub mode: ReadMode,
     pub columns: Columns,
+    pub changes: RowChanges,
     /// Rows that the caller will hardly go beyond (LIMIT), to keep batches small.
     pub rows_expected: Option<u64>,
+}
+
+/// What the transaction itself may do to the table between two rows of a locking scan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowChanges {
+    /// Anything: each row is read again under its lock.
+    #[default]
+    Any,
+    /// At most it changes the row yielded last, in its place in the clustered index.
+    Current,
 }
 
 /// The whole condition on a row, checked again under the lock.
@@ -83,6 +98,9 @@ pub struct TableCursor {
     batch: Batch,
     batch_at: usize,
     batch_entries: usize,
+    /// Taken before the batch was read, where a row of it need not be read again under its lock as long as
+    /// the mark stays.
+    batch_mark: Option<AppliedMark>,
     /// What the next look into the span counts as, if it is one of its own, and the looks after it.
     look: Option<Handler>,
     step: Handler,
@@ -142,6 +160,7 @@ impl TableCursor {
             batch: Batch::default(),
             batch_at: 0,
             batch_entries: 0,
+            batch_mark: None,
             look: None,
             step: Handler::ReadNext,
             key: Vec::new(),
@@ -337,6 +356,8 @@ impl TableCursor {
             Some(view) => ReadAt::View(view),
             None => ReadAt::Latest,
         };
+        let is_kept = self.options.changes == RowChanges::Current && self.spans.index == 0;
+        self.batch_mark = is_kept.then(|| trx.db.commit.applied_mark());
         let more = loop {
             let engine = trx.engine(self.table.engine);
             let more = engine
@@ -499,14 +520,21 @@ impl TableCursor {
         trx.lock_row(clustered, &self.key, mode, WaitPolicy::Wait).map(Some)
     }
 
-    /// Reads the newest version of the row of clustered key `key`. False if there is none, or it is no longer
-    /// where it was found.
+    /// Reads the newest version of the row of clustered key `key`, or takes it from the batch if that is it
+    /// (not so for a caller without the row's lock, who learns the truth under it). False if there is none,
+    /// or it is no longer where it was found.
     fn read_newest(
         &mut self,
         trx: &mut SessionTrx,
         entry: Option<usize>,
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
+        if let (Some(n), Some(mark)) = (entry, self.batch_mark)
+            && trx.db.commit.applied_mark() == mark
+        {
+            self.table.decode(self.batch.get(n).1, &Columns::All, row)?;
+            return Ok(true);
+        }
         let clustered = self.table.indexes[0].id;
         let engine = trx.engine(self.table.engine);
         let is_there =

@@ -37,7 +37,7 @@ pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
 pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
-pub use cursor::{CursorOptions, TableCursor, every_row};
+pub use cursor::{CursorOptions, RowChanges, TableCursor, every_row};
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;

@@ -20,7 +20,7 @@ use cohort_vfs::{MemFs, SharedFs, World};
 
 use crate::database::{Database, DatabaseParts};
 use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, TableWriter, every_row,
+    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, TableWriter, every_row,
 };
 use crate::trx::SessionTrx;
 
@@ -232,7 +232,8 @@ pub(crate) fn change(
         let table = table_of(trx);
         let mut writer = TableWriter::open(trx, &table)?;
         let mode = ReadMode::LockExclusive(Default::default());
-        let options = CursorOptions { mode, columns: Columns::All, rows_expected: None };
+        let options =
+            CursorOptions { mode, columns: Columns::All, changes: RowChanges::Any, rows_expected: None };
         let mut cursor = TableCursor::open(trx, &table, spans, options)?;
         let (mut before, mut count) = (Vec::new(), 0);
         while cursor.next(trx, &mut |row| Ok(filter(row)), &mut before)? {
@@ -258,7 +259,8 @@ pub(crate) fn change(
 /// All rows in the order of an index.
 pub(crate) fn rows(trx: &mut SessionTrx, index: usize, mode: ReadMode) -> SqlResult<Vec<Vec<Value>>> {
     statement(trx, |trx| {
-        let options = CursorOptions { mode, columns: Columns::All, rows_expected: None };
+        let options =
+            CursorOptions { mode, columns: Columns::All, changes: RowChanges::Any, rows_expected: None };
         let mut cursor = TableCursor::open(trx, &table_of(trx), all_of(index), options)?;
         let (mut all, mut row) = (Vec::new(), Vec::new());
         while cursor.next(trx, &mut every_row, &mut row)? {

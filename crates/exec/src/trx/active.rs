@@ -13,9 +13,6 @@ use crate::trx::binlog::{LogMark, StatementLog};
 use crate::trx::savepoint::NamedSavepoint;
 use crate::trx::settings::{AccessMode, Isolation};
 
-/// What a row lock takes in the lock table.
-const ROW_LOCK_BYTES: usize = 200;
-
 /// What ends a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
@@ -49,7 +46,8 @@ pub(crate) struct Active {
     pub(crate) counters: Vec<Arc<OpenTable>>,
     /// Where the running statement began.
     pub(crate) statement: Mark,
-    /// Writes and locks.
+    /// Writes, locks, and events for the binary log. Held while the writes become redo, which is no longer
+    /// than they are.
     memory: Reservation,
 }
 
@@ -111,8 +109,8 @@ impl Active {
     /// Charges what it keeps in memory.
     pub(crate) fn charge(&mut self) -> SqlResult<()> {
         let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();
-        let locks = self.locks.row_locks() * ROW_LOCK_BYTES + self.locks.claim_bytes();
-        Ok(self.memory.resize((writes + locks) as u64)?)
+        let locks = self.locks.row_lock_bytes() + self.locks.claim_bytes();
+        Ok(self.memory.resize((writes + locks + self.log.memory_bytes()) as u64)?)
     }
 
     /// What must be hardened before the client may learn what this transaction has read under locks (I5).

@@ -71,6 +71,11 @@ impl StatementLog {
         self.cache.is_empty()
     }
 
+    /// Bytes of memory that it takes; the rest is in a file.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.cache.memory_bytes()
+    }
+
     pub(crate) fn seal(&mut self) -> SqlResult<Sealed> {
         self.cache.seal().map_err(cache_error)
     }

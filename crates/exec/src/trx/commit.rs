@@ -235,7 +235,8 @@ impl SessionTrx {
         for (at, slot) in active.engines.iter_mut().enumerate() {
             let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
             let Some(durable) = self.db.engines.get(at) else { continue };
-            redo.push((durable.id(), engine.prepare().map_err(engine_error)?));
+            let prepared = engine.prepare_into(&*self.db.commit).map_err(engine_error)?;
+            redo.push((durable.id(), prepared));
             *slot = None;
         }
         Ok(())

@@ -213,6 +213,16 @@ impl SessionTrx {
         self.lock_name(&open.table_key, mode)
     }
 
+    /// Fails when the statement was killed or its time is up; loops that have no expressions to evaluate call
+    /// it now and then.
+    pub fn check_interrupt(&self) -> SqlResult<()> {
+        self.check_killed()?;
+        match self.deadline_ns {
+            Some(end) if self.db.clock.monotonic_ns() > end => Err(SqlError::statement_timeout()),
+            _ => Ok(()),
+        }
+    }
+
     /// Fails when KILL has asked for it; long loops call it now and then.
     pub fn check_killed(&self) -> SqlResult<()> {
         match self.kill.killed() {
