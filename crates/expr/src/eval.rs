@@ -174,8 +174,12 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
         return Ok(Some(left.is_null() && right.is_null()));
     }
-    if let (Value::Int(a), Value::Int(b)) = (left.as_ref(), right.as_ref()) {
-        return Ok(Some(node.op.accepts(a.cmp(b))));
+    match (left.as_ref(), right.as_ref(), &node.how) {
+        (Value::Int(a), Value::Int(b), _) => return Ok(Some(node.op.accepts(a.cmp(b)))),
+        (Value::Decimal(a), Value::Decimal(b), CompareHow::Scalar { class: None, .. }) => {
+            return Ok(Some(node.op.accepts(a.cmp(b))));
+        }
+        _ => {}
     }
     Ok(compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?
         .map(|order| node.op.accepts(order)))
