@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use crate::demo::Demo;
 use crate::disk::Disk;
+use crate::instructions::Instructions;
 use crate::plan::{self, Overrides};
 use crate::run::Run;
 use crate::servers::{Contestant, Setup};
+use crate::sql::SqlRun;
 use crate::workload::{Protocol, Scale};
 
 /// Where the tables go.
@@ -24,6 +26,8 @@ pub struct Pages {
 pub enum Command {
     Help,
     Demo(Demo),
+    Instructions(Instructions),
+    Sql(SqlRun),
     Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
     Report { json: Vec<PathBuf>, pages: Pages },
 }
@@ -34,6 +38,13 @@ pub fn help() -> String {
 cohort-bench report FILE... [--markdown=F] [--html=F] [--docs=F]
                                                    the tables of results kept by --json; of several runs: medians over all
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
+
+cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCENT] [--keep=DIR]
+                          [--transactions=N] [--tables=N] [--rows=N] [--dir=PATH]
+                                                   instructions per transaction, counted under valgrind, of
+                                                   one build or of some compared with the first
+cohort-bench sql [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
+                                                   TPC-H and single operators beside MariaDB
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
@@ -73,6 +84,8 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
         }
         Some("demo") => parse_demo(words),
         Some("report") => parse_report(words),
+        Some("instructions") => parse_instructions(words),
+        Some("sql") => parse_sql(words),
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),
         Some(name) => parse_run(words.with_first(name)),
     }
@@ -148,7 +161,8 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let mut scale = Scale { tables: 4, rows: 25_000 };
     let (mut threads, mut idle) = (1, 0);
     let (mut json, mut pages) = (None, Pages::default());
-    let mut setup = Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false };
+    let mut setup =
+        Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false, callgrind: None };
     while let Some(word) = words.next() {
         let name = word.as_str();
         match name {
@@ -205,6 +219,63 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         repeats: repeats.unwrap_or(if quick { 1 } else { 3 }),
     };
     Ok(Command::Run { run: Box::new(run), json, pages })
+}
+
+fn parse_instructions(mut words: Words) -> Result<Command, String> {
+    let mut asked = Instructions {
+        workloads: Vec::new(),
+        programs: Vec::new(),
+        scale: Scale { tables: 1, rows: 10_000 },
+        transactions: 400,
+        dir: PathBuf::from("/var/tmp"),
+        keep: None,
+        limit: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--cohortd" => asked.programs = words.list(name, |path| Some(PathBuf::from(path)))?,
+            "--limit" => asked.limit = Some(words.read(name, |s| s.parse().ok())?),
+            "--keep" => asked.keep = Some(words.value(name)?.into()),
+            "--transactions" => {
+                asked.transactions = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?;
+            }
+            "--tables" => asked.scale.tables = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
+            "--rows" => asked.scale.rows = words.read(name, |s| s.parse().ok().filter(|n| *n >= 100))?,
+            "--dir" => asked.dir = words.value(name)?.into(),
+            _ if name.starts_with("--") => return Err(format!("unknown option '{name}' of instructions")),
+            _ => asked.workloads.push(word.clone()),
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Instructions(asked))
+}
+
+fn parse_sql(mut words: Words) -> Result<Command, String> {
+    let mut asked = SqlRun {
+        scale: 0.1,
+        rows: 1_000_000,
+        repeats: 3,
+        queries: Vec::new(),
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--scale" => asked.scale = words.read(name, |s| s.parse().ok().filter(|n| *n > 0.0))?,
+            "--rows" => asked.rows = words.read(name, |s| s.parse().ok())?,
+            "--repeats" => asked.repeats = words.read(name, positive)?,
+            "--queries" => {
+                asked.queries = words.list(name, |s| s.parse().ok().filter(|n| (1..=22).contains(n)))?;
+            }
+            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--dir" => asked.dir = words.value(name)?.into(),
+            other => return Err(format!("unknown word '{other}' of sql")),
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Sql(asked))
 }
 
 fn parse_demo(mut words: Words) -> Result<Command, String> {

@@ -4,6 +4,7 @@
 //! Speaks the MySQL protocol to any server, and knows nothing of Cohort's other crates.
 
 mod args;
+mod callgrind;
 mod connection;
 mod demo;
 mod disk;
@@ -12,6 +13,7 @@ mod dump;
 mod flushes;
 mod goals;
 mod html;
+mod instructions;
 mod interrupt;
 mod large;
 mod memory;
@@ -28,7 +30,9 @@ mod results;
 mod run;
 mod sample;
 mod servers;
+mod sql;
 mod tables;
+mod tpch;
 mod wire;
 mod workload;
 
@@ -59,6 +63,8 @@ fn obey(command: Command) -> Result<(), String> {
             interrupt::catch();
             demo::run(&demo)
         }
+        Command::Instructions(asked) => instructions::run(&asked),
+        Command::Sql(asked) => sql::run(&asked),
         Command::Run { run, json, pages } => {
             interrupt::catch();
             process::raise_open_files();

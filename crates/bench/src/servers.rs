@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::callgrind;
 use crate::connection::{Address, Connection};
 use crate::flushes::Flushes;
 use crate::process;
@@ -78,6 +79,8 @@ pub struct Setup {
     pub defaults: bool,
     /// Clients use TCP on the loopback interface, not a Unix socket.
     pub tcp: bool,
+    /// Cohort runs under callgrind, which writes its counts there.
+    pub callgrind: Option<PathBuf>,
 }
 
 /// A running server.
@@ -238,7 +241,10 @@ fn cohort_command(setup: &Setup, label: &str, dir: &Path, log: &Path) -> Result<
     command.args(["--no-defaults", &datadir]);
     command.args(["--server-id=1", "--max-connections=6000"]);
     command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog"]);
-    Ok(command)
+    Ok(match &setup.callgrind {
+        Some(counts) => callgrind::wrap(&command, counts),
+        None => command,
+    })
 }
 
 fn mariadb_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, String> {

@@ -103,6 +103,11 @@ const INSERT_SAME: Step = Step {
     table: Table::Same,
 };
 const RANGE: &[Parameter] = &[Parameter::Id, Parameter::After(99)];
+const SIMPLE_RANGE: Step = step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE);
+const SUM_RANGE: Step = step("SELECT SUM(k) FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE);
+const ORDER_RANGE: Step = step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE);
+const DISTINCT_RANGE: Step =
+    step("SELECT DISTINCT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE);
 
 /// All workloads.
 pub const WORKLOADS: &[Workload] = &[
@@ -112,6 +117,37 @@ pub const WORKLOADS: &[Workload] = &[
         schema: Schema::Sbtest,
         text_only: false,
         steps: &[POINT_SELECT],
+    },
+    Workload {
+        name: "read_only",
+        about: "ten point and four range selects in a transaction (sysbench oltp_read_only)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[
+            BEGIN,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            SIMPLE_RANGE,
+            SUM_RANGE,
+            ORDER_RANGE,
+            DISTINCT_RANGE,
+            COMMIT,
+        ],
+    },
+    Workload {
+        name: "delete",
+        about: "one row by primary key, which may be gone (sysbench oltp_delete)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[DELETE],
     },
     Workload {
         name: "update_index",
@@ -161,10 +197,10 @@ pub const WORKLOADS: &[Workload] = &[
             POINT_SELECT,
             POINT_SELECT,
             POINT_SELECT,
-            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
-            step("SELECT SUM(k) FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
-            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
-            step("SELECT DISTINCT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
+            SIMPLE_RANGE,
+            SUM_RANGE,
+            ORDER_RANGE,
+            DISTINCT_RANGE,
             UPDATE_INDEX,
             UPDATE_NON_INDEX,
             DELETE,
@@ -275,7 +311,13 @@ struct Prepared {
 }
 
 impl Plan {
+    /// Sends as the workload's model does.
     pub fn new(workload: &'static Workload, scale: Scale, asked: Protocol) -> Plan {
+        Plan::new_as(workload, scale, workload.protocol(asked))
+    }
+
+    /// Sends by this protocol.
+    pub fn new_as(workload: &'static Workload, scale: Scale, protocol: Protocol) -> Plan {
         let statements = workload.statements(scale);
         let of_table = |step: &'static Step, table: u32| {
             let sql = with_table(step.sql, table);
@@ -287,7 +329,7 @@ impl Plan {
         let all_tables =
             |step: &'static Step| (1..=scale.tables).map(|table| of_table(step, table)).collect();
         let steps = workload.steps.iter().map(|step| (step, all_tables(step))).collect();
-        Plan { protocol: workload.protocol(asked), scale, steps }
+        Plan { protocol, scale, steps }
     }
 
     pub fn steps(&self) -> usize {

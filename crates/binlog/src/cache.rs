@@ -173,6 +173,9 @@ pub struct TrxCache {
     plain: Vec<u8>,
 }
 
+/// Room for a statement's event headers and its table map, as a rule.
+const STATEMENT_BYTES: usize = 256;
+
 impl TrxCache {
     /// An empty cache. Without a spill directory it stays in memory whatever its size.
     pub fn new(options: CacheOptions, spill: Option<Arc<SpillDir>>) -> TrxCache {
@@ -235,6 +238,8 @@ impl TrxCache {
         )?;
         if !written {
             self.close_rows(rows_flags::STMT_END);
+            let annotate = if self.annotate_pending { self.annotate.len() } else { 0 };
+            self.buf.reserve(annotate + row.image.len() + STATEMENT_BYTES);
             self.write_maps();
         }
         if !self.fits_open(table_id, row) {

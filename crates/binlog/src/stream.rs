@@ -92,6 +92,9 @@ pub struct Stream {
     state: GtidState,
 }
 
+/// Room for the GTID and XID events of a transaction, as a rule.
+const FRAME_BYTES: usize = 96;
+
 impl Stream {
     /// Starts the stream at the head of a new file (a server's start makes one). Only `append_trx` and
     /// `rotate` give out positions from here on. `now` is in seconds since 1970.
@@ -153,6 +156,8 @@ impl Stream {
         end: Option<Xid>,
     ) -> Written {
         let start = self.pos;
+        let in_memory = if let Sealed::Memory { .. } = body { body.len(self.options.checksum) } else { 0 };
+        out.bytes.reserve(FRAME_BYTES + in_memory as usize);
         self.append_gtid(out, head);
         match body {
             Sealed::Memory { bytes, .. } => self.append_events(out, bytes),

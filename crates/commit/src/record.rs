@@ -67,6 +67,8 @@ pub struct Commit<'a> {
 
 /// Writes a COMMIT record but for the binlog bytes, which the caller appends.
 pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
+    let inline = trx.request.redo.iter().zip(&trx.spilled).filter(|(_, spilled)| spilled.is_none());
+    out.reserve(HEAD_BYTES + inline.map(|((_, redo), _)| redo.bytes.len()).sum::<usize>());
     out.put_u64(seq.0);
     out.put_u64(trx.xid.0);
     out.put_u64(released.0);
@@ -88,6 +90,9 @@ pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[C
     }
     StreamOut::encode_chunks(chunks, out);
 }
+
+/// Room for what a commit record holds beside the redo, as a rule.
+const HEAD_BYTES: usize = 128;
 
 /// Reads a COMMIT record.
 pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {

@@ -396,11 +396,11 @@ with_inert_settings! { settings! {
     OptimizerUseConditionSelectivity = Setting::both("optimizer_use_condition_selectivity", num(4, 1, 5)).no_effect(OPTIMIZER).doc("How conditions are estimated.");
     UseStatTables = Setting::both("use_stat_tables", word(4, &["NEVER", "COMPLEMENTARY", "PREFERABLY", "COMPLEMENTARY_FOR_QUERIES", "PREFERABLY_FOR_QUERIES"])).no_effect(OPTIMIZER).doc("Use tables of statistics.");
     EqRangeIndexDiveLimit = Setting::both("eq_range_index_dive_limit", num(200, 0, U32)).no_effect(OPTIMIZER).doc("Ranges that are estimated one by one.");
-    JoinBufferSize = Setting::both("join_buffer_size", num(262_144, 128, u64::MAX)).no_effect(BUFFERS).doc("Buffer of a join.").unit("bytes");
-    SortBufferSize = Setting::both("sort_buffer_size", num(2 << 20, 1024, u64::MAX)).no_effect(BUFFERS).doc("Buffer of a sort.").unit("bytes");
+    JoinBufferSize = Setting::both("join_buffer_size", num(262_144, 128, u64::MAX)).doc("Memory that a join may hold before it goes to tmpdir, if that is more than tmp_memory_table_size.").unit("bytes");
+    SortBufferSize = Setting::both("sort_buffer_size", num(2 << 20, 1024, u64::MAX)).doc("Memory that a sort may hold before it goes to tmpdir.").unit("bytes");
     ReadBufferSize = Setting::both("read_buffer_size", num(131_072, 8192, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of a table scan.").unit("bytes");
     ReadRndBufferSize = Setting::both("read_rnd_buffer_size", num(262_144, 1, i32::MAX as u64)).no_effect(BUFFERS).doc("Buffer of reading rows after a sort.").unit("bytes");
-    TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).doc("A session's temporary tables keep their values in memory up to here, and the rest of them in a file. Keys stay in memory.").unit("bytes");
+    TmpTableSize = Setting::both("tmp_table_size", num(16 << 20, 0, u64::MAX)).doc("A session's temporary tables keep their values in memory up to here, and the rest of them in a file; keys stay in memory. Also what a grouping, DISTINCT, set operation, join or kept table may hold before it goes to tmpdir.").unit("bytes");
     TmpMemoryTableSize = Setting::both("tmp_memory_table_size", num(16 << 20, 0, u64::MAX)).alias(VarId::TmpTableSize).doc("The same.").unit("bytes");
     TmpDiskTableSize = Setting::both("tmp_disk_table_size", num(u64::MAX, 1024, u64::MAX)).doc("Size of the file of a session's temporary tables. Beyond it: error 1021.").unit("bytes");
     MaxHeapTableSize = Setting::both("max_heap_table_size", num(16 << 20, 16_384, u64::MAX)).no_effect(BUFFERS).doc("Size of MEMORY tables.").unit("bytes");

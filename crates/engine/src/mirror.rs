@@ -149,6 +149,10 @@ impl Engine for Mirror {
         self.second.stats(index)
     }
 
+    fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+        self.second.sample(index, count)
+    }
+
     fn status(&self) -> Vec<(String, u64)> {
         self.second.status()
     }

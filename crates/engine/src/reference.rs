@@ -335,6 +335,16 @@ impl Engine for ReferenceEngine {
         stats
     }
 
+    fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+        let (start, end) = full_range(index, &KeyRange::default());
+        let store = self.shared.store.read();
+        let live = |versions: &_| visible(versions, CommitSeq(u64::MAX)).is_some();
+        let keys: Vec<&Vec<u8>> =
+            store.keys.range(start..end).filter(|(_, versions)| live(versions)).map(|(key, _)| key).collect();
+        let step = keys.len().div_ceil(count.max(1)).max(1);
+        Ok(keys.into_iter().step_by(step).map(|key| key[INDEX_ID_BYTES..].to_vec()).collect())
+    }
+
     fn status(&self) -> Vec<(String, u64)> {
         vec![("Reference_keys".to_owned(), self.shared.store.read().keys.len() as u64)]
     }

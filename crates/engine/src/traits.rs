@@ -268,6 +268,13 @@ pub trait Engine: Participant {
     /// Estimated size of a key space.
     fn stats(&self, index: IndexId) -> IndexStats;
 
+    /// Keys, in order, that divide a key space into parts of about one size: some of its own or of between
+    /// them, at most `count`. None where nothing is known.
+    fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+        let _ = (index, count);
+        Ok(Vec::new())
+    }
+
     /// Name and value pairs for SHOW STATUS.
     fn status(&self) -> Vec<(String, u64)>;
 

@@ -72,6 +72,7 @@ fn index_of(full_key: &[u8]) -> IndexBytes {
 /// Writes the index id before the key.
 pub fn full_key(index: IndexId, key: &[u8], out: &mut Vec<u8>) {
     out.clear();
+    out.reserve(INDEX_ID_BYTES + key.len());
     out.extend_from_slice(&index.0.to_be_bytes());
     out.extend_from_slice(key);
 }

@@ -248,6 +248,13 @@ impl Engine for BtreeEngine {
         IndexStats { entries, bytes }
     }
 
+    fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+        match self.inner.tree(index) {
+            Some(tree) => tree.sample(&self.inner.ground, count),
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn status(&self) -> Vec<(String, u64)> {
         let pool = &self.inner.ground.pool;
         let (blocks, free) = self.inner.store.blocks();

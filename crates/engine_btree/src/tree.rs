@@ -194,6 +194,30 @@ impl Tree {
         Ok(Soon::Here(frame))
     }
 
+    /// Keys that divide the tree into parts of about one size: those of the highest level that has some, of
+    /// leaves only when there are few.
+    pub fn sample(&self, ground: &Ground, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
+        const KEYS_MIN: usize = 32;
+        let mut pages = vec![self.root];
+        loop {
+            let (mut keys, mut children) = (Vec::new(), Vec::new());
+            for id in pages {
+                // A page that went into its neighbour meanwhile takes its keys with it.
+                let Ok(frame) = ground.pool.shared(self.index, id) else { continue };
+                let page = frame.page();
+                (0..page.len()).for_each(|n| keys.push(page.key(n)));
+                if page.level() > 0 {
+                    (0..page.len()).for_each(|n| children.push(page.child(n)));
+                }
+            }
+            if children.is_empty() || keys.len() >= KEYS_MIN.min(count) {
+                let step = keys.len().div_ceil(count.max(1)).max(1);
+                return Ok(keys.into_iter().step_by(step).collect());
+            }
+            pages = children;
+        }
+    }
+
     /// The leaf that covers the key, latched alone.
     pub fn leaf_exclusive(&self, ground: &Ground, key: &[u8]) -> Result<Exclusive, EngineError> {
         let mut patience = Patience::default();

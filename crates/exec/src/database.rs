@@ -18,6 +18,7 @@ use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::files::ServerFiles;
+use crate::plan::IndexSamples;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
 use crate::sequence::Sequences;
@@ -116,6 +117,8 @@ pub struct Database {
     pub binlog_cache: BinlogCache,
     /// information_schema.
     pub virtual_tables: VirtualTables,
+    /// What the planner has seen of indexes.
+    pub(crate) index_samples: IndexSamples,
     /// Plans of statements by digest.
     pub plans: PlanCache<CachedPlan>,
     /// Which databases' changes are logged.
@@ -161,6 +164,7 @@ impl Database {
             ids: Ids::default(),
             binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
+            index_samples: IndexSamples::default(),
             plans: PlanCache::new(PLANS_MAX),
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),

@@ -109,6 +109,7 @@ golden! {
     names_and_errors
     variables
     own_settings
+    own_plans
     dml_insert
     dml_update
     dml_returning

@@ -263,6 +263,13 @@ impl Aggregate {
                     *count += 1;
                     return Ok(());
                 }
+                if let Accumulated::Total { total: Total::Decimal(sum), count } = sum
+                    && let Some(Value::Decimal(v)) = self.args[0].leaf(row, ctx)
+                {
+                    *sum = sum.add(v).map_err(sum_overflow)?;
+                    *count += 1;
+                    return Ok(());
+                }
                 let value = match self.kind {
                     AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
                     _ => self.args[0].eval_number(row, ctx)?,
@@ -436,7 +443,6 @@ impl Total {
         if let (Total::Int(sum), Value::Int(v)) = (self, value) {
             return Ok(Total::Int(sum + i128::from(*v)));
         }
-        let overflow = |_| SqlError::new(ErrorCode::DataOutOfRange, "DECIMAL value is out of range in 'sum'");
         Ok(match self {
             Total::Real(sum) => Total::Real(sum + convert::to_f64(value, ctx)?.unwrap_or(0.0)),
             Total::Int(sum) => match integer(value) {
@@ -446,12 +452,15 @@ impl Total {
                 }
                 None => {
                     let next = convert::to_decimal(value, ctx)?.unwrap_or(Decimal::ZERO);
-                    Total::Decimal(Decimal::from_i128(sum, 0).add(&next).map_err(overflow)?)
+                    Total::Decimal(Decimal::from_i128(sum, 0).add(&next).map_err(sum_overflow)?)
                 }
             },
             Total::Decimal(sum) => {
-                let next = convert::to_decimal(value, ctx)?.unwrap_or(Decimal::ZERO);
-                Total::Decimal(sum.add(&next).map_err(overflow)?)
+                let next = match value {
+                    Value::Decimal(next) => *next,
+                    other => convert::to_decimal(other, ctx)?.unwrap_or(Decimal::ZERO),
+                };
+                Total::Decimal(sum.add(&next).map_err(sum_overflow)?)
             }
         })
     }
@@ -463,6 +472,10 @@ impl Total {
             Total::Real(sum) => Value::Double(sum),
         }
     }
+}
+
+fn sum_overflow(_: cohort_types::Overflow) -> SqlError {
+    SqlError::new(ErrorCode::DataOutOfRange, "DECIMAL value is out of range in 'sum'")
 }
 
 fn integer(value: &Value) -> Option<i128> {

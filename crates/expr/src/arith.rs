@@ -246,13 +246,19 @@ fn pair(a: &Args<'_>) -> SqlResult<Option<Pair>> {
                 return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
             }
             (Value::Decimal(x), Value::Decimal(y)) => return Ok(Some(Pair::Decimal(*x, *y))),
+            (Value::Int(x), Value::Decimal(y)) => return Ok(Some(Pair::Decimal(Decimal::from_i64(*x), *y))),
+            (Value::Decimal(x), Value::Int(y)) => return Ok(Some(Pair::Decimal(*x, Decimal::from_i64(*y)))),
             (Value::Double(x), Value::Double(y)) => return Ok(Some(Pair::Real(*x, *y))),
             _ => {}
         }
     }
     let (left, right) = (a.number(0)?, a.number(1)?);
-    if let (Value::Int(x), Value::Int(y)) = (left.as_ref(), right.as_ref()) {
-        return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
+    match (left.as_ref(), right.as_ref()) {
+        (Value::Int(x), Value::Int(y)) => {
+            return Ok(Some(Pair::Int(IntValue::Signed(*x), IntValue::Signed(*y))));
+        }
+        (Value::Decimal(x), Value::Decimal(y)) => return Ok(Some(Pair::Decimal(*x, *y))),
+        _ => {}
     }
     if left.is_null() || right.is_null() {
         // Both sides are read, so a text that is no number warns even beside NULL.

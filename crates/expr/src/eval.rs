@@ -177,8 +177,12 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
         compare_operands(&right, &left, &node.how, [Some(&node.right), Some(&node.left)], ctx)?;
         return Ok(Some(left.is_null() && right.is_null()));
     }
-    if let (Value::Int(a), Value::Int(b)) = (left.as_ref(), right.as_ref()) {
-        return Ok(Some(node.op.accepts(a.cmp(b))));
+    match (left.as_ref(), right.as_ref(), &node.how) {
+        (Value::Int(a), Value::Int(b), _) => return Ok(Some(node.op.accepts(a.cmp(b)))),
+        (Value::Decimal(a), Value::Decimal(b), CompareHow::Scalar { class: None, .. }) => {
+            return Ok(Some(node.op.accepts(a.cmp(b))));
+        }
+        _ => {}
     }
     let right = read_constant(right, &node.right, &left, &node.how, ctx)?;
     let left = read_constant(left, &node.left, &right, &node.how, ctx)?;

@@ -2,15 +2,20 @@
 //!
 //! Costs are in rows read by a scan of the clustered index; a row found through another index costs
 //! [`LOOKUP_COST`], unless the index has all columns that are wanted. One row by a unique key is always best,
-//! however small the table: a statement that locks what it reads locks no other row then. Without histograms,
-//! selectivities are guesses in the field's usual sizes.
+//! however small the table: a statement that locks what it reads locks no other row then. How many rows come
+//! is asked of [`Statistics`]; what these do not know is guessed in the field's usual sizes.
+//!
+//! A plan may be used again with other values. Where the values at hand make another index the best than the
+//! guess without them would, the plan says so, and is used for them alone.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_types::KeyPart;
 
+use crate::estimate::Statistics;
 use crate::physical::{Access, Columns, Span, Spans};
 use crate::sargable::{Condition, Sarg};
 
@@ -48,11 +53,11 @@ pub struct Choice {
 
 /// The table as the choice sees it.
 pub struct Candidates<'c> {
-    pub table: &'c Table,
+    pub table: &'c Arc<Table>,
     pub first_slot: usize,
-    /// Entries of the clustered index, estimated; asked for only where it matters, because the engine has to
-    /// look.
-    pub entries: &'c dyn Fn() -> u64,
+    pub stats: &'c dyn Statistics,
+    /// Entries that the table is thought to have at least. The engine is asked only where it matters.
+    pub entries_min: u64,
     /// Indexes that hints allow, and whether one of them must be used.
     pub allowed: Vec<usize>,
     pub forced: bool,
@@ -69,6 +74,8 @@ struct Prefix {
     last: Last,
     /// Share of the table.
     selectivity: f64,
+    /// What a range leaves of the rows that the equalities leave.
+    range: f64,
     unique: bool,
 }
 
@@ -85,19 +92,44 @@ impl Candidates<'_> {
         if let Some(one_row) = self.allowed.iter().filter_map(|&n| self.one_row(n)).min_by(by_cost) {
             return one_row;
         }
-        let entries = ((self.entries)() as f64).max(1.0);
-        let mut best = self.full_scan(0, entries);
+        let entries = (self.stats.entries(self.table).max(self.entries_min) as f64).max(1.0);
+        let (mut best, mut guessed) = (self.full_scan(0, entries), (0, f64::INFINITY));
         if self.forced || !self.allowed.contains(&0) {
             best.cost *= 1000.0;
         }
+        guessed.1 = best.cost;
         for &n in &self.allowed {
             for choice in self.with_index(n, entries) {
+                let guess = choice.cost;
+                let choice = self.looked_up(choice, entries);
+                if guess < guessed.1 {
+                    guessed = (n, guess);
+                }
                 if choice.cost < best.cost {
                     best = choice;
                 }
             }
         }
+        if guessed.0 != best.access.index {
+            self.stats.depends_on_values();
+        }
         best
+    }
+
+    /// The choice with the rows that the statistics count in its spans.
+    fn looked_up(&self, choice: Choice, entries: f64) -> Choice {
+        if matches!(choice.access.spans, Spans::Full) {
+            return choice;
+        }
+        match self.stats.rows_in(self.table, &choice.access) {
+            Some(rows) => self.choice(
+                choice.access.index,
+                choice.access.spans,
+                rows.clamp(1.0, entries),
+                choice.ordered,
+            ),
+            None => choice,
+        }
     }
 
     /// One row by a whole unique key.
@@ -127,7 +159,8 @@ impl Candidates<'_> {
 
     /// Equalities on the first key parts, then one IN or range.
     fn prefix(&self, index: &Index) -> Prefix {
-        let mut prefix = Prefix { eq: Vec::new(), last: Last::None, selectivity: 1.0, unique: false };
+        let mut prefix =
+            Prefix { eq: Vec::new(), last: Last::None, selectivity: 1.0, range: 1.0, unique: false };
         for (n, part) in index.columns.iter().enumerate() {
             let slot = self.first_slot + part.column;
             let of_column = || self.conditions.iter().filter(|c| c.slot == slot).map(|c| &c.sarg);
@@ -168,7 +201,8 @@ impl Candidates<'_> {
             .collect();
         let Some(first) = ranges.first() else { return };
         if first.len() > 1 {
-            prefix.selectivity *= (RANGE_SELECTIVITY * first.len() as f64).min(1.0);
+            prefix.range = (RANGE_SELECTIVITY * first.len() as f64).min(1.0);
+            prefix.selectivity *= prefix.range;
             prefix.last = Last::Ranges((*first).clone());
             return;
         }
@@ -183,7 +217,8 @@ impl Candidates<'_> {
             }
         }
         let both = !matches!(low, Bound::Unbounded) && !matches!(high, Bound::Unbounded);
-        prefix.selectivity *= if both { RANGE_SELECTIVITY } else { HALF_RANGE_SELECTIVITY };
+        prefix.range = if both { RANGE_SELECTIVITY } else { HALF_RANGE_SELECTIVITY };
+        prefix.selectivity *= prefix.range;
         prefix.last = Last::Ranges(vec![(low, high)]);
     }
 
@@ -194,7 +229,15 @@ impl Candidates<'_> {
             Last::In(list) => list.len() as f64,
             _ => 1.0,
         };
-        let rows = if prefix.unique { keys } else { (entries * prefix.selectivity).max(keys).min(entries) };
+        let per_key = || {
+            let parts = prefix.eq.len() + usize::from(matches!(prefix.last, Last::In(_)));
+            Some(self.stats.rows_per_key(self.table, n, parts)? * prefix.range)
+        };
+        let rows = match (prefix.unique, per_key()) {
+            (true, _) => keys,
+            (false, Some(rows)) => (rows * keys).clamp(1.0, entries),
+            (false, None) => (entries * prefix.selectivity).max(keys).min(entries),
+        };
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());

@@ -1,13 +1,26 @@
 //! What the choices cost, in rows of a scan of the clustered index, and how many rows come. Fixed numbers:
 //! plans must not depend on the machine.
 
+use std::sync::Arc;
+
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{CompareOp, Expr};
+
+use crate::physical::Access;
 
 /// What is known of tables.
 pub trait Statistics {
     /// Rows of a table.
     fn entries(&self, table: &Table) -> u64;
+
+    /// Rows that have the same values in the first key parts of an index, on average; None: unknown.
+    fn rows_per_key(&self, table: &Arc<Table>, index: usize, parts: usize) -> Option<f64>;
+
+    /// Rows in spans whose values are known before the statement runs; None: unknown.
+    fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64>;
+
+    /// The plan is another one than it would be with other values: it is not used for them.
+    fn depends_on_values(&self);
 }
 
 /// A row put into a hash table, and one looked up there.
@@ -60,14 +73,24 @@ pub(crate) fn selectivity(condition: &Expr) -> f64 {
 }
 
 /// Different values of a column of a base table.
-pub(crate) fn distinct_values(table: &Table, column: usize, entries: f64) -> f64 {
+pub(crate) fn distinct_values(
+    stats: &dyn Statistics,
+    table: &Arc<Table>,
+    column: usize,
+    entries: f64,
+) -> f64 {
     let mut best: f64 = entries.min(200.0);
-    for index in &table.indexes {
+    for (n, index) in table.indexes.iter().enumerate() {
         if index.columns.first().is_none_or(|part| part.column != column) {
             continue;
         }
-        let unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
-        best = best.max(if unique && index.columns.len() == 1 { entries } else { entries / 10.0 });
+        if matches!(index.kind, IndexKind::Primary | IndexKind::Unique) && index.columns.len() == 1 {
+            return entries.max(1.0);
+        }
+        match stats.rows_per_key(table, n, 1) {
+            Some(rows) => return (entries / rows.max(1.0)).max(1.0),
+            None => best = best.max(entries / 10.0),
+        }
     }
     best.max(1.0)
 }

@@ -8,6 +8,8 @@
 //! more the cheapest next table is taken each time. A table is found by an index, by a hash table of its
 //! rows, or gone through as a whole.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
@@ -39,6 +41,8 @@ struct JoinGroup<'q> {
     keep_order: Vec<usize>,
     outers: Vec<OuterSide<'q>>,
     conditions: Vec<Expr>,
+    /// The accesses chosen so far: of a table, by the tables before it that its conditions read.
+    choices: RefCell<HashMap<(usize, u128), Choice>>,
 }
 
 /// The right side of an outer join.
@@ -381,7 +385,9 @@ impl Lowering<'_> {
             let Some(table) = group.tables.iter().find(has) else { continue };
             let rows = self.rows_of(table);
             most = most.max(match &table.source {
-                Source::Base { table: base, .. } => distinct_values(base, column - table.first, rows),
+                Source::Base { table: base, .. } => {
+                    distinct_values(self.stats, base, column - table.first, rows)
+                }
                 _ => rows / 2.0,
             });
         }
@@ -398,6 +404,11 @@ impl Lowering<'_> {
         facts: SelectFacts,
     ) -> Choice {
         let table = group.tables[n];
+        let of_table = conjuncts.iter().filter(|c| c.tables & 1 << n != 0);
+        let key = (n, placed & of_table.fold(0, |tables, c| tables | c.tables));
+        if let Some(known) = group.choices.borrow().get(&key) {
+            return known.clone();
+        }
         let here = |column: usize| {
             group.tables.iter().any(|t| (t.first..t.first + t.width).contains(&column))
                 || group
@@ -409,7 +420,9 @@ impl Lowering<'_> {
             c.reads.iter().all(|column| !here(*column) || self.is_of(group, *column, placed))
         };
         let usable = conjuncts.iter().flat_map(|c| &c.sargs).filter(available).collect();
-        self.choose_access(table, usable, facts)
+        let choice = self.choose_access(table, usable, facts);
+        group.choices.borrow_mut().insert(key, choice.clone());
+        choice
     }
 
     fn choose_access(&self, table: &FromTable, usable: Vec<&Condition>, facts: SelectFacts) -> Choice {
@@ -420,7 +433,8 @@ impl Lowering<'_> {
         Candidates {
             table: base,
             first_slot: table.first,
-            entries: &|| self.stats.entries(base),
+            stats: self.stats,
+            entries_min: 0,
             allowed: allowed.clone(),
             forced: *forced,
             conditions: usable,

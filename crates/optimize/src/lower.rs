@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Bound;
 
-use cohort_expr::{Aggregate, Expr, SortKey};
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{
     Body, CommonTable, From, FromTable, Group, Limit, OrderBy, Query, Select, SetOperation, WindowCall,
@@ -31,7 +31,7 @@ pub fn optimize(
     common: &[CommonTable],
     stats: &dyn Statistics,
 ) -> SqlResult<Plan> {
-    let statement = Statement { subqueries, common };
+    let statement = Statement::new(subqueries, common);
     let mut needed = ColumnSet::new();
     let mut note = |expr: &Expr| needed.extend(expr.columns());
     each_expr(query, &mut note);
@@ -123,36 +123,27 @@ impl Lowering<'_> {
 
     fn values(&mut self, query: &Query, rows: &[Vec<Expr>]) -> SqlResult<Part> {
         let count = rows.len() as f64;
-        let mut placed = Vec::with_capacity(rows.len());
-        let mut node: Option<Node> = None;
-        // Rows of one type each are converted to the common one.
+        let (mut inputs, mut alike) = (Vec::new(), Vec::new());
         for row in rows {
             let from: Vec<_> = row.iter().map(Expr::ty).collect();
             let row: Vec<Expr> = row.iter().map(|e| self.place(e.clone(), &[])).collect::<SqlResult<_>>()?;
             if from == query.types {
-                placed.push(row);
+                alike.push(row);
                 continue;
             }
-            let input = Box::new(Node::Values(vec![row]));
-            let converted = Node::Convert { input, from, to: query.types.clone() };
-            let mut inputs = match node.take() {
-                Some(Node::Concat(inputs)) => inputs,
-                _ => Vec::new(),
-            };
-            if !placed.is_empty() {
-                inputs.push(Node::Values(std::mem::take(&mut placed)));
+            // A row of other types is converted to those of the result; rows stay in their order.
+            if !alike.is_empty() {
+                inputs.push(Node::Values(std::mem::take(&mut alike)));
             }
-            inputs.push(converted);
-            node = Some(Node::Concat(inputs));
+            let input = Box::new(Node::Values(vec![row]));
+            inputs.push(Node::Convert { input, from, to: query.types.clone() });
         }
-        let node = match (node, placed.is_empty()) {
-            (None, _) => Node::Values(placed),
-            (Some(node), true) => node,
-            (Some(Node::Concat(mut inputs)), false) => {
-                inputs.push(Node::Values(placed));
+        let node = match inputs.is_empty() {
+            true => Node::Values(alike),
+            false => {
+                inputs.extend((!alike.is_empty()).then_some(Node::Values(alike)));
                 Node::Concat(inputs)
             }
-            (Some(other), false) => Node::Concat(vec![other, Node::Values(placed)]),
         };
         Ok(Part { node, layout: Vec::new(), rows: count })
     }
@@ -238,8 +229,8 @@ impl Lowering<'_> {
             windows: select.windows.clone(),
         };
         if let Some(group) = &select.group {
-            part =
-                self.aggregate(part, group, &mut above, query.order.is_empty() && select.windows.is_empty())?;
+            let in_order = group.in_key_order && select.windows.is_empty();
+            part = self.aggregate(part, group, &mut above, in_order)?;
         }
         if let Some(having) = above.having.take() {
             part = self.filter(part, cohort_plan::conjuncts::split(having))?;
@@ -297,10 +288,7 @@ impl Lowering<'_> {
             keys.push((self.place(key.clone(), &part.layout)?, collation));
         }
         let place_of = |column: &usize| part.layout.iter().position(|c| c == column).expect("filtered above");
-        let first = first_columns
-            .iter()
-            .map(|column| Expr::column(place_of(column), self.type_of(*column), ""))
-            .collect();
+        let first = first_columns.iter().map(|column| carried(place_of(column))).collect();
         let mut aggregates = Vec::with_capacity(group.aggregates.len());
         for collected in &group.aggregates {
             aggregates.push(self.place_aggregate(&collected.aggregate, &part.layout)?);
@@ -316,11 +304,6 @@ impl Lowering<'_> {
             ordered: in_order,
         };
         Ok(Part { node: Node::Aggregate(Box::new(node)), layout, rows })
-    }
-
-    /// The type that a column is read with; it only has to carry a value on.
-    fn type_of(&self, _column: usize) -> cohort_expr::ExprType {
-        cohort_expr::ExprType::null()
     }
 
     fn place_aggregate(&mut self, aggregate: &Aggregate, layout: &[usize]) -> SqlResult<Aggregate> {
@@ -480,7 +463,7 @@ impl Lowering<'_> {
             }),
             None => None,
         };
-        self.common[at] = Some(CommonPlan { seed, step, reads: Vec::new() });
+        self.common[at] = Some(CommonPlan { seed, step });
         Ok(at)
     }
 
@@ -505,17 +488,15 @@ impl Lowering<'_> {
                 }
             }),
             Expr::Subquery(mut node) => {
-                let query = &self.statement.subqueries[node.id];
-                let free = self.statement.free(query);
+                let read: Vec<usize> = self.statement.free(node.id).iter().copied().collect();
                 node.outer.clear();
-                for column in free {
+                for column in read {
                     if let Some(place) = layout.iter().position(|c| *c == column) {
-                        let value = Expr::column(place, self.type_of(column), "");
-                        node.outer.push((self.slot(column), value));
+                        node.outer.push((self.slot(column), carried(place)));
                     }
                 }
                 self.lower_subquery(node.id)?;
-                node.is_volatile = self.statement.is_volatile(query);
+                node.is_volatile = self.statement.is_volatile(node.id);
                 Ok(Expr::Subquery(node))
             }
             other => Ok(other),
@@ -542,8 +523,9 @@ impl Lowering<'_> {
         }
         let query = &self.statement.subqueries[id];
         let root = self.narrow_query(query)?.node;
-        let reads = self.statement.free(query).into_iter().map(|column| self.slot(column)).collect();
-        let is_volatile = self.statement.is_volatile(query);
+        let read: Vec<usize> = self.statement.free(id).iter().copied().collect();
+        let reads = read.into_iter().map(|column| self.slot(column)).collect();
+        let is_volatile = self.statement.is_volatile(id);
         self.subqueries[id] = Some(SubqueryPlan { root, width: query.types.len(), reads, is_volatile });
         Ok(())
     }
@@ -553,10 +535,8 @@ impl Lowering<'_> {
         let mut constant = true;
         expr.walk(&mut |node| {
             if let Expr::Subquery(subquery) = node {
-                let query = &self.statement.subqueries[subquery.id];
-                let free = self.statement.free(query);
-                constant &= !free.iter().any(|c| is_here(*c));
-                constant &= !self.statement.is_volatile(query);
+                constant &= !self.statement.free(subquery.id).iter().any(|c| is_here(*c));
+                constant &= !self.statement.is_volatile(subquery.id);
             }
             constant
         });
@@ -590,6 +570,11 @@ impl Above {
             window.each_mut(see);
         }
     }
+}
+
+/// What hands on the value at a place of the row, whatever its type.
+fn carried(place: usize) -> Expr {
+    Expr::column(place, ExprType::null(), "")
 }
 
 /// Nodes combined by an associative operation, as few levels deep as can be.

@@ -49,15 +49,14 @@ pub struct SubqueryPlan {
     pub is_volatile: bool,
 }
 
-/// A common table that is kept: named more than once, or recursive.
+/// A common table that is kept: named more than once, or recursive. It reads no slots of the frame: it is
+/// bound without the query around it.
 #[derive(Debug)]
 pub struct CommonPlan {
     /// The rows; of a recursive one those it starts from.
     pub seed: Node,
     /// Of a recursive table: yields new rows from those found last, which it reads by [`Node::Common`].
     pub step: Option<RecursiveStep>,
-    /// Slots of the frame that it reads.
-    pub reads: Vec<usize>,
 }
 
 /// The part of a recursive common table that is run again and again, until it yields nothing new.
@@ -127,8 +126,6 @@ pub enum Node {
         last: u64,
         step: i64,
     },
-    /// One row of the input, or error 1242.
-    OneRow(Box<Node>),
 }
 
 /// A table read by one of its indexes.
@@ -382,8 +379,7 @@ impl Node {
             | Node::Gate { input, .. }
             | Node::Convert { input, .. }
             | Node::Project { input, .. }
-            | Node::Distinct { input, .. }
-            | Node::OneRow(input) => vec![input],
+            | Node::Distinct { input, .. } => vec![input],
             Node::Join(join) => match &join.method {
                 JoinMethod::Lookup(_) => vec![&join.left],
                 JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => vec![&join.left, right],

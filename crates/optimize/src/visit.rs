@@ -1,122 +1,121 @@
 //! Walks over query blocks: the expressions in them, the columns that they bring and those that they read
 //! from around.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use cohort_expr::Expr;
-use cohort_plan::{Body, CommonTable, From, OrderBy, Query, Select, Source, WindowUse};
+use cohort_plan::{Body, CommonTable, From, OrderBy, Query, Select, Source};
 
 /// Column numbers.
 pub(crate) type ColumnSet = BTreeSet<usize>;
 
 /// The subqueries and common tables of a statement, by number.
-#[derive(Clone, Copy)]
 pub(crate) struct Statement<'s> {
     pub subqueries: &'s [Query],
     pub common: &'s [CommonTable],
+    /// What is known of each subquery, once somebody has asked.
+    facts: Vec<OnceCell<Facts>>,
 }
 
-/// Calls `see` for each expression of a query, those of its derived tables included.
-pub(crate) fn each_expr(query: &Query, see: &mut dyn FnMut(&Expr)) {
-    for order in &query.order {
-        if let OrderBy::Expr(expr) = &order.by {
-            see(expr);
-        }
-    }
-    query.limit.count.iter().chain(&query.limit.offset).for_each(&mut *see);
-    match &query.body {
-        Body::Select(select) => each_of_select(select, see),
-        Body::Set(set) => {
-            each_expr(&set.first, see);
-            set.rest.iter().for_each(|operand| each_expr(&operand.query, see));
-        }
-        Body::Values(rows) => rows.iter().flatten().for_each(see),
-        Body::Nested(inner) => each_expr(inner, see),
-    }
+/// What a subquery is to the queries around it.
+struct Facts {
+    free: ColumnSet,
+    is_volatile: bool,
 }
 
-fn each_of_select(select: &Select, see: &mut dyn FnMut(&Expr)) {
-    if let Some(from) = &select.from {
-        each_of_from(from, see);
-    }
-    select.conditions.iter().chain(&select.having).chain(&select.items).for_each(&mut *see);
-    if let Some(group) = &select.group {
-        group.keys.iter().for_each(&mut *see);
-        for collected in &group.aggregates {
-            collected.aggregate.args.iter().for_each(&mut *see);
-            collected.aggregate.options.order.iter().for_each(|key| see(&key.expr));
-        }
-    }
-    select.windows.iter().for_each(|window| each_of_window(window, see));
-}
-
-/// Calls `change` for each expression of a query, those of its derived tables included.
-pub(crate) fn each_expr_mut(query: &mut Query, change: &mut dyn FnMut(&mut Expr)) {
-    for order in &mut query.order {
-        if let OrderBy::Expr(expr) = &mut order.by {
-            change(expr);
-        }
-    }
-    match &mut query.body {
-        Body::Select(select) => {
-            if let Some(from) = &mut select.from {
-                each_of_from_mut(from, change);
-            }
-            select.conditions.iter_mut().chain(&mut select.having).for_each(&mut *change);
-            select.items.iter_mut().for_each(&mut *change);
-            if let Some(group) = &mut select.group {
-                group.keys.iter_mut().for_each(&mut *change);
-                for collected in &mut group.aggregates {
-                    collected.aggregate.args.iter_mut().for_each(&mut *change);
-                    collected.aggregate.options.order.iter_mut().for_each(|key| change(&mut key.expr));
+/// Makes the walk that looks at expressions, and with `mut` the one that changes them.
+macro_rules! walks {
+    ($of_query:ident, $of_select:ident, $of_from:ident, $of_window:ident $(, $mutable:tt)?) => {
+        /// Calls `see` for each expression of a query, those of its derived tables included.
+        pub(crate) fn $of_query(query: & $($mutable)? Query, see: &mut dyn FnMut(& $($mutable)? Expr)) {
+            for order in & $($mutable)? query.order {
+                if let OrderBy::Expr(expr) = & $($mutable)? order.by {
+                    see(expr);
                 }
             }
-            select.windows.iter_mut().for_each(|window| window.each_mut(change));
-        }
-        Body::Set(set) => {
-            each_expr_mut(&mut set.first, change);
-            set.rest.iter_mut().for_each(|operand| each_expr_mut(&mut operand.query, change));
-        }
-        Body::Values(rows) => rows.iter_mut().flatten().for_each(change),
-        Body::Nested(inner) => each_expr_mut(inner, change),
-    }
-}
-
-fn each_of_from_mut(from: &mut From, change: &mut dyn FnMut(&mut Expr)) {
-    match from {
-        From::Table(table) => {
-            if let Source::Derived(query) = &mut table.source {
-                each_expr_mut(query, change);
+            for limit in [& $($mutable)? query.limit.count, & $($mutable)? query.limit.offset] {
+                if let Some(expr) = limit {
+                    see(expr);
+                }
+            }
+            match & $($mutable)? query.body {
+                Body::Select(select) => $of_select(select, see),
+                Body::Set(set) => {
+                    $of_query(& $($mutable)? set.first, see);
+                    for operand in & $($mutable)? set.rest {
+                        $of_query(& $($mutable)? operand.query, see);
+                    }
+                }
+                Body::Values(rows) => {
+                    for row in rows {
+                        for expr in row {
+                            see(expr);
+                        }
+                    }
+                }
+                Body::Nested(inner) => $of_query(inner, see),
             }
         }
-        From::Join(join) => {
-            join.on.iter_mut().for_each(&mut *change);
-            each_of_from_mut(&mut join.left, change);
-            each_of_from_mut(&mut join.right, change);
-        }
-    }
-}
 
-fn each_of_window(window: &WindowUse, see: &mut dyn FnMut(&Expr)) {
-    window.clone().each_mut(&mut |expr| see(expr));
-}
-
-fn each_of_from(from: &From, see: &mut dyn FnMut(&Expr)) {
-    match from {
-        From::Table(table) => {
-            if let Source::Derived(query) = &table.source {
-                each_expr(query, see);
+        fn $of_select(select: & $($mutable)? Select, see: &mut dyn FnMut(& $($mutable)? Expr)) {
+            if let Some(from) = & $($mutable)? select.from {
+                $of_from(from, see);
+            }
+            for expr in & $($mutable)? select.conditions {
+                see(expr);
+            }
+            if let Some(expr) = & $($mutable)? select.having {
+                see(expr);
+            }
+            for expr in & $($mutable)? select.items {
+                see(expr);
+            }
+            if let Some(group) = & $($mutable)? select.group {
+                for expr in & $($mutable)? group.keys {
+                    see(expr);
+                }
+                for collected in & $($mutable)? group.aggregates {
+                    for expr in & $($mutable)? collected.aggregate.args {
+                        see(expr);
+                    }
+                    for key in & $($mutable)? collected.aggregate.options.order {
+                        see(& $($mutable)? key.expr);
+                    }
+                }
+            }
+            for window in & $($mutable)? select.windows {
+                window.$of_window(see);
             }
         }
-        From::Join(join) => {
-            join.on.iter().for_each(&mut *see);
-            each_of_from(&join.left, see);
-            each_of_from(&join.right, see);
+
+        fn $of_from(from: & $($mutable)? From, see: &mut dyn FnMut(& $($mutable)? Expr)) {
+            match from {
+                From::Table(table) => {
+                    if let Source::Derived(query) = & $($mutable)? table.source {
+                        $of_query(query, see);
+                    }
+                }
+                From::Join(join) => {
+                    for expr in & $($mutable)? join.on {
+                        see(expr);
+                    }
+                    $of_from(& $($mutable)? join.left, see);
+                    $of_from(& $($mutable)? join.right, see);
+                }
+            }
         }
-    }
+    };
 }
 
-impl Statement<'_> {
+walks!(each_expr, each_of_select, each_of_from, each);
+walks!(each_expr_mut, each_of_select_mut, each_of_from_mut, each_mut, mut);
+
+impl<'s> Statement<'s> {
+    pub(crate) fn new(subqueries: &'s [Query], common: &'s [CommonTable]) -> Statement<'s> {
+        Statement { subqueries, common, facts: subqueries.iter().map(|_| OnceCell::new()).collect() }
+    }
+
     /// The columns that an expression reads, those that its subqueries read from around included.
     pub(crate) fn columns(&self, expr: &Expr) -> ColumnSet {
         let mut found = ColumnSet::new();
@@ -130,35 +129,45 @@ impl Statement<'_> {
                 Expr::Column(column) => {
                     found.insert(column.ordinal);
                 }
-                Expr::Subquery(subquery) => found.extend(self.free(&self.subqueries[subquery.id])),
+                Expr::Subquery(subquery) => found.extend(self.free(subquery.id)),
                 _ => {}
             }
             true
         });
     }
 
-    /// The columns that a query reads from around. Common tables read none: they are bound without the query
-    /// around them.
-    pub(crate) fn free(&self, query: &Query) -> ColumnSet {
-        let (mut read, mut brought) = (ColumnSet::new(), ColumnSet::new());
-        each_expr(query, &mut |expr| self.add_columns(expr, &mut read));
-        each_brought(query, &mut |first, count| brought.extend(first..first + count));
-        read.retain(|column| !brought.contains(column));
-        read
+    /// The columns that a subquery reads from around. Common tables read none: they are bound without the
+    /// query around them.
+    pub(crate) fn free(&self, id: usize) -> &ColumnSet {
+        &self.facts(id).free
     }
 
-    /// Whether the query may have other rows each time it runs.
-    pub(crate) fn is_volatile(&self, query: &Query) -> bool {
-        let mut found = false;
-        each_expr(query, &mut |expr| found |= self.is_volatile_expr(expr));
-        found
+    /// Whether a subquery may have other rows each time it runs.
+    pub(crate) fn is_volatile(&self, id: usize) -> bool {
+        self.facts(id).is_volatile
+    }
+
+    /// Asked for each place where the subquery stands, and for each of those around it: computed once.
+    fn facts(&self, id: usize) -> &Facts {
+        self.facts[id].get_or_init(|| {
+            let query = &self.subqueries[id];
+            let (mut free, mut brought) = (ColumnSet::new(), ColumnSet::new());
+            let mut is_volatile = false;
+            each_expr(query, &mut |expr| {
+                self.add_columns(expr, &mut free);
+                is_volatile |= self.is_volatile_expr(expr);
+            });
+            each_brought(query, &mut |first, count| brought.extend(first..first + count));
+            free.retain(|column| !brought.contains(column));
+            Facts { free, is_volatile }
+        })
     }
 
     fn is_volatile_expr(&self, expr: &Expr) -> bool {
         let mut found = expr.is_volatile();
         expr.walk(&mut |node| {
             if let Expr::Subquery(subquery) = node {
-                found |= self.is_volatile(&self.subqueries[subquery.id]);
+                found |= self.is_volatile(subquery.id);
             }
             !found
         });

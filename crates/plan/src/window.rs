@@ -79,46 +79,64 @@ pub enum FrameBound {
     UnboundedFollowing,
 }
 
-impl WindowUse {
-    /// Calls `see` for each expression of the window and its function.
-    pub fn each_mut(&mut self, see: &mut dyn FnMut(&mut Expr)) {
-        self.partition.iter_mut().for_each(|(expr, _)| see(expr));
-        self.order.iter_mut().for_each(|(expr, _)| see(expr));
-        self.call.each_mut(see);
-    }
+/// Makes the walk that looks at expressions, and with `mut` the one that changes them.
+macro_rules! walks {
+    ($name:ident $(, $mutable:tt)?) => {
+        impl WindowUse {
+            /// Calls `see` for each expression of the window and its function.
+            pub fn $name(& $($mutable)? self, see: &mut dyn FnMut(& $($mutable)? Expr)) {
+                for (expr, _) in & $($mutable)? self.partition {
+                    see(expr);
+                }
+                for (expr, _) in & $($mutable)? self.order {
+                    see(expr);
+                }
+                self.call.$name(see);
+            }
+        }
+
+        impl WindowCall {
+            /// Calls `see` for each expression of the function and its frame.
+            pub fn $name(& $($mutable)? self, see: &mut dyn FnMut(& $($mutable)? Expr)) {
+                for bound in [& $($mutable)? self.frame.start, & $($mutable)? self.frame.end] {
+                    if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
+                        see(expr);
+                    }
+                }
+                match & $($mutable)? self.function {
+                    WindowFunction::Ntile(expr)
+                    | WindowFunction::FirstValue(expr)
+                    | WindowFunction::LastValue(expr)
+                    | WindowFunction::PercentileCont { fraction: expr }
+                    | WindowFunction::PercentileDisc { fraction: expr } => see(expr),
+                    WindowFunction::Lag { value, offset, .. } => {
+                        see(value);
+                        if let Some(expr) = offset {
+                            see(expr);
+                        }
+                    }
+                    WindowFunction::NthValue { value, n } => {
+                        see(value);
+                        see(n);
+                    }
+                    WindowFunction::Aggregate(aggregate) => {
+                        for expr in & $($mutable)? aggregate.args {
+                            see(expr);
+                        }
+                        for key in & $($mutable)? aggregate.options.order {
+                            see(& $($mutable)? key.expr);
+                        }
+                    }
+                    WindowFunction::RowNumber
+                    | WindowFunction::Rank
+                    | WindowFunction::DenseRank
+                    | WindowFunction::PercentRank
+                    | WindowFunction::CumeDist => {}
+                }
+            }
+        }
+    };
 }
 
-impl WindowCall {
-    /// Calls `see` for each expression of the function and its frame.
-    pub fn each_mut(&mut self, see: &mut dyn FnMut(&mut Expr)) {
-        for bound in [&mut self.frame.start, &mut self.frame.end] {
-            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
-                see(expr);
-            }
-        }
-        match &mut self.function {
-            WindowFunction::Ntile(expr)
-            | WindowFunction::FirstValue(expr)
-            | WindowFunction::LastValue(expr)
-            | WindowFunction::PercentileCont { fraction: expr }
-            | WindowFunction::PercentileDisc { fraction: expr } => see(expr),
-            WindowFunction::Lag { value, offset, .. } => {
-                see(value);
-                offset.iter_mut().for_each(see);
-            }
-            WindowFunction::NthValue { value, n } => {
-                see(value);
-                see(n);
-            }
-            WindowFunction::Aggregate(aggregate) => {
-                aggregate.args.iter_mut().for_each(&mut *see);
-                aggregate.options.order.iter_mut().for_each(|key| see(&mut key.expr));
-            }
-            WindowFunction::RowNumber
-            | WindowFunction::Rank
-            | WindowFunction::DenseRank
-            | WindowFunction::PercentRank
-            | WindowFunction::CumeDist => {}
-        }
-    }
-}
+walks!(each);
+walks!(each_mut, mut);

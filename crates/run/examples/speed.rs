@@ -13,7 +13,7 @@ use cohort_optimize::{
     AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, Node, Plan, Scan, Sort, VirtualScan,
     WindowCall, WindowFunction, WindowNode,
 };
-use cohort_run::{CursorId, Storage, run};
+use cohort_run::{CursorId, Kept, Storage, run};
 use cohort_types::{SqlResult, Str, Value};
 use cohort_vfs::{Fs as _, OpenMode, RealFs, SharedFile};
 use support::*;
@@ -85,7 +85,7 @@ impl Storage for Made {
         Ok(file)
     }
 
-    fn operator_memory(&self) -> usize {
+    fn operator_memory(&self, _: Kept) -> usize {
         self.memory
     }
 }

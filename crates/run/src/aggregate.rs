@@ -22,6 +22,7 @@ use crate::rollup::Rollup;
 use crate::runtime::{Held, Run};
 use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
+use crate::storage::Kept;
 
 /// GROUP BY.
 pub(crate) struct AggregateOperator<'p> {
@@ -248,7 +249,7 @@ impl<'p> Groups<'p> {
         key: &[u8],
         row: &[Value],
     ) -> SqlResult<Option<usize>> {
-        let memory = *self.memory.get_or_insert_with(|| run.storage().operator_memory());
+        let memory = *self.memory.get_or_insert_with(|| run.storage().operator_memory(Kept::Table));
         if let Some(aside) = &mut self.aside {
             aside.push(run, hashed.hash, row)?;
             return Ok(None);

@@ -1,9 +1,9 @@
 //! Common tables: rows that several readers share, and recursion.
 //!
 //! # States
-//! - *unknown*: `key` is None, or holds other values than the slots of the frame that the table reads;
+//! - *unknown*: not `is_known`;
 //! - *recursing*: `recent` says which rows the last round found; readers get these;
-//! - *known*: `key` holds the values of the slots; readers get all rows.
+//! - *known*: readers get all rows.
 //!
 //! The first reader that finds the table unknown fills it.
 //!
@@ -34,7 +34,7 @@ pub(crate) const KEY_BYTES: usize = 40;
 #[derive(Default)]
 pub(crate) struct CommonState<'p> {
     rows: RowStore,
-    key: Option<Vec<u8>>,
+    is_known: bool,
     recent: Option<Range<u64>>,
     seed: Option<Input<'p>>,
     step: Option<Input<'p>>,
@@ -44,7 +44,7 @@ impl<'p> CommonState<'p> {
     pub fn close(&mut self, run: Run<'_, 'p>) {
         self.seed.iter_mut().chain(&mut self.step).for_each(|input| input.close(run));
         self.rows.clear(run);
-        self.key = None;
+        self.is_known = false;
     }
 }
 
@@ -52,14 +52,13 @@ impl<'p> CommonState<'p> {
 fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
     let plan = &run.state.plan.common[number];
     let state = &run.state.common[number];
-    let key = run.frame_key(&plan.reads);
     {
         let mut state = state.borrow_mut();
-        if state.recent.is_some() || state.key.as_ref() == Some(&key) {
+        if state.recent.is_some() || state.is_known {
             return Ok(());
         }
+        // A fill that failed may have left some.
         state.rows.clear(run);
-        state.key = None;
     }
     let mut seen = plan.step.as_ref().filter(|step| step.distinct).map(Seen::new);
     let taken = state.borrow_mut().seed.take();
@@ -78,7 +77,7 @@ fn fill(run: Run<'_, '_>, number: usize) -> SqlResult<()> {
     if let Some(mut seen) = seen {
         seen.held.release(run);
     }
-    state.borrow_mut().key = Some(key);
+    state.borrow_mut().is_known = true;
     Ok(())
 }
 

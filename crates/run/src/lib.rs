@@ -48,4 +48,4 @@ mod window;
 
 pub use batch::Batch;
 pub use rows::{Rows, run};
-pub use storage::{CursorId, Storage};
+pub use storage::{CursorId, Kept, Storage};

@@ -28,7 +28,7 @@ pub(crate) fn varies(root: &Node, plan: &Plan) -> bool {
     walk(root, &mut |node| {
         if let Node::Common { number } = node {
             let common = &plan.common[*number];
-            varies |= common.step.is_some() || !common.reads.is_empty();
+            varies |= common.step.is_some();
         }
         exprs(node, &mut |expr| {
             expr.walk(&mut |part| {
@@ -67,8 +67,7 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
         | Node::Concat(_)
         | Node::SetOperation(_)
         | Node::Series { .. }
-        | Node::Convert { .. }
-        | Node::OneRow(_) => {}
+        | Node::Convert { .. } => {}
         Node::Values(rows) => rows.iter().flatten().for_each(visit),
         Node::Scan(scan) => span_exprs(scan).into_iter().chain(&scan.filter).for_each(visit),
         Node::Virtual(scan) => scan.filter.iter().for_each(visit),
@@ -108,6 +107,6 @@ fn window_exprs(node: &WindowNode, visit: &mut dyn FnMut(&Expr)) {
     node.partition.iter().map(|key| &key.0).for_each(&mut *visit);
     node.order.iter().map(|key| &key.0).for_each(&mut *visit);
     for call in &node.calls {
-        call.clone().each_mut(&mut |expr| visit(expr));
+        call.each(visit);
     }
 }

@@ -13,7 +13,7 @@ use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
 use crate::set_operation::SetOperator;
 use crate::sort::SortOperator;
-use crate::source::{Concat, Constants, Empty, OneRow, Series, Unit};
+use crate::source::{Concat, Constants, Empty, Series, Unit};
 use crate::window::Window;
 
 /// Yields rows.
@@ -144,11 +144,6 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
             Input::new(Concat::new(inputs), locks)
         }
         Node::Series { first, last, step } => Input::new(Series::new(*first, *last, *step), false),
-        Node::OneRow(input) => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(OneRow::new(input), locks)
-        }
         Node::SetOperation(node) => {
             let (left, right) = (below(&node.left)?, below(&node.right)?);
             let locks = left.locks;

@@ -5,6 +5,7 @@ use cohort_types::{SqlResult, Value};
 use crate::batch::{Batch, taken};
 use crate::runtime::{Held, Run};
 use crate::spill::{Chain, ChainReader, SpillFile};
+use crate::storage::Kept;
 
 /// Rows in the order they came.
 #[derive(Default)]
@@ -38,7 +39,7 @@ impl RowStore {
             return chain.push(file, row);
         }
         let bytes = row.iter().map(Value::memory_bytes).sum();
-        if self.held.bytes() + bytes > run.storage().operator_memory() {
+        if self.held.bytes() + bytes > run.storage().operator_memory(Kept::Table) {
             self.spill(run)?;
             return self.push(run, row);
         }

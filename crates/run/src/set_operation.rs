@@ -16,6 +16,7 @@ use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
+use crate::storage::Kept;
 
 /// EXCEPT, INTERSECT, DISTINCT.
 pub(crate) struct SetOperator<'p> {
@@ -212,7 +213,7 @@ impl<'p> SetOperator<'p> {
 impl<'p> Operator<'p> for SetOperator<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.clear(run);
-        self.memory = run.storage().operator_memory();
+        self.memory = run.storage().operator_memory(Kept::Table);
         self.left.open(run)
     }
 

@@ -24,6 +24,7 @@ use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
 use crate::spill::{Chain, ChainReader, SpillFile};
+use crate::storage::Kept;
 
 /// Runs merged at once.
 const FAN_IN: usize = 64;
@@ -124,7 +125,7 @@ impl<'p> Sorter<'p> {
     pub fn start(&mut self, run: Run<'_, 'p>, limit: u64) {
         self.clear(run);
         self.limit = limit;
-        self.memory = run.storage().operator_memory();
+        self.memory = run.storage().operator_memory(Kept::Sorted);
     }
 
     pub fn clear(&mut self, run: Run<'_, 'p>) {

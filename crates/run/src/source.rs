@@ -1,7 +1,7 @@
 //! Operators that make rows of nothing, or pass on those of others.
 
 use cohort_expr::Expr;
-use cohort_types::{Interrupt, SqlError, SqlResult, Value};
+use cohort_types::{SqlResult, Value};
 
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
@@ -150,41 +150,5 @@ impl<'p> Operator<'p> for Concat<'p> {
 
     fn close(&mut self, run: Run<'_, 'p>) {
         self.inputs.iter_mut().for_each(|input| input.close(run));
-    }
-}
-
-/// One row, or error 1242.
-pub(crate) struct OneRow<'p> {
-    input: Input<'p>,
-    done: bool,
-    second: Batch,
-}
-
-impl<'p> OneRow<'p> {
-    pub fn new(input: Input<'p>) -> OneRow<'p> {
-        OneRow { input, done: false, second: Batch::new() }
-    }
-}
-
-impl<'p> Operator<'p> for OneRow<'p> {
-    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
-        self.done = false;
-        self.input.open(run)
-    }
-
-    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, _: usize) -> SqlResult<()> {
-        run.eval.step()?;
-        if std::mem::replace(&mut self.done, true) || self.input.next(run, out, 1)? == 0 {
-            return Ok(());
-        }
-        self.second.clear();
-        match self.input.next(run, &mut self.second, 1)? {
-            0 => Ok(()),
-            _ => Err(SqlError::subquery_returned_rows()),
-        }
-    }
-
-    fn close(&mut self, run: Run<'_, 'p>) {
-        self.input.close(run);
     }
 }

@@ -10,6 +10,17 @@ use cohort_vfs::SharedFile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CursorId(pub usize);
 
+/// What an operator keeps rows for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// To be sorted.
+    Sorted,
+    /// To be found by rows of the other side of a join.
+    Joined,
+    /// As groups, rows seen before, or rows that several readers share.
+    Table,
+}
+
 /// The transaction and the server, as operators see them. Filters are asked while the implementor is
 /// borrowed: they have no subqueries that are not known already.
 pub trait Storage {
@@ -54,6 +65,6 @@ pub trait Storage {
     /// A new file in `tmpdir` that has no name, for rows that do not fit into memory.
     fn spill_file(&mut self) -> SqlResult<SharedFile>;
 
-    /// Bytes that one operator may hold before it spills.
-    fn operator_memory(&self) -> usize;
+    /// Bytes that one operator may hold of such rows before it spills.
+    fn operator_memory(&self, kept: Kept) -> usize;
 }

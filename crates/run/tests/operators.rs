@@ -44,15 +44,6 @@ fn rows_of_nothing_and_of_expressions() {
 }
 
 #[test]
-fn one_row_is_one_row() {
-    let mut storage = Memory::new(&[]);
-    assert_eq!(rows_of(&plan(Node::OneRow(Box::new(numbers(1))), 1), &mut storage).len(), 1);
-    assert!(rows_of(&plan(Node::OneRow(Box::new(numbers(0))), 1), &mut storage).is_empty());
-    let two = run_in(&plan(Node::OneRow(Box::new(numbers(2))), 1), &mut storage, &Session::default());
-    assert_eq!(code(two), ErrorCode::SubqueryNo1Row);
-}
-
-#[test]
 fn limits_read_no_more_than_they_need() {
     let rows: Rows = (0..5000).map(|n| ints(&[Some(n), Some(n % 10)])).collect();
     let mut storage = Memory::new(&[("t", rows)]);
@@ -461,7 +452,7 @@ fn rows_are_pulled_as_they_are_wanted() {
 fn plans_deeper_than_the_stack_are_refused() {
     let mut node = numbers(1);
     for _ in 0..100_000 {
-        node = Node::OneRow(Box::new(node));
+        node = Node::Distinct { input: Box::new(node), collations: Vec::new() };
     }
     let root = std::mem::ManuallyDrop::new(plan(node, 1));
     let outcome = run_in(&root, &mut Memory::new(&[]), &Session::default());

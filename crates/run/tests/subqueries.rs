@@ -109,22 +109,6 @@ fn subqueries_in_subqueries_read_the_frames_around() {
 }
 
 #[test]
-fn a_correlated_common_table_is_made_anew() {
-    let mut root = with_item("t", 1, subquery(0, SubqueryTest::Column(0), vec![(0, col(0))]));
-    root.frame = 1;
-    let twice = Node::Join(Box::new(Join {
-        kind: JoinKind::Semi,
-        left: Node::Common { number: 0 },
-        method: JoinMethod::Loop { right: Node::Common { number: 0 }, right_width: 1 },
-        on: Some(eq(col(0), col(1))),
-    }));
-    root.subqueries.push(subplan(twice, 1, &[0]));
-    let seed = Node::Project { input: Box::new(Node::Unit), items: vec![add(outer(0), lit(100))] };
-    root.common.push(cohort_optimize::CommonPlan { seed, step: None, reads: vec![0] });
-    assert_eq!(shown_all(&rows_of(&root, &mut storage())), ["1 101", "2 102", "3 103", "1 101"]);
-}
-
-#[test]
 fn spans_may_name_subqueries() {
     // SELECT * FROM u WHERE x = (SELECT 2), by an index: the storage is busy with one of the two at a time.
     let key = subquery(0, SubqueryTest::Column(0), vec![]);

@@ -235,7 +235,7 @@ impl RowLayout {
         }
         match column.slot {
             Slot::Fixed { offset, len } => {
-                scalar::decode(&column.ty, &parts.fixed[offset..offset + len]).ok_or(RowError::Corrupt)
+                scalar::decode_exact(&column.ty, &parts.fixed[offset..offset + len]).ok_or(RowError::Corrupt)
             }
             Slot::Variable { index } => {
                 let start = if index == 0 { 0 } else { parts.end(index - 1) };

@@ -78,8 +78,12 @@ pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
 
 /// Reads [`len`] bytes; `None` when they are no value of the type.
 pub(crate) fn decode(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
-    let len = len(ty)?;
-    let bytes = bytes.get(..len)?;
+    decode_exact(ty, bytes.get(..len(ty)?)?)
+}
+
+/// The same of a type of fixed length and exactly so many bytes, which the caller knows.
+pub(crate) fn decode_exact(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
+    let len = bytes.len();
     Some(match ty.kind {
         TypeKind::Int if !ty.unsigned => Value::Int(i32::from_le_bytes(bytes.try_into().ok()?).into()),
         TypeKind::BigInt if !ty.unsigned => Value::Int(i64::from_le_bytes(bytes.try_into().ok()?)),

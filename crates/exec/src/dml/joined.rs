@@ -23,7 +23,7 @@ use crate::dml::rules::{RowRules, refuse_generated};
 use crate::dml::update::{WrittenRow, write_row};
 use crate::dml::view_check::passes_checks;
 use crate::guards::refuse_without_key;
-use crate::plan::{PlanBody, QueryPlan};
+use crate::plan::{PlanBody, PlanStatistics, QueryPlan};
 use crate::select::rows;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
@@ -284,7 +284,8 @@ fn source(
             "a change of rows through a view in a join of that many tables",
         ));
     }
-    let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, session)?;
+    let stats = PlanStatistics::new(session, ctx);
+    let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;
     Ok(QueryPlan {
         body: PlanBody::Tree(Box::new(plan)),
         columns: Vec::new(),

@@ -131,7 +131,8 @@ impl Direct<'_> {
         let choice = Candidates {
             table: base,
             first_slot: 0,
-            entries: &|| self.stats.entries(base),
+            stats: self.stats,
+            entries_min: 0,
             allowed: allowed.clone(),
             forced: *forced,
             conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),

@@ -5,11 +5,13 @@
 //! | `names` | [`SessionNames`]: what binding asks of this session |
 //! | `query` | [`QueryPlan`]: what planning yields |
 //! | `direct` | queries of one table to fixed pipelines |
+//! | `statistics` | what the planner knows of tables and indexes |
 //! | `target` | [`TargetPlan`]: the rows that UPDATE and DELETE change |
 
 mod direct;
 mod names;
 mod query;
+mod statistics;
 mod target;
 
 use cohort_plan::{CommonTables, PlanContext, bind_query};
@@ -20,6 +22,7 @@ use crate::session_state::SessionState;
 
 pub use names::SessionNames;
 pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub(crate) use statistics::{IndexSamples, PlanStatistics};
 pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.
@@ -28,13 +31,14 @@ pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Qu
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
+    let stats = PlanStatistics::new(session, ctx);
     let direct = match subqueries.is_empty() && common.is_empty() {
-        true => direct::direct(&bound, session)?,
+        true => direct::direct(&bound, &stats)?,
         false => None,
     };
     let body = match direct {
         Some(direct) => PlanBody::Direct(Box::new(direct)),
-        None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, session)?)),
+        None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, &stats)?)),
     };
     let has_limit = bound.limit.count.is_some();
     Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit })

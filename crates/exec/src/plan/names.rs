@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
-use cohort_optimize::Statistics;
 use cohort_plan::{Names, VirtualDefinition};
 use cohort_sql::ast::SequenceOperation;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
@@ -197,17 +196,5 @@ impl Names for SessionNames<'_> {
 
     fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
         self.session.table_access_denied(command, schema, table)
-    }
-}
-
-impl Statistics for SessionState {
-    fn entries(&self, table: &Table) -> u64 {
-        if table.is_temporary() {
-            return self.temporary.entries(table);
-        }
-        let engines = &self.db.engines;
-        let engine =
-            engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first());
-        engine.map_or(1000, |e| e.stats(table.clustered().id).entries)
     }
 }

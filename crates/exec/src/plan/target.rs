@@ -8,11 +8,12 @@ use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use cohort_optimize::{Access, Candidates, Columns, Condition, Statistics, WantedOrder, conditions};
+use cohort_optimize::{Access, Candidates, Columns, Condition, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_plan::{allowed_indexes, bind_limit};
 
+use crate::plan::statistics::PlanStatistics;
 use crate::session_state::SessionState;
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
@@ -58,7 +59,8 @@ pub fn plan_target(
     let choice = Candidates {
         table: &base,
         first_slot: 0,
-        entries: &|| entries_for_change(session, &base),
+        stats: &PlanStatistics::new(session, ctx),
+        entries_min: entries_for_change(session),
         allowed,
         forced,
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
@@ -74,9 +76,8 @@ pub fn plan_target(
 
 /// A key is taken rather than a scan, however small the table: each row that is read is locked. Under
 /// `sql_safe_updates` wherever there is one.
-fn entries_for_change(session: &SessionState, table: &Table) -> u64 {
-    let entries = session.entries(table);
-    if session.vars.flag(VarId::SqlSafeUpdates) { entries.max(1 << 40) } else { entries.max(1 << 16) }
+fn entries_for_change(session: &SessionState) -> u64 {
+    if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { 1 << 16 }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {

@@ -25,6 +25,9 @@ pub(crate) enum Freshness {
 
 /// Locks the names of views for reading, until the transaction ends.
 pub(crate) fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    if views.is_empty() {
+        return Ok(Freshness::Fresh);
+    }
     for view in views {
         let key = NameKey::Table(view.name.schema.as_str().into(), view.name.table.as_str().into());
         ctx.trx.lock_name(&key, MetadataMode::SharedRead)?;

@@ -10,7 +10,7 @@ use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
-use cohort_run::{CursorId, Storage};
+use cohort_run::{CursorId, Kept, Storage};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
@@ -175,7 +175,13 @@ impl Storage for TrxStorage<'_> {
         })
     }
 
-    fn operator_memory(&self) -> usize {
-        usize::try_from(self.session.vars.uint(VarId::SortBufferSize)).unwrap_or(usize::MAX)
+    fn operator_memory(&self, kept: Kept) -> usize {
+        let setting = |id| usize::try_from(self.session.vars.uint(id)).unwrap_or(usize::MAX);
+        match kept {
+            Kept::Sorted => setting(VarId::SortBufferSize),
+            // The default of join_buffer_size is meant for one row at a time.
+            Kept::Joined => setting(VarId::JoinBufferSize).max(setting(VarId::TmpTableSize)),
+            Kept::Table => setting(VarId::TmpTableSize),
+        }
     }
 }

@@ -36,6 +36,16 @@ pub(crate) fn table_map(table: &Table, map_id: u64, metadata: MapMetadata) -> Ar
     Arc::new(map)
 }
 
+/// Bytes that the image of a row takes, or a little more.
+fn image_room(row: &[Value]) -> usize {
+    let bytes = |value: &Value| match value {
+        Value::Str(text) => text.bytes.len() + 4,
+        Value::Decimal(_) => 32,
+        _ => 8,
+    };
+    row.len().div_ceil(8) + row.iter().map(bytes).sum::<usize>()
+}
+
 /// The rows of one change: of an update both, else the one there is.
 #[derive(Clone, Copy)]
 pub(crate) enum Change<'r> {
@@ -71,6 +81,7 @@ impl OpenTable {
                 RowsKind::Delete
             }
             Change::Update { before, after } => {
+                buffer.reserve(image_room(before) + image_room(after));
                 self.append_image(before, buffer)?;
                 self.append_image(after, buffer)?;
                 RowsKind::Update
@@ -140,6 +151,7 @@ impl OpenTable {
     /// A full image: null bitmap, in which unused bits are set as MariaDB does, and the values that are not
     /// NULL.
     pub(crate) fn append_image(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        out.reserve(image_room(row));
         let nulls = out.len();
         out.resize(nulls + row.len().div_ceil(8), 0xff);
         for (n, (value, column)) in row.iter().zip(self.columns()).enumerate() {

@@ -38,6 +38,7 @@ pub use build::{build_index, copy_rows};
 pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
 pub use cursor::{CursorOptions, RowChanges, TableCursor, every_row};
+pub(crate) use open_table::OpenIndex;
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;

@@ -20,6 +20,7 @@ use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
+use crate::storage::Kept;
 
 /// Levels of partitions.
 const DEEPEST: u32 = 6;
@@ -203,7 +204,7 @@ impl<'p> Hash<'p> {
     /// Reads the right side.
     fn build(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.table.clear(run);
-        self.table.memory = run.storage().operator_memory();
+        self.table.memory = run.storage().operator_memory(Kept::Joined);
         self.right.open(run)?;
         let mut aside: Option<Partitions> = None;
         let mut batch = Batch::new();

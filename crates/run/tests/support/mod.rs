@@ -18,7 +18,7 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{CursorId, Storage, run};
+use cohort_run::{CursorId, Kept, Storage, run};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
@@ -151,7 +151,7 @@ impl Storage for Memory {
         Ok(self.files.open(&path, OpenMode::CreateNew).expect("a file"))
     }
 
-    fn operator_memory(&self) -> usize {
+    fn operator_memory(&self, _: Kept) -> usize {
         self.memory
     }
 }
@@ -231,7 +231,7 @@ pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
 }
 
 pub fn common(seed: Node) -> CommonPlan {
-    CommonPlan { seed, step: None, reads: Vec::new() }
+    CommonPlan { seed, step: None }
 }
 
 pub type Rows = Vec<Vec<Value>>;

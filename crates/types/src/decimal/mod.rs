@@ -40,6 +40,23 @@ pub enum Lost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
+/// Powers of ten that fit 128 bits.
+const SMALL_POWERS: [u128; 39] = {
+    let mut powers = [1; 39];
+    let mut n = 1;
+    while n < powers.len() {
+        powers[n] = powers[n - 1] * 10;
+        n += 1;
+    }
+    powers
+};
+
+/// 10^n when that fits 128 bits.
+#[inline]
+fn small_power(n: usize) -> Option<u128> {
+    SMALL_POWERS.get(n).copied()
+}
+
 /// How dropped digits count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
@@ -77,27 +94,44 @@ impl Decimal {
         Decimal::small(v.into(), false, 0)
     }
 
+    #[inline]
     fn small(magnitude: u128, negative: bool, scale: u8) -> Decimal {
-        let mut limbs = [0; 7];
-        for (i, limb) in limbs.iter_mut().take(4).enumerate() {
-            *limb = (magnitude >> (32 * i)) as u32;
-        }
+        let limb = |i: u32| (magnitude >> (32 * i)) as u32;
+        let limbs = [limb(0), limb(1), limb(2), limb(3), 0, 0, 0];
         Decimal { limbs, negative: negative && magnitude != 0, scale }
     }
 
     /// The mantissa when it fits 128 bits.
+    #[inline]
     fn as_small(&self) -> Option<u128> {
-        if self.limbs[4..] != [0; 3] {
+        let [a, b, c, d, rest @ ..] = self.limbs;
+        if rest[0] | rest[1] | rest[2] != 0 {
             return None;
         }
-        Some(self.limbs[..4].iter().rev().fold(0, |v, &limb| v << 32 | u128::from(limb)))
+        let half = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        Some(u128::from(half(a, b)) | u128::from(half(c, d)) << 64)
+    }
+
+    /// The mantissa when it fits 64 bits.
+    #[inline]
+    fn as_short(&self) -> Option<u64> {
+        let [a, b, rest @ ..] = self.limbs;
+        let is_short = rest[0] | rest[1] | rest[2] | rest[3] | rest[4] == 0;
+        is_short.then(|| u64::from(a) | u64::from(b) << 32)
     }
 
     /// The mantissa at a scale not below its own, when it fits 128 bits.
     fn as_small_at(&self, scale: u8) -> Option<u128> {
         match scale - self.scale {
             0 => self.as_small(),
-            by => self.as_small()?.checked_mul(10u128.checked_pow(by.into())?),
+            by => {
+                let power = small_power(by.into())?;
+                match (self.as_short(), u64::try_from(power)) {
+                    // A product of two numbers of 64 bits needs no check.
+                    (Some(short), Ok(power)) => Some(u128::from(short) * u128::from(power)),
+                    _ => self.as_small()?.checked_mul(power),
+                }
+            }
         }
     }
 
@@ -241,6 +275,11 @@ impl Decimal {
         let negative = self.negative != other.negative;
         let scale = usize::from(self.scale) + usize::from(other.scale);
         if let (true, Some(a), Some(b)) =
+            (scale <= usize::from(Decimal::MAX_SCALE), self.as_short(), other.as_short())
+        {
+            return Ok(Decimal::small(u128::from(a) * u128::from(b), negative, scale as u8));
+        }
+        if let (true, Some(a), Some(b)) =
             (scale <= usize::from(Decimal::MAX_SCALE), self.as_small(), other.as_small())
             && let Some(product) = a.checked_mul(b)
         {
@@ -330,7 +369,7 @@ impl Decimal {
         if drop < 0 {
             let by = drop.unsigned_abs();
             if let Some(small) = self.as_small()
-                && let Some(scaled) = 10u128.checked_pow(by).and_then(|p| small.checked_mul(p))
+                && let Some(scaled) = small_power(by as usize).and_then(|p| small.checked_mul(p))
             {
                 return Ok(Decimal::small(scaled, self.negative, scale as u8));
             }
@@ -339,6 +378,11 @@ impl Decimal {
                 return Err(Overflow);
             }
             return Ok(Decimal::exact(scaled, self.negative, scale as u8));
+        }
+        if let (true, Some(small), Some(power)) = (scale >= 0, self.as_small(), small_power(drop as usize)) {
+            let (quotient, rest) = (small / power, small % power);
+            let up = rounding == Rounding::HalfUp && rest >= power - rest;
+            return Ok(Decimal::small(quotient + u128::from(up), self.negative, scale as u8));
         }
         let cut = scaled_down(self.wide(), drop as usize, rounding);
         let zeros = (-scale).max(0) as usize;
@@ -398,7 +442,10 @@ impl Ord for Decimal {
             return other.negative.cmp(&self.negative);
         }
         let magnitudes = if self.scale == other.scale {
-            self.limbs.iter().rev().cmp(other.limbs.iter().rev())
+            match (self.as_small(), other.as_small()) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => self.limbs.iter().rev().cmp(other.limbs.iter().rev()),
+            }
         } else {
             let scale = self.scale.max(other.scale);
             if let (Some(a), Some(b)) = (self.as_small_at(scale), other.as_small_at(scale)) {

@@ -18,6 +18,13 @@ use super::{Decimal, Rounding};
 /// Bytes of a group of n digits.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
+/// What a group of n digits is below.
+const GROUP_POWERS: [u32; 10] =
+    [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
+/// Digits that always fit 64 bits.
+const SHORT_DIGITS: u8 = 18;
+
 /// Digit counts of the groups of DECIMAL(precision, scale), left to right.
 fn groups(precision: u8, scale: u8) -> impl Iterator<Item = usize> {
     let (int, fraction) = (usize::from(precision.saturating_sub(scale)), usize::from(scale));
@@ -59,10 +66,43 @@ impl Decimal {
         }
     }
 
+    /// The same for numbers that fit 64 bits, as those of most columns do.
+    fn read_short(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
+        let negative = *bytes.first()? < 0x80;
+        let flip = if negative { u32::MAX } else { 0 };
+        let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
+        let mut at = 0;
+        let mut first = 0x80;
+        let mut mantissa = 0u64;
+        let mut take = |digits: usize| {
+            let len = GROUP_BYTES[digits];
+            let group = bytes.get(at..at + len)?;
+            at += len;
+            let read = group.iter().fold(0u32, |v, b| v << 8 | u32::from(b ^ std::mem::take(&mut first)));
+            let value = (read ^ flip) & (u32::MAX >> (32 - 8 * len));
+            let power = GROUP_POWERS[digits];
+            mantissa = mantissa * u64::from(power) + u64::from(value);
+            (value < power).then_some(())
+        };
+        if int % 9 > 0 {
+            take(int % 9)?;
+        }
+        for _ in 0..int / 9 + fraction / 9 {
+            take(9)?;
+        }
+        if fraction % 9 > 0 {
+            take(fraction % 9)?;
+        }
+        Some(Decimal::small(mantissa.into(), negative, scale))
+    }
+
     /// Reads [`Decimal::packed_len`] bytes; `None` when they are too short or hold no such number.
     pub fn read_packed(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
         if precision > Decimal::MAX_PRECISION || scale > Decimal::MAX_SCALE.min(precision) {
             return None;
+        }
+        if precision <= SHORT_DIGITS {
+            return Decimal::read_short(precision, scale, bytes);
         }
         let negative = bytes.first()? & 0x80 == 0;
         let mut rest = bytes;
@@ -108,6 +148,30 @@ mod tests {
         Decimal::parse(b"-1234567890.1234").0.write_packed(14, 4, &mut bytes);
         assert_eq!(bytes, [0x7e, 0xf2, 0x04, 0xc7, 0x2d, 0xfb, 0x2d]);
         assert_eq!(Decimal::packed_len(65, 38), 29);
+    }
+
+    #[test]
+    fn short_numbers_come_back() {
+        for (precision, scale) in
+            [(1, 0), (1, 1), (9, 0), (9, 9), (10, 9), (15, 2), (18, 0), (18, 9), (18, 18), (19, 2)]
+        {
+            for text in
+                ["0", "0.5", "-0.25", "7", "-7.75", "123456.789", "-99999999999.99", "123456789012345678"]
+            {
+                let mut bytes = Vec::new();
+                let number = Decimal::parse(text.as_bytes()).0;
+                number.write_packed(precision, scale, &mut bytes);
+                let back = Decimal::read_packed(precision, scale, &bytes).expect("a number");
+                let mut again = Vec::new();
+                back.write_packed(precision, scale, &mut again);
+                assert_eq!((back.scale(), again), (scale, bytes.clone()), "{text} as ({precision},{scale})");
+                let limit = Decimal::max_of(precision, scale);
+                if number.abs() <= limit {
+                    assert_eq!(back, number.truncate(scale.into()), "{text} as ({precision},{scale})");
+                }
+                assert_eq!(Decimal::read_packed(precision, scale, &bytes[..bytes.len() - 1]), None);
+            }
+        }
     }
 
     #[test]

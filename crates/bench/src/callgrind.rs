@@ -1,0 +1,110 @@
+//! A server under valgrind's callgrind, which counts instructions thread by thread.
+//!
+//! The threads that run statements count, with the commits that they lead. What the server does behind them
+//! (purge, binary log files, checkpoints) depends on the time that passes, not on the statements alone.
+//!
+//! Counting begins when the load is about to: until then the server runs at valgrind's plain speed. Nothing
+//! of the processor is asked, so the counts are the same on a busy machine, in a virtual one, and tomorrow.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+const VALGRIND: &str = "valgrind";
+/// Sends commands to a process under valgrind.
+const VGDB: &str = "vgdb";
+
+/// The same command under callgrind; what is counted is written into `dir`.
+pub fn wrap(command: &Command, dir: &Path) -> Command {
+    let mut wrapped = Command::new(VALGRIND);
+    wrapped.args(["--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]);
+    wrapped.arg(format!("--callgrind-out-file={}", dir.join(DUMP).display()));
+    wrapped.arg(command.get_program()).args(command.get_args());
+    wrapped
+}
+
+const DUMP: &str = "callgrind.out";
+/// In the counts of a thread that runs statements.
+const WORKER: &str = "cohort_server::fiber::Fibers";
+
+/// The counter of a server that runs under callgrind.
+pub struct Counter {
+    pid: u32,
+    dir: PathBuf,
+    dumps: u32,
+}
+
+impl Counter {
+    /// Begins to count; `dir` is that of [`wrap`].
+    pub fn new(pid: u32, dir: &Path) -> Result<Counter, String> {
+        let counter = Counter { pid, dir: dir.to_owned(), dumps: 0 };
+        counter.tell("instrumentation on")?;
+        Ok(counter)
+    }
+
+    /// Forgets what was counted.
+    pub fn zero(&self) -> Result<(), String> {
+        self.tell("zero")
+    }
+
+    /// The instructions since the last `zero`, and the files that tell them function by function.
+    pub fn count(&mut self) -> Result<(u64, Vec<PathBuf>), String> {
+        self.tell("dump")?;
+        self.dumps += 1;
+        let told = |error: io::Error| format!("{}: {error}", self.dir.display());
+        let prefix = format!("{DUMP}.{}-", self.dumps);
+        let (mut count, mut files) = (0, Vec::new());
+        for entry in fs::read_dir(&self.dir).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            if !entry.file_name().to_string_lossy().starts_with(&prefix) {
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).map_err(told)?;
+            if let Some(total) = total_of(&text).filter(|_| text.contains(WORKER)) {
+                count += total;
+                files.push(entry.path());
+            }
+        }
+        match files.is_empty() {
+            true => Err(format!("{}: no counts of a thread that runs statements", self.dir.display())),
+            false => Ok((count, files)),
+        }
+    }
+
+    fn tell(&self, what: &str) -> Result<(), String> {
+        let mut command = Command::new(VGDB);
+        command.arg(format!("--pid={}", self.pid)).args(what.split(' '));
+        let output = command.output().map_err(|error| format!("{VGDB}: {error}; install valgrind"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("{VGDB} {what}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// The sum at the end of a dump.
+fn total_of(dump: &str) -> Option<u64> {
+    let line = dump.lines().rev().find_map(|line| line.strip_prefix("totals: "))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_found_behind_the_functions() {
+        assert_eq!(total_of("events: Ir\nsummary: 9\nfn=(1) a\n5 7\ntotals: 12\n"), Some(12));
+        assert_eq!(total_of("events: Ir\n5 7\n"), None);
+    }
+
+    #[test]
+    fn the_server_and_its_arguments_come_last() {
+        let mut command = Command::new("/x/cohortd");
+        command.arg("--port=1");
+        let wrapped = wrap(&command, Path::new("/d"));
+        let arguments: Vec<_> = wrapped.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert!(arguments.contains(&"--callgrind-out-file=/d/callgrind.out".to_owned()));
+        assert_eq!(arguments[arguments.len() - 2..], ["/x/cohortd", "--port=1"]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Instructions per transaction of each OLTP workload, of one or more builds of the server.
+//!
+//! One connection sends a fixed number of transactions, the same to each build over the same rows, and
+//! callgrind counts what the server's workers do meanwhile. The first build is what the others are compared
+//! with.
+//!
+//! The counts of two runs of one build differ by some tenths of a percent: hash keys are random, and a worker
+//! that looks for the next request looks as often as time allows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::callgrind::Counter;
+use crate::connection::{self, Connection};
+use crate::servers::{Contestant, Server, Setup};
+use crate::tables;
+use crate::wire::{self, Reply, ReplyReader};
+use crate::workload::{self, Client, Plan, Protocol, Scale, Schema, Workload};
+
+/// sysbench's OLTP workloads.
+const OLTP: &[&str] = &[
+    "point_select",
+    "read_only",
+    "update_index",
+    "update_non_index",
+    "insert",
+    "delete",
+    "write_only",
+    "read_write",
+];
+
+/// What to count.
+#[derive(Debug, PartialEq)]
+pub struct Instructions {
+    /// Names; without any, all OLTP workloads.
+    pub workloads: Vec<String>,
+    /// The builds; the first is the one to compare with. Without any, the one beside this program.
+    pub programs: Vec<PathBuf>,
+    pub scale: Scale,
+    /// Counted, of each workload.
+    pub transactions: u32,
+    /// Where the throw-away folders go.
+    pub dir: PathBuf,
+    /// Counts by function are kept there.
+    pub keep: Option<PathBuf>,
+    /// Percent that a build may need more than the first one.
+    pub limit: Option<f64>,
+}
+
+/// One line of the table.
+struct Line {
+    workload: &'static Workload,
+    protocol: Protocol,
+    /// Instructions per transaction, by build.
+    counts: Vec<f64>,
+}
+
+/// Counts, and prints the table.
+pub fn run(asked: &Instructions) -> Result<(), String> {
+    let names: Vec<&str> = match asked.workloads.is_empty() {
+        true => OLTP.to_vec(),
+        false => asked.workloads.iter().map(String::as_str).collect(),
+    };
+    let mut lines = Vec::new();
+    for name in names {
+        let workload = workload::find(name).ok_or_else(|| format!("no workload '{name}'"))?;
+        for protocol in [Protocol::Text, Protocol::Prepared] {
+            lines.push(Line { workload, protocol, counts: Vec::new() });
+        }
+    }
+    let programs: Vec<Option<&Path>> = match asked.programs.is_empty() {
+        true => vec![None],
+        false => asked.programs.iter().map(|path| Some(path.as_path())).collect(),
+    };
+    for (number, program) in programs.iter().enumerate() {
+        count_all(asked, number, *program, &mut lines)?;
+    }
+    print!("{}", table(&lines));
+    match asked.limit {
+        Some(limit) => judge(&lines, limit),
+        None => Ok(()),
+    }
+}
+
+fn count_all(
+    asked: &Instructions,
+    number: usize,
+    program: Option<&Path>,
+    lines: &mut [Line],
+) -> Result<(), String> {
+    let contestant = Contestant::parse("cohort").expect("a server").named(&format!("build{number}"));
+    let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
+    let dumps = dir.join("callgrind");
+    fs::create_dir_all(&dumps).map_err(|error| format!("{}: {error}", dumps.display()))?;
+    let setup = Setup {
+        dir: dir.clone(),
+        cohortd: program.map(Path::to_owned),
+        defaults: false,
+        tcp: false,
+        callgrind: Some(dumps.clone()),
+    };
+    let mut server = Server::start(&contestant, &setup)?;
+    let done = count_on(asked, number, &mut server, &dumps, lines);
+    let done = done.map_err(|error| server.complaint(&error));
+    drop(server);
+    // What cannot be removed is only a folder too many.
+    let _ = fs::remove_dir_all(&dir);
+    done
+}
+
+fn count_on(
+    asked: &Instructions,
+    number: usize,
+    server: &mut Server,
+    dumps: &Path,
+    lines: &mut [Line],
+) -> Result<(), String> {
+    let told = |error: connection::ConnectionError| error.to_string();
+    let mut connection = Connection::open(&server.address, "").map_err(told)?;
+    connection.query(&format!("CREATE DATABASE {}", tables::SCHEMA)).map_err(told)?;
+    connection.query(&format!("USE {}", tables::SCHEMA)).map_err(told)?;
+    tables::prepare(&mut connection, Schema::Sbtest, asked.scale).map_err(told)?;
+    drop(connection);
+    let mut counter = Counter::new(server.pid(), dumps)?;
+    for line in lines {
+        let plan = Plan::new_as(line.workload, asked.scale, line.protocol);
+        let mut load = Load::open(server, line.workload, &plan, asked.scale)?;
+        // Plans are made, pages are in memory, and the buffers have their size.
+        load.repeat(&plan, asked.transactions / 4 + 10)?;
+        counter.zero()?;
+        load.repeat(&plan, asked.transactions)?;
+        let (count, files) = counter.count()?;
+        line.counts.push(count as f64 / f64::from(asked.transactions));
+        let name = format!("{}-{}-{number}", line.workload.name, line.protocol.name());
+        eprintln!("{name}: {}", count / u64::from(asked.transactions));
+        for (thread, file) in files.iter().enumerate() {
+            let Some(keep) = &asked.keep else { continue };
+            let to = keep.join(format!("{name}-{thread}.callgrind"));
+            fs::create_dir_all(keep)
+                .and_then(|()| fs::copy(file, &to))
+                .map_err(|error| format!("{}: {error}", to.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The one client.
+struct Load {
+    socket: fs::File,
+    client: Client,
+}
+
+impl Load {
+    fn open(server: &Server, workload: &'static Workload, plan: &Plan, scale: Scale) -> Result<Load, String> {
+        let told = |error: connection::ConnectionError| error.to_string();
+        let mut connection = Connection::open(&server.address, tables::SCHEMA).map_err(told)?;
+        let mut numbers = Vec::new();
+        if plan.protocol == Protocol::Prepared {
+            for sql in workload.statements(scale) {
+                numbers.push(connection.prepare(&sql).map_err(told)?);
+            }
+        }
+        // Each load has rows of its own to delete: the seed is the protocol's.
+        let seed = numbers.len() as u64;
+        Ok(Load { socket: connection.into_socket(), client: Client::new(seed, numbers) })
+    }
+
+    fn repeat(&mut self, plan: &Plan, transactions: u32) -> Result<(), String> {
+        for _ in 0..transactions {
+            for step in 0..plan.steps() {
+                self.step(plan, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, plan: &Plan, step: usize) -> Result<(), String> {
+        use std::io::Write;
+        let lost = |error: std::io::Error| format!("connection lost: {error}");
+        let mut request = Vec::new();
+        self.client.request(plan, step, &mut request);
+        self.socket.write_all(&request).map_err(lost)?;
+        let (mut reader, mut input, mut chunk) = (ReplyReader::default(), Vec::new(), [0; 16384]);
+        loop {
+            let bytes = connection::read(&mut self.socket, &mut chunk).map_err(lost)?;
+            if bytes == 0 {
+                return Err("connection lost: closed by the server".to_owned());
+            }
+            input.extend_from_slice(&chunk[..bytes]);
+            while let Some((payload, size)) = wire::next_packet(&input) {
+                let reply = reader.take(payload);
+                input.drain(..size);
+                match reply {
+                    Some(Reply::Done { .. }) => return Ok(()),
+                    Some(Reply::Error(error)) => return Err(error.to_string()),
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+fn percent_more(line: &Line, count: f64) -> f64 {
+    (count / line.counts[0] - 1.0) * 100.0
+}
+
+fn table(lines: &[Line]) -> String {
+    let builds = lines[0].counts.len();
+    let mut out = String::from("| workload | statements |");
+    let mut rule = String::from("\n|---|---|");
+    for build in 0..builds {
+        out.push_str(if build == 0 { " instructions |" } else { " compared | more |" });
+        rule.push_str(if build == 0 { "---:|" } else { "---:|---:|" });
+    }
+    out.push_str(&rule);
+    out.push('\n');
+    for line in lines {
+        out.push_str(&format!("| {} | {} |", line.workload.name, line.protocol.name()));
+        for (build, count) in line.counts.iter().enumerate() {
+            out.push_str(&format!(" {count:.0} |"));
+            if build > 0 {
+                out.push_str(&format!(" {:+.1} % |", percent_more(line, *count)));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// An error that names the lines where a build needs too much more than the first.
+fn judge(lines: &[Line], limit: f64) -> Result<(), String> {
+    let mut over = Vec::new();
+    for line in lines {
+        for count in &line.counts[1..] {
+            let more = percent_more(line, *count);
+            if more > limit {
+                over.push(format!("{} ({}) {more:+.1} %", line.workload.name, line.protocol.name()));
+            }
+        }
+    }
+    match over.is_empty() {
+        true => Ok(()),
+        false => Err(format!("more than {limit} % above the first build: {}", over.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_over_the_limit_are_named() {
+        let line = |counts: [f64; 2]| Line {
+            workload: workload::find("delete").expect("listed"),
+            protocol: Protocol::Text,
+            counts: counts.to_vec(),
+        };
+        assert_eq!(judge(&[line([1000.0, 1019.0])], 2.0), Ok(()));
+        let refused = judge(&[line([1000.0, 900.0]), line([1000.0, 1030.0])], 2.0);
+        assert_eq!(refused, Err("more than 2 % above the first build: delete (text) +3.0 %".to_owned()));
+        assert!(table(&[line([1000.0, 1030.0])]).ends_with("| delete | text | 1000 | 1030 | +3.0 % |\n"));
+    }
+
+    #[test]
+    fn every_oltp_workload_is_there() {
+        assert!(OLTP.iter().all(|name| workload::find(name).is_some()));
+    }
+}

@@ -1,0 +1,52 @@
+-- Plans over tables of known sizes: which index, which join order, what is kept or sorted. EXPLAIN shows the
+-- tables in the order in which they are read. A change of a plan is a change here, to be looked at.
+CREATE TABLE region (id INT PRIMARY KEY, name VARCHAR(10) NOT NULL);
+CREATE TABLE customer (id INT PRIMARY KEY, region INT NOT NULL, name VARCHAR(20) NOT NULL, balance DECIMAL(10,2) NOT NULL, KEY by_region (region), UNIQUE KEY by_name (name));
+CREATE TABLE orders (id INT PRIMARY KEY, customer INT NOT NULL, day DATE NOT NULL, state CHAR(1) NOT NULL, KEY by_customer (customer, day), KEY by_day (day));
+CREATE TABLE item (orders INT NOT NULL, line INT NOT NULL, part INT NOT NULL, price DECIMAL(10,2) NOT NULL, PRIMARY KEY (orders, line), KEY by_part (part));
+CREATE TABLE loose (a INT, b INT);
+INSERT INTO region SELECT seq, CONCAT('r', seq) FROM seq_1_to_5;
+INSERT INTO customer SELECT seq, seq % 5 + 1, CONCAT('c', seq), seq FROM seq_1_to_200;
+INSERT INTO orders SELECT seq, seq % 200 + 1, DATE'2026-01-01' + INTERVAL seq % 365 DAY, 'x' FROM seq_1_to_2000;
+INSERT INTO item SELECT seq DIV 4 + 1, seq % 4, seq % 50, seq FROM seq_0_to_7999;
+INSERT INTO loose SELECT seq, seq % 10 FROM seq_1_to_300;
+-- One table: by a whole unique key, by a range, by the order wanted, by an index alone.
+EXPLAIN SELECT * FROM customer WHERE id = 7;
+EXPLAIN SELECT * FROM customer WHERE name = 'c7';
+EXPLAIN SELECT * FROM customer WHERE id BETWEEN 7 AND 9;
+EXPLAIN SELECT * FROM customer WHERE id IN (3, 1, 2);
+EXPLAIN SELECT * FROM orders WHERE customer = 7 AND day > '2026-03-01';
+EXPLAIN SELECT * FROM orders WHERE customer = 7 ORDER BY day DESC LIMIT 3;
+EXPLAIN SELECT * FROM orders ORDER BY day LIMIT 3;
+EXPLAIN SELECT customer, day FROM orders WHERE day = '2026-03-01';
+EXPLAIN SELECT * FROM orders WHERE state = 'x';
+EXPLAIN SELECT * FROM orders IGNORE INDEX (by_customer) WHERE customer = 7;
+EXPLAIN SELECT * FROM orders FORCE INDEX (by_day) WHERE customer = 7 AND day > '2026-03-01';
+EXPLAIN SELECT customer, COUNT(*) FROM orders GROUP BY customer;
+EXPLAIN SELECT DISTINCT state FROM orders;
+EXPLAIN UPDATE orders SET state = 'y' WHERE customer = 7;
+EXPLAIN DELETE FROM orders WHERE day < '2026-01-05';
+-- Joins: by index from the few to the many, by a hash table where there is no index, a chain over all.
+EXPLAIN SELECT * FROM orders o JOIN customer c ON o.customer = c.id WHERE c.name = 'c7';
+EXPLAIN SELECT * FROM orders o JOIN customer c ON o.customer = c.id;
+EXPLAIN SELECT * FROM orders o JOIN loose l ON l.a = o.id;
+EXPLAIN SELECT * FROM customer c LEFT JOIN orders o ON o.customer = c.id;
+EXPLAIN SELECT * FROM customer c LEFT JOIN orders o ON o.customer = c.id WHERE o.day > '2026-03-01';
+EXPLAIN SELECT * FROM loose a, loose b WHERE a.a < b.a;
+EXPLAIN SELECT STRAIGHT_JOIN * FROM orders o JOIN customer c ON o.customer = c.id WHERE c.name = 'c7';
+EXPLAIN SELECT r.name, SUM(i.price) FROM region r, customer c, orders o, item i WHERE c.region = r.id AND o.customer = c.id AND i.orders = o.id AND r.name = 'r3' AND o.day BETWEEN '2026-02-01' AND '2026-02-10' GROUP BY r.name ORDER BY 2 DESC;
+EXPLAIN SELECT * FROM item i JOIN orders o ON i.orders = o.id WHERE i.part = 7;
+EXPLAIN SELECT * FROM orders o JOIN item i ON i.orders = o.id AND i.line = 1 WHERE o.id = 5;
+-- Subqueries, derived tables, common tables, sets.
+EXPLAIN SELECT * FROM customer WHERE id = (SELECT MAX(customer) FROM orders);
+EXPLAIN SELECT * FROM customer c WHERE EXISTS (SELECT * FROM orders o WHERE o.customer = c.id);
+EXPLAIN SELECT * FROM customer c WHERE NOT EXISTS (SELECT * FROM orders o WHERE o.customer = c.id);
+EXPLAIN SELECT * FROM customer WHERE id IN (SELECT customer FROM orders WHERE day = '2026-03-01');
+EXPLAIN SELECT * FROM customer WHERE id NOT IN (SELECT customer FROM orders WHERE day = '2026-03-01');
+EXPLAIN SELECT * FROM loose WHERE a IN (SELECT b FROM loose);
+EXPLAIN SELECT * FROM (SELECT * FROM customer WHERE region = 3) d JOIN orders o ON o.customer = d.id;
+EXPLAIN SELECT * FROM (SELECT customer, COUNT(*) n FROM orders GROUP BY customer) d WHERE d.customer = 7;
+EXPLAIN WITH t AS (SELECT customer, COUNT(*) n FROM orders GROUP BY customer) SELECT * FROM t a JOIN t b ON a.n = b.n;
+EXPLAIN SELECT id FROM customer WHERE id = 1 UNION SELECT id FROM region ORDER BY 1;
+EXPLAIN SELECT COUNT(*) FROM customer WHERE 1 = 0;
+EXPLAIN SELECT 1;
