@@ -52,7 +52,7 @@ mod json_path;
 mod json_read;
 mod json_search;
 mod json_write;
-mod locale;
+pub mod locale;
 mod math;
 mod net;
 mod number_of;
