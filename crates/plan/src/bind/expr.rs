@@ -291,15 +291,18 @@ impl<'b> Binder<'b> {
 
     fn zero_date_test(&self, operand: &Expr) -> SqlResult<Option<Expr>> {
         let Expr::Column(column) = operand else { return Ok(None) };
-        // A column of a query around, or of an aggregate, is none of a table here.
-        let is_date = matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime);
-        if !is_date || !self.scope.holds(column.ordinal) {
+        if !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
             return Ok(None);
         }
-        let table = &self.scope.tables[self.scope.table_of(column.ordinal)];
+        // It may be of a query around; an aggregate's is of none.
+        let binders = std::iter::successors(Some(self), |binder| binder.outer);
+        let Some(scope) = binders.map(|binder| binder.scope).find(|scope| scope.holds(column.ordinal)) else {
+            return Ok(None);
+        };
+        let table = &scope.tables[scope.table_of(column.ordinal)];
         let nullable = match &table.relation {
             Relation::Base(base) => base.columns[column.ordinal - table.first_slot].nullable,
-            _ => self.scope.slot(column.ordinal).ty.nullable,
+            _ => scope.slot(column.ordinal).ty.nullable,
         };
         if nullable {
             return Ok(None);
