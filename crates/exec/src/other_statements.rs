@@ -266,6 +266,9 @@ impl Session {
             let will_tell = || process.told_early().store(held.0, Ordering::Release);
             facts.stop_waiting_for_replicas(held, &will_tell);
         }
+        if process.id() == self.state.info.id && level == KillLevel::Connection {
+            return Err(SqlError::connection_killed());
+        }
         if process.id() == self.state.info.id {
             return Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"));
         }
@@ -329,6 +332,15 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (columns, rows) = self.explained(format, statement, job.params)?;
+        if let Statement::Query(query) = statement
+            && format == ast::ExplainFormat::Extended
+        {
+            self.with_context(job, |ctx| {
+                let text = ddl::query_text(ctx, query)?;
+                ctx.eval.note(ErrorCode::Yes, text);
+                Ok(())
+            })?;
+        }
         self.send_rows(job.more, &columns, &rows, sink);
         Ok(())
     }
@@ -344,7 +356,7 @@ impl Session {
             return Err(not_supported("EXPLAIN in this format"));
         }
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
-        Ok(crate::select::explain(&plan.plan))
+        Ok(crate::select::explain(&plan.plan, format == F::Extended))
     }
 
     fn show(&mut self, show: &ast::Show, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {

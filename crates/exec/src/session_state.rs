@@ -9,6 +9,7 @@ use std::time::Duration;
 use cohort_base::{Budget, Reservation, TableId};
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
+use cohort_expr::locale::DateNames;
 use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
@@ -248,6 +249,7 @@ impl SessionState {
         env.group_concat_max_len = vars.uint(VarId::GroupConcatMaxLen);
         env.max_allowed_packet = vars.uint(VarId::MaxAllowedPacket);
         env.default_week_format = vars.uint(VarId::DefaultWeekFormat) as u8;
+        env.date_names = DateNames::of_session(&vars.value(VarId::LcTimeNames).to_string());
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
@@ -265,6 +267,7 @@ impl SessionState {
             .hash(&mut hasher);
         (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
             .hash(&mut hasher);
+        self.vars.value(VarId::LcTimeNames).to_string().hash(&mut hasher);
         self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
         self.temporary.epoch().hash(&mut hasher);
         hasher.finish()

@@ -170,9 +170,22 @@ pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> 
         BinaryOp::Xor => &control::XOR,
     };
     if matches!(left, Expr::Row(_)) || matches!(right, Expr::Row(_)) {
-        return Err(illegal_types(function.name, &left, &right));
+        return Err(match op {
+            BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRight => illegal_row(function.name),
+            _ => illegal_types(function.name, &left, &right),
+        });
     }
     call(function, vec![left, right], Extra::None, env)
+}
+
+/// Error 4079: a row where a number is wanted.
+fn illegal_row(operation: &str) -> SqlError {
+    let text = format!("Illegal parameter data type row for operation '{operation}'");
+    SqlError::new(ErrorCode::IllegalParameterDataTypeForOperation, text)
 }
 
 /// Error 4078: a row where a scalar is wanted.
@@ -204,6 +217,9 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
             &arith::NEG
         }
     };
+    if matches!(operand, Expr::Row(_)) {
+        return Err(illegal_row(function.name));
+    }
     call(function, vec![operand], Extra::None, env)
 }
 

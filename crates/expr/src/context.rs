@@ -15,6 +15,7 @@ use cohort_types::{
 
 use crate::expr::Subquery;
 use crate::expr_type::TypeClass;
+use crate::locale::DateNames;
 
 /// The session's time zone.
 #[derive(Clone, Debug)]
@@ -110,6 +111,8 @@ pub struct SessionEnv {
     /// Bytes; a longer result is NULL with warning 1301.
     pub max_allowed_packet: u64,
     pub default_week_format: u8,
+    /// Names of months and days; English when there are none.
+    pub date_names: Option<&'static DateNames>,
     pub connection_id: u64,
     /// `name@host` of the client.
     pub user: String,
@@ -135,6 +138,7 @@ impl SessionEnv {
             group_concat_max_len: 1 << 20,
             max_allowed_packet: 16 << 20,
             default_week_format: 0,
+            date_names: None,
             connection_id: 0,
             user: String::new(),
             current_user: String::new(),
@@ -515,5 +519,18 @@ impl WarningSink for Sink<'_, '_> {
         } else {
             self.ctx.push_warning(warning);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_have_names() {
+        let zone = |name| TimeZone::parse(name);
+        assert!(matches!(zone("Europe/Berlin"), Some(TimeZone::Named(_))));
+        assert!(matches!(zone("europe/berlin"), Some(TimeZone::Named(_))));
+        assert!(zone("Europe/Nowhere").is_none());
     }
 }

@@ -26,6 +26,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("nvl2", 3, 3, type_nvl2, nvl2),
     Function::pure("nullif", 2, 2, type_nullif, nullif),
     Function::pure("coalesce", 1, ANY, type_coalesce, coalesce),
+    Function::pure("last_value", 1, ANY, type_last, last),
     Function::pure("isnull", 1, 1, type_flag, isnull),
     Function::pure("greatest", 2, ANY, type_extreme, greatest).with_number(NumberOf::OfArguments),
     Function::pure("least", 2, ANY, type_extreme, least).with_number(NumberOf::OfArguments),
@@ -48,6 +49,19 @@ fn type_if(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_nvl2(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     joined_type(&[&args[1], &args[2]], "nvl2", Some(env))
+}
+
+fn type_last(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(args.last().map_or_else(ExprType::boolean, Expr::ty))
+}
+
+/// LAST_VALUE(a, b, ..) without a window: all are computed, for what they assign.
+fn last(a: Args<'_>) -> SqlResult<Value> {
+    let mut value = Value::Null;
+    for n in 0..a.count() {
+        value = a.value(n)?.into_owned();
+    }
+    Ok(value)
 }
 
 fn type_nullif(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

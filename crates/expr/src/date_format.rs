@@ -66,7 +66,7 @@ fn date_format(a: Args<'_>) -> SqlResult<Value> {
         Value::Time(time) => Fields { time: *time, ..Fields::of(&DateTime::default()) },
         _ => Fields::of(&or_null!(a.datetime(0))),
     };
-    let names = if a.count() > 2 { names_of(&a)? } else { None };
+    let names = if a.count() > 2 { names_of(&a)? } else { a.ctx.env.date_names };
     formatted(&a, &Fields { names, ..fields })
 }
 

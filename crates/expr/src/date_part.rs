@@ -7,6 +7,7 @@ use crate::context::SessionEnv;
 use crate::convert::{self, not_zero};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
+use crate::locale::DateNames;
 use crate::table::{Extra, Function};
 use crate::typing::ascii_string;
 
@@ -28,8 +29,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("minute", 1, 1, type_2, minute),
     Function::pure("second", 1, 1, type_2, second),
     Function::pure("microsecond", 1, 1, type_6, microsecond),
-    Function::of_statement("dayname", 1, 1, type_name, day_name),
-    Function::of_statement("monthname", 1, 1, type_name, month_name),
+    Function::of_statement("dayname", 1, 1, type_day_name, day_name),
+    Function::of_statement("monthname", 1, 1, type_month_name, month_name),
     Function::of_statement("last_day", 1, 1, type_date, last_day),
     Function::of_statement("to_days", 1, 1, type_6, to_days),
     Function::of_statement("to_seconds", 1, 1, type_seconds, to_seconds),
@@ -74,8 +75,21 @@ fn type_time_to_sec(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     })
 }
 
-fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType { decimals: 0, ..ascii_string(env, 9) })
+fn type_day_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(type_name(env, DateNames::day_chars_max))
+}
+
+fn type_month_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(type_name(env, DateNames::month_chars_max))
+}
+
+/// A name of the session's language; English ones have up to nine letters.
+fn type_name(env: &SessionEnv, chars_max: impl Fn(&DateNames) -> usize) -> ExprType {
+    let english = ExprType { decimals: 0, ..ascii_string(env, 9) };
+    match env.date_names {
+        None => english,
+        Some(names) => ExprType { length: chars_max(names) as u32, ascii: false, ..english },
+    }
 }
 
 fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -96,14 +110,16 @@ fn real_date(a: &Args<'_>) -> SqlResult<Option<Date>> {
 }
 
 /// Argument n as a datetime whose date has no zero parts. A text that has some warns, a column's value does
-/// not.
+/// not. A text's date is in the calendar whatever ALLOW_INVALID_DATES says.
 pub(crate) fn real_moment(a: &Args<'_>, n: usize) -> SqlResult<Option<DateTime>> {
     let value = a.value(n)?;
     let Some(moment) = convert::to_datetime(&value, a.origin(n), a.ctx)? else { return Ok(None) };
-    if not_zero(moment.date).is_some() {
+    let is_moment = matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_));
+    let in_calendar = |date: Date| date.day <= Date::days_in_month(date.year, date.month);
+    if not_zero(moment.date).is_some_and(|date| is_moment || in_calendar(date)) {
         return Ok(Some(moment));
     }
-    if !matches!(*value, Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) {
+    if !is_moment {
         a.ctx.warn(ErrorCode::TruncatedWrongValue, a.origin(n).warning("datetime", &value, a.ctx))?;
     }
     Ok(None)
@@ -204,7 +220,9 @@ pub(crate) const MONTH_NAMES: [&str; 12] = [
 ];
 
 fn day_name(a: Args<'_>) -> SqlResult<Value> {
-    a.string(DAY_NAMES[usize::from(or_null!(real_date(&a)).weekday())])
+    let weekday = or_null!(real_date(&a)).weekday();
+    let own = a.ctx.env.date_names.and_then(|names| names.weekday(weekday, false));
+    a.string(own.unwrap_or(DAY_NAMES[usize::from(weekday)]))
 }
 
 fn month_name(a: Args<'_>) -> SqlResult<Value> {
@@ -212,7 +230,8 @@ fn month_name(a: Args<'_>) -> SqlResult<Value> {
     if month == 0 {
         return Ok(Value::Null);
     }
-    a.string(MONTH_NAMES[usize::from(month - 1)])
+    let own = a.ctx.env.date_names.and_then(|names| names.month(month, false));
+    a.string(own.unwrap_or(MONTH_NAMES[usize::from(month - 1)]))
 }
 
 fn last_day(a: Args<'_>) -> SqlResult<Value> {

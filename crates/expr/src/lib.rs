@@ -53,7 +53,7 @@ mod json_read;
 mod json_search;
 mod json_typing;
 mod json_write;
-mod locale;
+pub mod locale;
 mod math;
 mod net;
 mod number_of;

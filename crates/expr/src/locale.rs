@@ -6,7 +6,7 @@ static RECORDED: &str = include_str!("locales.txt");
 
 /// The names of a locale.
 #[derive(Debug)]
-pub(crate) struct DateNames {
+pub struct DateNames {
     /// Twelve months, twelve short ones, seven days from Sunday on, seven short ones.
     names: Vec<&'static str>,
 }
@@ -23,9 +23,24 @@ static LOCALES: LazyLock<Vec<(&str, DateNames)>> = LazyLock::new(|| {
 
 impl DateNames {
     /// By the locale's name in any case.
-    pub(crate) fn of_locale(name: &str) -> Option<&'static DateNames> {
+    pub fn of_locale(name: &str) -> Option<&'static DateNames> {
         let has = |names: &str| names.split(' ').any(|known| known.eq_ignore_ascii_case(name));
         LOCALES.iter().find(|(names, _)| has(names)).map(|(_, names)| names)
+    }
+
+    /// Those of `lc_time_names`; none for English, whose names are built in.
+    pub fn of_session(name: &str) -> Option<&'static DateNames> {
+        if name.starts_with("en_") { None } else { DateNames::of_locale(name) }
+    }
+
+    /// Characters of the longest name of a month.
+    pub(crate) fn month_chars_max(&self) -> usize {
+        self.names[..12].iter().map(|name| name.chars().count()).max().unwrap_or(0)
+    }
+
+    /// Characters of the longest name of a day.
+    pub(crate) fn day_chars_max(&self) -> usize {
+        self.names[24..31].iter().map(|name| name.chars().count()).max().unwrap_or(0)
     }
 
     /// A month from 1 to 12.

@@ -87,6 +87,7 @@ pub fn bind_joined_update(
         }
         targets.push(target);
     }
+    change.check_keys_of_aliases(&targets)?;
     for (number, target) in &written_of_view {
         if written_of_view.iter().any(|(other, of)| other == number && of != target) {
             return Err(more_than_one(&change.scope.tables[*number]));
@@ -179,6 +180,27 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
+    /// A table that is changed under two names keeps its primary key: error 1706.
+    fn check_keys_of_aliases(&self, assigned: &[(usize, usize)]) -> SqlResult<()> {
+        let in_key = |(target, column): (usize, usize)| {
+            let clustered = self.targets[target].table.clustered();
+            clustered.columns.iter().any(|part| part.column == column)
+        };
+        for &(one, _) in assigned.iter().filter(|assignment| in_key(**assignment)) {
+            let same = |&&(other, _): &&(usize, usize)| {
+                other != one && self.targets[other].table.id == self.targets[one].table.id
+            };
+            let Some(&(other, _)) = assigned.iter().find(same) else { continue };
+            let (first, second) = (one.min(other), one.max(other));
+            let text = format!(
+                "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'",
+                self.targets[first].name, self.targets[second].name
+            );
+            return Err(SqlError::new(ErrorCode::MultiUpdateKeyConflict, text));
+        }
+        Ok(())
+    }
+
     /// `change`: what is done to the only table; of several those that are only read are not known yet.
     fn bind(
         ctx: &'c PlanContext<'c>,

@@ -6,7 +6,8 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::bind::{
-    Binder, Clause, PlanContext, Scope, item_position, not_supported, same_name, unknown_column,
+    Binder, Clause, PlanContext, Scope, item_position, not_supported, param_position, same_name,
+    unknown_column,
 };
 use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
 use crate::meta::{expression_meta, field_meta};
@@ -24,6 +25,9 @@ pub fn bind_query(
     let with = with.with(query.with.as_ref())?;
     let mut bound = match &query.body {
         ast::QueryBody::Select(select) => bind_select(ctx, &with, outer, select, query)?,
+        _ if outer.is_none() && query.order_by.iter().any(|item| is_computed(&item.expr)) => {
+            bind_ordered_set(ctx, &with, query)?
+        }
         body => {
             if query.locking.is_some() {
                 return Err(not_supported("FOR UPDATE of a set operation"));
@@ -41,6 +45,45 @@ pub fn bind_query(
     if !bound.into.is_empty() && bound.into.len() != bound.columns.len() {
         return Err(wrong_columns());
     }
+    Ok(bound)
+}
+
+/// Whether an ORDER BY of a set operation names no column of its result.
+fn is_computed(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Column(name) => name.table.is_some(),
+        other => !matches!(other, ast::Expr::Literal(_) | ast::Expr::Param(_)),
+    }
+}
+
+/// A set operation in the order of expressions over its result: a table in the FROM of a SELECT that orders.
+fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast::Query) -> SqlResult<Query> {
+    if query.locking.is_some() {
+        return Err(not_supported("FOR UPDATE of a set operation"));
+    }
+    let is_column =
+        |item: &ast::OrderItem| !matches!(&item.expr, ast::Expr::Column(name) if name.table.is_some());
+    if !query.order_by.iter().all(is_column) {
+        return Err(not_supported("ORDER BY a table's column of a set operation"));
+    }
+    let body = ast::Query { body: query.body.clone(), ..bare() };
+    let select = ast::Select {
+        options: ast::SelectOptions::default(),
+        items: vec![ast::SelectItem::Wildcard],
+        from: Some(ast::TableRef::Derived {
+            query: Box::new(body),
+            alias: String::new(),
+            columns: Vec::new(),
+        }),
+        filter: None,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    let mut bound = bind_select(ctx, with, None, &select, query)?;
+    let names = bound.columns.iter().map(|column| column.name.clone());
+    bound.columns = names.zip(&bound.types).map(|(name, ty)| expression_meta(name, ty)).collect();
     Ok(bound)
 }
 
@@ -161,12 +204,14 @@ fn order_over_result(
         let n = match &item.expr {
             ast::Expr::Column(name) if name.table.is_none() => {
                 let found = query.columns.iter().position(|c| same_name(&c.name, &name.name));
-                found.ok_or_else(|| unknown_column(name, Clause::OrderBy))?
+                Some(found.ok_or_else(|| unknown_column(name, Clause::OrderBy))?)
             }
-            ast::Expr::Literal(literal) => item_position(ctx, literal, query.columns.len(), Clause::OrderBy)?
-                .ok_or_else(|| not_supported("ORDER BY a constant of a set operation"))?,
+            ast::Expr::Param(n) => param_position(ctx, *n, query.columns.len(), Clause::OrderBy)?,
+            ast::Expr::Literal(literal) => item_position(ctx, literal, query.columns.len(), Clause::OrderBy)?,
             _ => return Err(not_supported("ORDER BY an expression of a set operation")),
         };
+        // A constant orders nothing.
+        let Some(n) = n else { continue };
         let key = SortKey { collation: query.types[n].collation, descending: item.descending };
         order.push(Order { by: OrderBy::Item(n), key });
     }

@@ -8,8 +8,8 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::bind::{
-    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column, same_name,
-    unknown_column,
+    AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column,
+    param_position, same_name,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
 use crate::conjuncts;
@@ -181,7 +181,13 @@ impl SelectBinder<'_> {
                         None => continue,
                     }
                 }
-                ast::Expr::Column(name) => self.group_column(name)?,
+                ast::Expr::Param(n) => {
+                    match param_position(self.ctx, *n, self.items.len(), Clause::GroupBy)? {
+                        Some(n) => self.items[n].expr.clone(),
+                        None => continue,
+                    }
+                }
+                ast::Expr::Column(name) => self.group_column(name, &item.expr)?,
                 other => {
                     let aliases = ItemAliases { binder: self, clause: Clause::GroupBy };
                     let inner = self.binder(Clause::GroupBy);
@@ -215,7 +221,7 @@ impl SelectBinder<'_> {
     }
 
     /// A column of the tables comes before an alias in GROUP BY.
-    fn group_column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+    fn group_column(&self, name: &ast::ColumnRef, whole: &ast::Expr) -> SqlResult<Expr> {
         let item = self.item_named(name, Clause::GroupBy)?;
         match (self.scope.find(name, Clause::GroupBy), item) {
             (Ok(Some(slot)), Some(n)) => {
@@ -232,7 +238,8 @@ impl SelectBinder<'_> {
                 self.ctx.read_column(self.scope, slot)
             }
             (Ok(None) | Err(_), Some(n)) => Ok(self.items[n].expr.clone()),
-            (Ok(None), None) => Err(unknown_column(name, Clause::GroupBy)),
+            // A column of a query around this one.
+            (Ok(None), None) => self.binder(Clause::GroupBy).expression(whole),
             (Err(error), None) => Err(error),
         }
     }
@@ -240,7 +247,9 @@ impl SelectBinder<'_> {
     /// The column that GROUP BY names so.
     fn group_column_named(&self, name: &ast::ColumnRef) -> Option<&Expr> {
         self.group.iter().find(|key| match key {
-            Expr::Column(column) => self.scope.is_named(column.ordinal, name),
+            Expr::Column(column) if self.scope.holds(column.ordinal) => {
+                self.scope.is_named(column.ordinal, name)
+            }
             _ => false,
         })
     }
@@ -269,6 +278,10 @@ impl SelectBinder<'_> {
         match expr {
             ast::Expr::Literal(literal) => {
                 let found = item_position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
+                return Ok(found.map(OrderBy::Item));
+            }
+            ast::Expr::Param(n) => {
+                let found = param_position(self.ctx, *n, self.items.len(), Clause::OrderBy)?;
                 return Ok(found.map(OrderBy::Item));
             }
             ast::Expr::Column(name) => {

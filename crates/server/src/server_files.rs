@@ -16,6 +16,13 @@ pub(crate) struct MachineFiles {
 
 impl ServerFiles for MachineFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>> {
+        // The folder of a database, where names without a folder go, is made by the first file in it.
+        if let Some(folder) = path.parent()
+            && folder.parent() == Some(&self.datadir)
+            && !folder.exists()
+        {
+            fs::create_dir(folder)?;
+        }
         let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
         Ok(Box::new(file))
     }

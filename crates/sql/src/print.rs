@@ -111,15 +111,22 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             out.push_str(" and ");
             write_operand(high, BETWEEN + 1, out);
         }
+        // MariaDB has no list of one.
+        Expr::InList { expr, negated, list } if list.len() == 1 => {
+            write_operand(expr, CMP, out);
+            out.push_str(if *negated { " <> " } else { " = " });
+            write_operand(&list[0], CMP + 1, out);
+        }
         Expr::InList { expr, negated, list } => {
             write_operand(expr, IN, out);
             out.push_str(not(*negated, " in "));
             write_list(list, out);
         }
         Expr::InQuery { expr, negated, query } => {
+            out.push_str(if *negated { "!(" } else { "" });
             write_operand(expr, IN, out);
-            out.push_str(not(*negated, " in "));
-            push(out, format_args!("({})", print_query::query(query)));
+            push(out, format_args!(" in ({})", print_query::query(query)));
+            out.push_str(if *negated { ")" } else { "" });
         }
         Expr::Like { expr, negated, pattern, escape } => {
             write_operand(expr, IN, out);
@@ -190,7 +197,7 @@ fn write_call(expr: &Expr, out: &mut String) {
             write_expr(expr, out);
         }),
         Expr::TimestampDiff { unit, from, to } => call(out, "timestampdiff", |out| {
-            push(out, format_args!("{},", unit_name(*unit)));
+            push(out, format_args!("{},", unit_name(*unit).to_ascii_uppercase()));
             write_expr(from, out);
             out.push(',');
             write_expr(to, out);
@@ -222,6 +229,11 @@ fn write_call(expr: &Expr, out: &mut String) {
                 write_expr(arg, out);
             }
         }),
+        Expr::Function { name, args } if name == "mod" && args.len() == 2 => {
+            write_operand(&args[0], MULTIPLY, out);
+            out.push_str(" MOD ");
+            write_operand(&args[1], MULTIPLY + 1, out);
+        }
         Expr::Function { name, args } => {
             out.push_str(first_name(name));
             write_list(args, out);
@@ -236,10 +248,17 @@ fn write_call(expr: &Expr, out: &mut String) {
             for (n, item) in aggregate.order_by.iter().enumerate() {
                 out.push_str(if n == 0 { " order by " } else { "," });
                 write_expr(&item.expr, out);
-                out.push_str(if item.descending { " desc" } else { "" });
+                out.push_str(if item.descending { " DESC" } else { " ASC" });
             }
-            if let Some(separator) = &aggregate.separator {
+            if aggregate.kind == AggregateKind::GroupConcat {
+                let separator = aggregate.separator.as_deref().unwrap_or(",");
                 push(out, format_args!(" separator {}", quoted_text(separator)));
+            }
+            if let Some((offset, count)) = aggregate.limit {
+                match offset {
+                    Some(offset) => push(out, format_args!(" limit {offset},{count}")),
+                    None => push(out, format_args!(" limit {count}")),
+                }
             }
         }),
         Expr::Window(window) => {
@@ -332,8 +351,11 @@ fn precedence(expr: &Expr) -> u8 {
         },
         Expr::Is { .. } | Expr::Quantified { .. } => CMP,
         Expr::Between { .. } => BETWEEN,
+        Expr::InList { list, .. } if list.len() == 1 => CMP,
+        Expr::InQuery { negated: true, .. } => BANG,
         Expr::InList { .. } | Expr::InQuery { .. } | Expr::Like { .. } | Expr::Regexp { .. } => IN,
         Expr::DateArith { .. } => INTERVAL,
+        Expr::Function { name, args } if name == "mod" && args.len() == 2 => MULTIPLY,
         Expr::Unary { op: UnaryOp::Plus, expr } => precedence(expr),
         Expr::Unary { op: UnaryOp::Not, expr } => negated(expr).map_or(BANG, |turned| precedence(&turned)),
         Expr::Unary { .. } => NEGATE,

@@ -96,6 +96,7 @@ errors! {
     CantRemoveAllFields = 1090, "42000";
     TooManyFields = 1117, "HY000";
     TooBigRowsize = 1118, "42000";
+    SyntaxError = 1149, "42000";
     NoSuchTable = 1146, "42S02";
     NetPacketTooLarge = 1153, "08S01";
     NetPacketsOutOfOrder = 1156, "08S01";
@@ -266,7 +267,7 @@ errors! {
     WrongTableName = 1103, "42000";
     FieldSpecifiedTwice = 1110, "42000";
     TableMustHaveColumns = 1113, "42000";
-    PasswordNoMatch = 1133, "42000";
+    PasswordNoMatch = 1133, "28000";
     InvalidUseOfNull = 1138, "22004";
     MixOfGroupFuncAndFields = 1140, "42000";
     NonexistingGrant = 1141, "42000";
@@ -340,6 +341,7 @@ errors! {
     NonexistingTableGrant = 1147, "42000";
     RevokeGrants = 1269, "HY000";
     TooLongIndexComment = 1688, "HY000";
+    MultiUpdateKeyConflict = 1706, "HY000";
     SlaveMustStop = 1198, "HY000";
     SlaveNotRunning = 1199, "HY000";
     BadSlave = 1200, "HY000";

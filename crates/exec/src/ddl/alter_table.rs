@@ -215,7 +215,21 @@ fn apply(
             convert(draft, to);
             Ok(())
         }
-        AlterAction::EnableKeys | AlterAction::DisableKeys => Ok(()),
+        // Of primary keys MariaDB says nothing.
+        AlterAction::EnableKeys | AlterAction::DisableKeys
+            if draft.keys.iter().all(|key| key.kind == IndexKind::Primary) =>
+        {
+            Ok(())
+        }
+        AlterAction::EnableKeys | AlterAction::DisableKeys => {
+            let (engine, name) = (&draft.engine, &draft.name);
+            let text = format!(
+                "Storage engine {engine} of the table `{}`.`{}` doesn't have this option",
+                name.schema, name.table
+            );
+            note(ctx, &SqlError::new(ErrorCode::IllegalHa, text));
+            Ok(())
+        }
         AlterAction::Force => {
             extras.rebuild = true;
             Ok(())
@@ -244,14 +258,14 @@ fn apply_option(
             draft.collation = options::collation(std::slice::from_ref(option), draft.collation)?;
             Ok(())
         }
-        other => options::apply(draft, other),
+        other => options::apply(ctx, draft, other),
     }
 }
 
 fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterAction) -> SqlResult<()> {
     match action {
         AlterAction::AddKey(def) => {
-            let made = key::draft(def)?;
+            let made = key::draft(ctx, def)?;
             let exists = made.name.as_deref().is_some_and(|name| draft.key(name).is_some());
             if exists && def.if_not_exists {
                 let name = made.name.as_deref().unwrap_or_default();

@@ -7,6 +7,7 @@ use cohort_types::{
 };
 
 use super::draft::DraftColumn;
+use super::options::fit_comment;
 use super::work::check_identifier;
 use super::{charset, rules};
 use crate::plan::SessionNames;
@@ -62,13 +63,8 @@ pub(super) fn draft(
         Some(digits) if takes_now(&ty) && digits == ty.decimals => OnUpdate::CurrentTimestamp,
         Some(_) => return Err(SqlError::invalid_on_update(name)),
     };
-    let comment = def.comment.clone().unwrap_or_default();
-    if comment.chars().count() > 1024 {
-        return Err(SqlError::new(
-            ErrorCode::TooLongFieldComment,
-            format!("Comment for field '{name}' is too long (max = 1024)"),
-        ));
-    }
+    let mut comment = def.comment.clone().unwrap_or_default();
+    fit_comment(ctx, &mut comment, 1024, ErrorCode::TooLongFieldComment, || format!("field '{name}'"))?;
     let column = Column {
         name: name.clone(),
         ty,

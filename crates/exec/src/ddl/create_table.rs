@@ -119,7 +119,7 @@ pub(super) fn describe(
     let collation = options::collation(&create.options, schema.collation)?;
     let mut draft = TableDraft::new(name.clone(), engine, collation, created_at(ctx));
     for option in &create.options {
-        options::apply(&mut draft, option)?;
+        options::apply(ctx, &mut draft, option)?;
     }
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation };
     for def in &create.columns {
@@ -132,7 +132,7 @@ pub(super) fn describe(
     }
     draft.columns.extend(behind);
     for def in &create.keys {
-        draft.keys.push(key::draft(def)?);
+        draft.keys.push(key::draft(ctx, def)?);
     }
     for check in &create.checks {
         draft.add_check(ctx, check)?;

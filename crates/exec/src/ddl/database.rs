@@ -28,7 +28,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) ->
                 let error = SqlError::database_exists(name);
                 ctx.eval.note(error.code, error.message);
                 commit(ctx, changes, LogText::AboutSchema(name.clone()))?;
-                return Ok(DdlOutcome { affected, ..DdlOutcome::default() });
+                return Ok(DdlOutcome::default());
             }
             CreateMode::OrReplace => {
                 drop_all(ctx, &schema, &mut changes)?;

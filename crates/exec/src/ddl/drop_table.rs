@@ -28,9 +28,12 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     }
     lock_all(ctx, names.iter())?;
     let catalog = catalog(ctx);
-    if let Some(name) = names.iter().find(|name| catalog.view(&name.schema, &name.table).is_some()) {
-        let text = format!("'{}.{}' is a view", name.schema, name.table);
-        return Err(SqlError::new(ErrorCode::ItIsAView, text));
+    let (views, names): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|name| catalog.view(&name.schema, &name.table).is_some());
+    if let Some(error) = views.first().map(is_a_view)
+        && !drop.if_exists
+    {
+        return Err(error);
     }
     let found = |name: &&TableName| catalog.table(&name.schema, &name.table).is_some();
     let is_other = |name: &&TableName| {
@@ -57,6 +60,9 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     let logged: Vec<&TableName> = if drop.if_exists { names.iter().collect() } else { present };
     let text = drop_text(ctx, drop, &logged);
     commit(ctx, changes.with_xid(), LogText::DropTables(text))?;
+    for error in views.iter().map(is_a_view) {
+        ctx.eval.note(error.code, error.message);
+    }
     if missing.is_empty() {
         return Ok(DdlOutcome::default());
     }
@@ -65,6 +71,12 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
     }
     ctx.eval.note(error.code, error.message);
     Ok(DdlOutcome::default())
+}
+
+/// Error 1965.
+fn is_a_view(name: &TableName) -> SqlError {
+    let text = format!("'{}.{}' is a view", name.schema, name.table);
+    SqlError::new(ErrorCode::ItIsAView, text)
 }
 
 fn drop_text(ctx: &StatementContext<'_>, drop: &DropTable, names: &[&TableName]) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cohort_catalog::{Account, AccountName, Catalog, Grants, TableName};
 use cohort_sql::ast::{Grant, GrantLevel, Privilege as Word, Revoke, UserSpec};
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
 use super::DdlOutcome;
 use super::account::{authenticate, check_options, resolve, resolve_new};
@@ -178,20 +178,22 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     Ok(DdlOutcome::default())
 }
 
-/// The account that is to be given something. IDENTIFIED makes an account or changes another's password: who
-/// may only grant may do neither.
+/// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
+/// allows it, makes an account; IDENTIFIED changes another's password: who may only grant may do neither.
 fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
     let name = resolve(session, &user.account);
     let mut account = match (book.find(&name), &user.authentication) {
         (Some(account), None) => return Ok(account),
-        (None, None) => return Err(no_such_account()),
+        (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
+            return Err(no_such_account());
+        }
         (Some(account), Some(_)) => {
             if name != session.info.account {
                 check_schema(session, Privilege::Update, "mysql")?;
             }
             account
         }
-        (None, Some(_)) => {
+        (None, _) => {
             let access = session.access();
             let is_allowed = access.everywhere().has(Privilege::CreateUser)
                 || access.on_schema("mysql").has(Privilege::Insert);

@@ -5,6 +5,7 @@ use cohort_sql::ast::{KeyDef, KeyKind};
 use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftKey, DraftPart, TableDraft};
+use super::options::fit_comment;
 use super::work::{check_identifier, not_supported};
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
@@ -14,7 +15,7 @@ const KEY_PARTS_MAX: u32 = 32;
 const KEY_BYTES_MAX: u64 = 3072;
 
 /// A key as it was written.
-pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
+pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<DraftKey> {
     let kind = match def.kind {
         KeyKind::Primary => IndexKind::Primary,
         KeyKind::Unique => IndexKind::Unique,
@@ -40,11 +41,15 @@ pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
     if kind == IndexKind::Primary && def.options.ignored {
         return Err(SqlError::primary_key_ignored());
     }
+    let mut comment = def.options.comment.clone().unwrap_or_default();
+    let first = def.parts.first().map(|part| part.column.clone());
+    let shown = name.clone().or(first).unwrap_or_default();
+    fit_comment(ctx, &mut comment, 1024, ErrorCode::TooLongIndexComment, || format!("index '{shown}'"))?;
     Ok(DraftKey {
         name,
         kind,
         parts: def.parts.iter().map(part).collect(),
-        comment: def.options.comment.clone().unwrap_or_default(),
+        comment,
         ignored: def.options.ignored,
         origin: None,
         lost: None,

@@ -78,7 +78,7 @@ pub(crate) use charset::check_names;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
-pub(crate) use view::{attributes as view_attributes, named_tables, shown_text};
+pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
 pub(crate) use work::{log_statement, query_event};
 
 /// What the client is told.

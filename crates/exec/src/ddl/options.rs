@@ -57,19 +57,39 @@ pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlRes
     charset::resolve(set, collation, inherited)
 }
 
+/// A comment of more characters than there is room for is an error in strict mode, and cut with a warning
+/// otherwise.
+pub(super) fn fit_comment(
+    ctx: &StatementContext<'_>,
+    comment: &mut String,
+    chars_max: usize,
+    code: ErrorCode,
+    what: impl FnOnce() -> String,
+) -> SqlResult<()> {
+    let Some((end, _)) = comment.char_indices().nth(chars_max) else { return Ok(()) };
+    let text = format!("Comment for {} is too long (max = {chars_max})", what());
+    if ctx.session.env.sql_mode.is_strict() {
+        return Err(SqlError::new(code, text));
+    }
+    ctx.eval.warn(code, text)?;
+    comment.truncate(end);
+    Ok(())
+}
+
 /// Applies all but character set and engine.
-pub(super) fn apply(draft: &mut TableDraft, option: &TableOption) -> SqlResult<()> {
+pub(super) fn apply(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    option: &TableOption,
+) -> SqlResult<()> {
     match option {
         TableOption::Engine(_) | TableOption::Charset(_) | TableOption::Collate(_) => {}
         TableOption::AutoIncrement(next) => draft.auto_increment_start = *next,
         TableOption::Comment(comment) => {
-            if comment.chars().count() > 2048 {
-                return Err(SqlError::new(
-                    ErrorCode::TooLongTableComment,
-                    format!("Comment for table '{}' is too long (max = 2048)", draft.name.table),
-                ));
-            }
             draft.comment.clone_from(comment);
+            let name = draft.name.table.clone();
+            let what = || format!("table '{name}'");
+            fit_comment(ctx, &mut draft.comment, 2048, ErrorCode::TooLongTableComment, what)?;
         }
         TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
         TableOption::Other { name, value } => {

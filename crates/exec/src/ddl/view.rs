@@ -177,6 +177,20 @@ fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) ->
     Ok(bound)
 }
 
+/// A query with full names, as EXPLAIN EXTENDED shows it.
+pub(crate) fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<String> {
+    let catalog = catalog(ctx);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
+    let mut query = query.clone();
+    bind_query(&plan, &CommonTables::default(), None, &query)?;
+    if let Some(meanings) = plan.meanings.take() {
+        meanings.write_into(&mut query);
+    }
+    Ok(print_query::query(&query))
+}
+
 /// The names of the view's columns: errors 1353, 1060, 1166.
 fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
     let names: Vec<String> = match create.columns.len() {

@@ -122,6 +122,10 @@ impl Assigner<'_> {
         if described.nullable {
             return Ok(Value::Null);
         }
+        // Whatever the mode: a TIMESTAMP that cannot be NULL is the time then.
+        if described.ty.kind == TypeKind::Timestamp {
+            return self.store(ctx, column, Value::Timestamp(ctx.env.now_micros), 1);
+        }
         let error = SqlError::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", described.name));
         let is_error = match self.strictness {
             Strictness::Error => true,

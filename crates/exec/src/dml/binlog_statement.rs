@@ -19,6 +19,11 @@ pub(crate) struct BinlogApplier {
 
 /// Runs BINLOG with the text given.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
+    if text.is_empty() {
+        let text = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB \
+                    server version for the right syntax to use";
+        return Err(SqlError::new(ErrorCode::SyntaxError, text));
+    }
     let mut applier = std::mem::take(&mut ctx.trx.applier);
     let result = applier.run(ctx, text);
     ctx.trx.applier = applier;

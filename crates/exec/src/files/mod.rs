@@ -57,8 +57,16 @@ pub(crate) fn files(session: &SessionState) -> SqlResult<Arc<dyn ServerFiles>> {
 /// current database.
 pub(crate) fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathBuf {
     let folder = schema.map_or_else(|| files.datadir().to_owned(), |schema| files.datadir().join(schema));
-    // An absolute name takes the folder's place.
-    folder.join(name)
+    // An absolute name takes the folder's place. Dots go here: the folder of a database need not be there.
+    let mut path = PathBuf::new();
+    for part in folder.join(name).components() {
+        match part {
+            std::path::Component::ParentDir => drop(path.pop()),
+            std::path::Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    path
 }
 
 /// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there.

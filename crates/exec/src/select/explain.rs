@@ -9,8 +9,9 @@ use cohort_types::{Collation, Value};
 use crate::dispatch::Planned;
 use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
 
-/// Columns and rows of EXPLAIN.
-pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+/// Columns and rows of EXPLAIN; `extended`: with the share of the rows that conditions leave, which is not
+/// estimated.
+pub(crate) fn explain(plan: &Planned, extended: bool) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
     let mut lines = Lines::default();
     match plan {
         Planned::Query(query) => lines.query(query),
@@ -22,7 +23,26 @@ pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
         Planned::Delete(delete) => lines.target(delete.target()),
         Planned::Joined(change) => lines.query(change.source()),
     }
-    (columns(), lines.rows.into_iter().map(|(_, row)| row).collect())
+    let mut columns = columns();
+    let mut rows: Vec<Vec<Value>> = lines.rows.into_iter().map(|(_, row)| row).collect();
+    if extended {
+        columns.insert(ROWS + 1, filtered());
+        for row in &mut rows {
+            let share = if row[ROWS].is_null() { Value::Null } else { Value::Double(100.0) };
+            row.insert(ROWS + 1, share);
+        }
+    }
+    (columns, rows)
+}
+
+/// Place of the column `rows`.
+const ROWS: usize = 8;
+
+/// A number with two decimals.
+fn filtered() -> ColumnMeta {
+    let mut column = ColumnMeta::expression("filtered", TypeCode::Double, 4, Collation::BINARY);
+    column.decimals = 2;
+    column
 }
 
 fn columns() -> Vec<ColumnMeta> {

@@ -117,9 +117,31 @@ pub fn item_position(
         return Ok(None);
     }
     ctx.pins.borrow_mut().extend(literal.ordinal);
+    position(n, count, clause).map(Some)
+}
+
+/// The item that a parameter in ORDER BY or GROUP BY means; None when its value is no number. A plan that
+/// depends on it serves once.
+pub fn param_position(
+    ctx: &PlanContext<'_>,
+    n: u32,
+    count: usize,
+    clause: Clause,
+) -> SqlResult<Option<usize>> {
+    ctx.reusable.set(false);
+    match ctx.params.get(n as usize) {
+        Some(Value::Int(n)) if ctx.source == ParamSource::Placeholders => {
+            position(*n, count, clause).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Error 1054 for a number that no item has.
+fn position(n: i64, count: usize, clause: Clause) -> SqlResult<usize> {
     let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
     let error = || SqlError::new(ErrorCode::BadField, format!("Unknown column '{n}' in '{}'", clause.text()));
-    found.map(|n| Some(n - 1)).ok_or_else(error)
+    found.map(|n| n - 1).ok_or_else(error)
 }
 
 /// Error 1241 for a row where a value is wanted.
@@ -272,9 +294,17 @@ impl<'b> Binder<'b> {
         if !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
             return Ok(None);
         }
-        let table = &self.scope.tables[self.scope.table_of(column.ordinal)];
-        let Relation::Base(base) = &table.relation else { return Ok(None) };
-        if base.columns[column.ordinal - table.first_slot].nullable {
+        // It may be of a query around; an aggregate's is of none.
+        let binders = std::iter::successors(Some(self), |binder| binder.outer);
+        let Some(scope) = binders.map(|binder| binder.scope).find(|scope| scope.holds(column.ordinal)) else {
+            return Ok(None);
+        };
+        let table = &scope.tables[scope.table_of(column.ordinal)];
+        let nullable = match &table.relation {
+            Relation::Base(base) => base.columns[column.ordinal - table.first_slot].nullable,
+            _ => scope.slot(column.ordinal).ty.nullable,
+        };
+        if nullable {
             return Ok(None);
         }
         let zero = Expr::constant(Value::Date(cohort_types::Date::ZERO));
@@ -561,8 +591,9 @@ impl<'b> Binder<'b> {
         }
         let kind = convert::aggregate_kind(aggregate.kind, args.is_empty());
         let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
-        let options =
-            AggregateOptions { quantifier, order, separator: aggregate.separator.clone(), limit: None };
+        let separator = aggregate.separator.clone();
+        let limit = aggregate.limit.map(|(offset, count)| (offset.unwrap_or(0), count));
+        let options = AggregateOptions { quantifier, order, separator, limit };
         Aggregate::new(kind, args, options, self.ctx.names.env())
     }
 
@@ -599,9 +630,10 @@ impl<'b> Binder<'b> {
     }
 
     fn values_function(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
-        let Some(offset) = self.values_offset else { return Err(not_supported("VALUES()")) };
         let slot = self.scope.column(name, self.clause)?;
         let column = self.scope.slot(slot);
+        // Elsewhere than in ON DUPLICATE KEY UPDATE there is no new row.
+        let Some(offset) = self.values_offset else { return Ok(Expr::null()) };
         Ok(Expr::column(slot + offset, column.ty.clone(), column.full_name.clone()))
     }
 }

@@ -14,7 +14,9 @@ mod scope;
 mod subquery;
 mod window;
 
-pub use expr::{AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column};
+pub use expr::{
+    AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column, param_position,
+};
 pub use scope::{
     ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name, unknown_column,
 };

@@ -29,6 +29,18 @@ const ASKED: &[&str] = &[
 /// A test that takes longer has failed.
 const SECONDS_MAX: u64 = 120;
 
+/// The names of all tests that are installed.
+pub fn all_tests() -> Vec<String> {
+    let files = std::fs::read_dir(Path::new(INSTALLED).join("main"));
+    let files = files.expect("mariadb-test is installed; ./x test installs it").flatten();
+    let name = |file: std::fs::DirEntry| {
+        file.file_name().to_str().and_then(|name| name.strip_suffix(".test")).map(str::to_owned)
+    };
+    let mut names: Vec<String> = files.filter_map(name).collect();
+    names.sort_unstable();
+    names
+}
+
 /// How a test ended.
 pub enum Outcome {
     Passed,
@@ -48,7 +60,8 @@ impl Suite {
     pub fn new() -> Suite {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
-        for name in ["var", "tmp", "include", "main"] {
+        // The suite's tests look for the server's files below `var`.
+        for name in ["var", "var/tmp", "var/mysqld.1", "include", "main"] {
             std::fs::create_dir(at(name)).expect("made");
         }
         let installed = Path::new(INSTALLED);
@@ -56,10 +69,17 @@ impl Suite {
         for name in ["std_data", "suite", "lib"] {
             std::os::unix::fs::symlink(installed.join(name), at(name)).expect("linked");
         }
-        std::os::unix::fs::symlink(installed.join("std_data"), at("var/std_data")).expect("linked");
+        for name in ["var/std_data", "var/mysqld.1/std_data"] {
+            std::os::unix::fs::symlink(installed.join("std_data"), at(name)).expect("linked");
+        }
         for entry in std::fs::read_dir(installed.join("include")).expect("the includes are there").flatten() {
             let copy = at("include").join(entry.file_name());
-            std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
+            match std::fs::read(entry.path()) {
+                Ok(bytes) if has_suppressions(&bytes) => {
+                    std::fs::write(copy, without_suppressions(&bytes)).expect("written");
+                }
+                _ => std::os::unix::fs::symlink(entry.path(), copy).expect("linked"),
+            }
         }
         for name in ASKED {
             let include = at("include").join(name);
@@ -71,18 +91,17 @@ impl Suite {
             let copy = at("main").join(entry.file_name());
             std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
         }
-        Suite { server: Cohort::new(&["--log-bin-trust-function-creators=1"]), folder }
+        Suite { server: server(&folder), folder }
     }
 
     /// Runs a test in a fresh database.
     pub fn run(&mut self, name: &str) -> Outcome {
-        let test = self.without_suppressions(&format!("{name}.test"));
-        let result = self.without_suppressions(&format!("{name}.result"));
+        let test = self.copied(&format!("{name}.test"));
+        let result = self.copied(&format!("{name}.result"));
         let (Some(test), Some(result)) = (test, result) else {
             return Outcome::Failed("there is no such test".to_owned());
         };
         if let Err(error) = self.fresh_database() {
-            self.server = Cohort::new(&[]);
             return Outcome::Failed(format!("the server is out of order: {error}"));
         }
         let (answers, said) = (self.folder.path().join("answers"), self.folder.path().join("said"));
@@ -113,26 +132,19 @@ impl Suite {
     fn fresh_database(&self) -> mysql::Result<()> {
         let mut client = mysql::Conn::new(self.server.options())?;
         client.query_drop("DROP DATABASE IF EXISTS test")?;
-        client.query_drop("CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci")
+        client.query_drop("CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci")?;
+        // Tests put files beside the tables that a MariaDB has there.
+        std::fs::create_dir_all(self.server.datadir.join("test"))?;
+        Ok(())
     }
 
-    /// A copy of a file of the suite without the calls that tell its own harness which warnings to expect.
-    fn without_suppressions(&self, name: &str) -> Option<PathBuf> {
+    /// A copy of a file of the suite that expects no warnings.
+    fn copied(&self, name: &str) -> Option<PathBuf> {
         let bytes = std::fs::read(Path::new(INSTALLED).join("main").join(name)).ok()?;
-        let mut kept = Vec::with_capacity(bytes.len());
-        let mut is_call = false;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let start = line.trim_ascii_start().to_ascii_lowercase();
-            is_call |= start.starts_with(b"call mtr.add_suppression");
-            match is_call {
-                true => is_call = !line.trim_ascii_end().ends_with(b";"),
-                false => kept.extend_from_slice(line),
-            }
-        }
         let copy = self.folder.path().join("main").join(name);
         // It is the link to the installed one.
         let _ = std::fs::remove_file(&copy);
-        std::fs::write(&copy, kept).expect("written");
+        std::fs::write(&copy, without_suppressions(&bytes)).expect("written");
         Some(copy)
     }
 
@@ -149,8 +161,8 @@ impl Suite {
             .args(["--no-defaults", "--silent", "--user=root", "--database=test"])
             .arg(format!("--socket={}", self.server.socket.display()))
             .arg(format!("--port={}", self.server.port))
-            .arg(format!("--tmpdir={}", place("tmp")))
-            .arg(format!("--logdir={}", place("tmp")))
+            .arg(format!("--tmpdir={}", place("var/tmp")))
+            .arg(format!("--logdir={}", place("var/tmp")))
             .arg(format!("--basedir={}", folder.display()))
             .arg("--character-sets-dir=/usr/share/mysql/charsets")
             .arg(format!("--test-file={}", test.display()));
@@ -158,7 +170,7 @@ impl Suite {
             ("MYSQL_TEST_DIR", folder.display().to_string()),
             ("MTR_SUITE_DIR", place("main")),
             ("MYSQLTEST_VARDIR", place("var")),
-            ("MYSQL_TMP_DIR", place("tmp")),
+            ("MYSQL_TMP_DIR", place("var/tmp")),
             ("MASTER_MYSOCK", self.server.socket.display().to_string()),
             ("MASTER_MYPORT", self.server.port.to_string()),
             ("MYSQLD_DATADIR", self.server.datadir.display().to_string()),
@@ -168,7 +180,7 @@ impl Suite {
             ("MYSQL_SHOW", client("mariadb-show")),
             ("MYSQLADMIN", client("mariadb-admin")),
             ("MYSQL_BINLOG", "mariadb-binlog --no-defaults".to_owned()),
-            ("MYSQL_TEST", client("mariadb-test")),
+            ("MYSQL_TEST", client("mariadb-test") + " --silent"),
             ("DEFAULT_CHARSET_DIR", "/usr/share/mysql/charsets".to_owned()),
             ("LC_ALL", "C".to_owned()),
             ("TZ", "MET".to_owned()),
@@ -176,6 +188,30 @@ impl Suite {
         command.envs(variables);
         command
     }
+}
+
+fn server(folder: &TempDir) -> Cohort {
+    Cohort::start(&folder.path().join("var/mysqld.1"), "data", &["--log-bin-trust-function-creators=1"])
+}
+
+const SUPPRESSION: &[u8] = b"call mtr.add_suppression";
+
+fn has_suppressions(bytes: &[u8]) -> bool {
+    bytes.to_ascii_lowercase().windows(SUPPRESSION.len()).any(|part| part == SUPPRESSION)
+}
+
+/// The text without the calls that tell the suite's own harness which warnings to expect.
+fn without_suppressions(bytes: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut is_call = false;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        is_call |= line.trim_ascii_start().to_ascii_lowercase().starts_with(SUPPRESSION);
+        match is_call {
+            true => is_call = !line.trim_ascii_end().ends_with(b";"),
+            false => kept.extend_from_slice(line),
+        }
+    }
+    kept
 }
 
 /// Whether the answers are those of the result file.
@@ -206,12 +242,14 @@ fn without_order(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// The lines of a file, without what follows from there being one engine here whatever a table asks for: its
-/// name, and the note that tells of it; and without the notes of settings that have no effect.
+/// name, and the notes that tell of it and of what it lacks; and without the notes of settings that have no
+/// effect.
 fn same_engine(file: &Path) -> Vec<String> {
     let bytes = std::fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let is_note = |line: &str| {
         line.starts_with("Note\t1266\tUsing storage engine")
+            || line.starts_with("Note\t1031\tStorage engine")
             || (line.starts_with("Note\t1235\t") && line.contains("' has no effect: "))
     };
     let mut lines: Vec<String> = Vec::new();

@@ -181,6 +181,11 @@ fn joins_sets_and_names() {
 }
 
 #[test]
+fn what_is_rarely_written() {
+    compare(include_str!("scripts/rarely_written.sql"));
+}
+
+#[test]
 fn generated_columns_and_checks() {
     compare(include_str!("scripts/rules.sql"));
 }

@@ -160,10 +160,12 @@ pub struct Aggregate {
     pub distinct: bool,
     /// Empty for COUNT(*).
     pub args: Vec<Expr>,
-    /// GROUP_CONCAT only.
+    /// GROUP_CONCAT and JSON_ARRAYAGG only.
     pub order_by: Vec<OrderItem>,
     /// GROUP_CONCAT only; None is ','.
     pub separator: Option<String>,
+    /// GROUP_CONCAT and JSON_ARRAYAGG only: offset and number of the values taken.
+    pub limit: Option<(Option<u64>, u64)>,
 }
 
 /// A window function with its window.

@@ -198,20 +198,13 @@ impl Parser<'_> {
         let names = self.object_names()?;
         let mut options = Vec::new();
         while !self.at_end() {
+            if self.eat_words(&["PERSISTENT", "FOR"]) {
+                self.persistent_parts()?;
+                continue;
+            }
             let allowed = [
-                "QUICK",
-                "FAST",
-                "MEDIUM",
-                "EXTENDED",
-                "CHANGED",
-                "USE_FRM",
-                "FORCE",
-                "FOR",
-                "UPGRADE",
-                "PERSISTENT",
-                "ALL",
-                "WAIT",
-                "NOWAIT",
+                "QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED", "USE_FRM", "FORCE", "FOR", "UPGRADE",
+                "ALL", "WAIT", "NOWAIT",
             ];
             if !self.is_any(&allowed) {
                 return Err(self.error());
@@ -222,6 +215,25 @@ impl Parser<'_> {
             }
         }
         Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
+    }
+
+    /// ALL, or COLUMNS (..) INDEXES (..): which statistics are to be kept. None are, so it is only read.
+    fn persistent_parts(&mut self) -> SqlResult<()> {
+        if self.eat_word("ALL") {
+            return Ok(());
+        }
+        for word in ["COLUMNS", "INDEXES"] {
+            self.expect_word(word)?;
+            if self.eat_word("ALL") {
+                continue;
+            }
+            self.expect(Kind::LeftParen)?;
+            if self.kind() != Kind::RightParen {
+                self.list(Self::name)?;
+            }
+            self.expect(Kind::RightParen)?;
+        }
+        Ok(())
     }
 
     // ---- replication

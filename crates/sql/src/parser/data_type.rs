@@ -128,7 +128,17 @@ impl Parser<'_> {
         if shape == Shape::Nothing || !self.eat(Kind::LeftParen) {
             return Ok(());
         }
-        data_type.length = Some(self.number()?);
+        data_type.length = Some(match self.kind() {
+            // The fraction of `DECIMAL(5.2)` counts for nothing.
+            Kind::Decimal => {
+                let text = String::from_utf8_lossy(self.bytes(self.token())).into_owned();
+                let whole = text.split('.').next().and_then(|whole| whole.parse().ok());
+                let length = whole.ok_or_else(|| self.error())?;
+                self.advance();
+                length
+            }
+            _ => self.number()?,
+        });
         if matches!(shape, Shape::Exact | Shape::Approximate) && self.eat(Kind::Comma) {
             data_type.decimals = Some(self.number()?);
         }
@@ -139,11 +149,17 @@ impl Parser<'_> {
     fn type_attributes(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {
         let numeric = matches!(shape, Shape::Integer | Shape::Exact | Shape::Approximate);
         let characters = matches!(shape, Shape::Characters | Shape::Labels);
+        // SIGNED stands alone.
+        if numeric && self.eat_word("SIGNED") {
+            return Ok(());
+        }
+        let mut is_unsigned = false;
         loop {
             match () {
-                () if numeric && self.eat_word("UNSIGNED") => data_type.unsigned = true,
-                () if numeric && self.eat_word("SIGNED") => {}
-                () if numeric && self.eat_word("ZEROFILL") => {
+                () if numeric && !is_unsigned && self.eat_word("UNSIGNED") => {
+                    (data_type.unsigned, is_unsigned) = (true, true);
+                }
+                () if numeric && !data_type.zerofill && self.eat_word("ZEROFILL") => {
                     (data_type.unsigned, data_type.zerofill) = (true, true);
                 }
                 () if characters && self.charset_words() => data_type.charset = Some(self.charset_word()?),

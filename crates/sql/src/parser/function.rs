@@ -57,8 +57,12 @@ impl Parser<'_> {
             Expr::Function { name, .. } => name.as_str(),
             _ => "",
         };
-        if is_window_function(name) && !self.is("OVER") && !self.is("WITHIN") {
-            return Err(self.error());
+        // Without a window LAST_VALUE(a, b, ..) is the last of its arguments.
+        let is_plain_last =
+            matches!(&function, Expr::Function { name, args } if name == "last_value" && !args.is_empty());
+        if is_window_function(name) && !self.is("OVER") && !self.is("WITHIN") && !is_plain_last {
+            let at = if name == "last_value" { self.at - 1 } else { self.at };
+            return Err(self.error_at(at));
         }
         let within = match matches!(name, "percentile_cont" | "percentile_disc") {
             true => {
@@ -464,8 +468,14 @@ impl Parser<'_> {
 
     /// At `(`.
     fn aggregate(&mut self, kind: AggregateKind) -> SqlResult<Expr> {
-        let mut call =
-            Aggregate { kind, distinct: false, args: Vec::new(), order_by: Vec::new(), separator: None };
+        let mut call = Aggregate {
+            kind,
+            distinct: false,
+            args: Vec::new(),
+            order_by: Vec::new(),
+            separator: None,
+            limit: None,
+        };
         self.expect(Kind::LeftParen)?;
         if kind == AggregateKind::Count && self.eat(Kind::Star) {
             self.expect(Kind::RightParen)?;
@@ -481,8 +491,8 @@ impl Parser<'_> {
             self.expect(Kind::Comma)?;
             call.args.push(self.expr()?);
         }
-        if kind == AggregateKind::GroupConcat {
-            self.group_concat_rest(&mut call)?;
+        if matches!(kind, AggregateKind::GroupConcat | AggregateKind::JsonArrayAgg) {
+            self.list_aggregate_rest(&mut call)?;
         }
         self.expect(Kind::RightParen)?;
         self.finish_aggregate(call)
@@ -492,15 +502,24 @@ impl Parser<'_> {
         self.over(Expr::Aggregate(Box::new(call)))
     }
 
-    fn group_concat_rest(&mut self, call: &mut Aggregate) -> SqlResult<()> {
+    /// ORDER BY, SEPARATOR, LIMIT.
+    fn list_aggregate_rest(&mut self, call: &mut Aggregate) -> SqlResult<()> {
         if self.eat_words(&["ORDER", "BY"]) {
             call.order_by = self.order_items()?;
         }
-        if self.eat_word("SEPARATOR") {
+        if call.kind == AggregateKind::GroupConcat && self.eat_word("SEPARATOR") {
             call.separator = Some(self.text()?);
         }
-        if self.is("LIMIT") {
-            return Err(self.unsupported("GROUP_CONCAT LIMIT"));
+        if self.eat_word("LIMIT") {
+            if self.kind() == Kind::Param {
+                return Err(self.unsupported("a parameter in the LIMIT of an aggregate"));
+            }
+            let first = self.number()?;
+            call.limit = Some(match () {
+                () if self.eat(Kind::Comma) => (Some(first), self.number()?),
+                () if self.eat_word("OFFSET") => (Some(self.number()?), first),
+                () => (None, first),
+            });
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! SELECT, VALUES, UNION, WITH.
 
-use cohort_types::SqlResult;
+use cohort_types::{SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    CommonTable, Expr, Limit, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query, QueryBody,
-    QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
+    CommonTable, Expr, Limit, Literal, LockStrength, LockWait, Locking, ObjectName, OrderItem, Query,
+    QueryBody, QueryIntoFile, Select, SelectItem, SelectOptions, SetOperand, SetOperator, Statement, With,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -227,6 +227,9 @@ impl Parser<'_> {
         }
         if self.eat_words(&["GROUP", "BY"]) {
             select.group_by = self.order_items()?;
+            if self.is_all(&["WITH", "CUBE"]) {
+                return Err(self.unsupported("CUBE"));
+            }
             select.with_rollup = self.eat_words(&["WITH", "ROLLUP"]);
         }
         if self.eat_word("HAVING") {
@@ -371,7 +374,7 @@ impl Parser<'_> {
 
     pub(super) fn limit(&mut self) -> SqlResult<Option<Limit>> {
         if self.is_any(&["OFFSET", "FETCH"]) {
-            return Err(self.unsupported("FETCH"));
+            return self.fetch().map(Some);
         }
         if !self.eat_word("LIMIT") {
             return Ok(None);
@@ -391,6 +394,30 @@ impl Parser<'_> {
             return Err(self.unsupported("LIMIT ROWS EXAMINED"));
         }
         Ok(Some(limit))
+    }
+
+    /// `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY`, or both.
+    fn fetch(&mut self) -> SqlResult<Limit> {
+        let rows = &["ROW", "ROWS"];
+        let offset = if self.eat_word("OFFSET") {
+            let offset = self.limit_value()?;
+            self.expect_any(rows)?;
+            Some(offset)
+        } else {
+            None
+        };
+        let fixed = |count| Expr::Literal(Literal::fixed(Value::UInt(count)));
+        if !self.eat_word("FETCH") {
+            return Ok(Limit { count: fixed(u64::MAX), offset });
+        }
+        self.expect_any(&["FIRST", "NEXT"])?;
+        let count = if self.is_any(rows) { fixed(1) } else { self.limit_value()? };
+        self.expect_any(rows)?;
+        if self.is_all(&["WITH", "TIES"]) {
+            return Err(self.unsupported("FETCH ... WITH TIES"));
+        }
+        self.expect_word("ONLY")?;
+        Ok(Limit { count, offset })
     }
 
     fn limit_value(&mut self) -> SqlResult<Expr> {

@@ -72,7 +72,8 @@ impl Parser<'_> {
                 options.charset = if default { None } else { Some(self.charset_word()?) };
             } else if self.eat_word("COLLATE") {
                 self.eat(Kind::Equal);
-                options.collation = Some(self.charset_word()?);
+                let default = self.eat_word("DEFAULT");
+                options.collation = if default { None } else { Some(self.charset_word()?) };
             } else if self.eat_word("COMMENT") {
                 self.eat(Kind::Equal);
                 options.comment = Some(self.text()?);

@@ -91,6 +91,10 @@ impl Parser<'_> {
                 return Ok(SetValue::Word(self.any_name()));
             }
         }
+        let follows = self.peek(1).kind;
+        if self.kind() == Kind::Quoted && matches!(follows, Kind::End | Kind::Semicolon | Kind::Comma) {
+            return Ok(SetValue::Word(self.any_name()));
+        }
         Ok(SetValue::Expr(self.expr()?))
     }
 

@@ -239,7 +239,10 @@ impl Parser<'_> {
     pub(super) fn explain(&mut self) -> SqlResult<Statement> {
         self.advance();
         let format = match () {
-            () if self.eat_word("EXTENDED") => ExplainFormat::Extended,
+            () if self.eat_word("EXTENDED") => {
+                self.eat_word("ALL");
+                ExplainFormat::Extended
+            }
             () if self.eat_word("PARTITIONS") => ExplainFormat::Partitions,
             () => self.explain_format_if_any()?,
         };

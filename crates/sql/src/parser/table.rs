@@ -1,6 +1,6 @@
 //! CREATE TABLE and its parts, which ALTER TABLE uses too.
 
-use cohort_types::{SqlResult, TypeKind, Value};
+use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -98,12 +98,15 @@ impl Parser<'_> {
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
-    /// IF NOT EXISTS; it excludes OR REPLACE.
+    /// IF NOT EXISTS; it excludes OR REPLACE: error 1221.
     pub(super) fn create_mode(&mut self, or_replace: bool) -> SqlResult<CreateMode> {
+        let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
+        if or_replace && if_not_exists {
+            return Err(SqlError::wrong_usage("OR REPLACE", "IF NOT EXISTS"));
+        }
         if or_replace {
             return Ok(CreateMode::OrReplace);
         }
-        let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
         Ok(if if_not_exists { CreateMode::IfNotExists } else { CreateMode::Create })
     }
 
@@ -441,7 +444,7 @@ impl Parser<'_> {
             return Err(self.error_at(start + 1));
         }
         Ok(Some(match () {
-            () if self.eat_any(&["ENGINE", "TYPE"]) => {
+            () if self.eat_word("ENGINE") => {
                 self.eat(Kind::Equal);
                 TableOption::Engine(self.name_or_text()?)
             }
@@ -471,7 +474,7 @@ impl Parser<'_> {
             () if self.is("UNION") && self.peek(1).kind == Kind::Equal => {
                 return Err(self.unsupported("UNION tables"));
             }
-            () if self.is_name_at(0) && self.peek(1).kind == Kind::Equal => {
+            () if self.is_name_at(0) && !self.is("TYPE") && self.peek(1).kind == Kind::Equal => {
                 let name = self.name()?;
                 return Err(self.unsupported(&format!("table option {name}")));
             }

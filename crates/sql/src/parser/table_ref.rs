@@ -153,7 +153,14 @@ impl Parser<'_> {
     fn table_primary(&mut self) -> SqlResult<TableRef> {
         self.enter(|p| match p.kind() {
             Kind::LeftParen => p.parenthesised_tables(),
-            Kind::LeftBrace => Err(p.unsupported("OJ")),
+            // ODBC's way of writing an outer join; MariaDB takes any word for OJ.
+            Kind::LeftBrace => {
+                p.advance();
+                p.name()?;
+                let tables = p.joined_tables()?;
+                p.expect(Kind::RightBrace)?;
+                Ok(tables)
+            }
             _ if p.is_any(&["LATERAL", "JSON_TABLE"]) && p.peek(1).kind == Kind::LeftParen => {
                 let what = p.upper_word()?;
                 Err(p.unsupported(&what))
