@@ -65,6 +65,7 @@ impl Diagnostics {
     /// The statement failed. What is said of a table that could not be made comes behind the error.
     pub(crate) fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        self.drop_old();
         let behind = |last: &Warning| matches!(last.error.code, E::CannotAddForeignKey | E::DupKey);
         let last = match error.code {
             E::CantCreateTable => self.list.pop_if(|last| behind(last)),

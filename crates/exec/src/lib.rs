@@ -13,6 +13,7 @@
 //! | `applier` | [`Applier`]: a session that applies a source's events |
 //! | `replication` | [`ReplicaControl`]: what statements ask of the replica side |
 //! | `guards` | settings that refuse statements |
+//! | `handler` | HANDLER |
 //! | `handler_counts` | counters of row reads and writes |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
@@ -42,6 +43,7 @@ mod dml;
 mod files;
 mod gtid_position;
 mod guards;
+mod handler;
 mod handler_counts;
 mod other_statements;
 mod plan;

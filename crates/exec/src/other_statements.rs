@@ -54,6 +54,7 @@ impl Session {
             Statement::Use(schema) => self.use_schema(schema)?,
             Statement::QueryIntoFile(query) => return self.query_into_file(query, job, sink),
             Statement::LoadData(load) => return self.load_data(load, job, sink),
+            Statement::Handler(handler) => return self.handler(handler, job, sink),
             Statement::Do(exprs) => self.do_exprs(exprs, job)?,
             Statement::Kill(kill) => self.kill(kill, job)?,
             Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,

@@ -10,9 +10,11 @@ use cohort_config::VarId;
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
+use hashbrown::HashMap;
 
 use crate::database::Database;
 use crate::diagnostics::Diagnostics;
+use crate::handler::OpenHandler;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::{Changed, SessionState};
@@ -46,6 +48,8 @@ pub struct Session {
     pub(crate) process: Arc<Process>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
+    /// What HANDLER has opened, by its name in lower case.
+    pub(crate) handlers: HashMap<String, OpenHandler>,
     /// Literals of the running statement; kept for its memory.
     pub(crate) literals: Vec<Value>,
     /// What the running statement has done so far, for the slow log.
@@ -72,6 +76,7 @@ impl Session {
             process,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
+            handlers: HashMap::new(),
             literals: Vec::new(),
             work: Work::default(),
         };
@@ -287,6 +292,7 @@ impl Session {
         self.state.current_schema = schema;
         self.state.refresh();
         self.prepared = PreparedStatements::default();
+        self.handlers.clear();
         self.diagnostics = Diagnostics::default();
         self.apply_settings();
     }

@@ -29,7 +29,7 @@ pub enum StatementKind {
 pub fn statement_kind(statement: &Statement) -> StatementKind {
     use Statement as S;
     match statement {
-        S::Query(_) | S::QueryIntoFile(_) | S::Do(_) => StatementKind::Query,
+        S::Query(_) | S::QueryIntoFile(_) | S::Do(_) | S::Handler(_) => StatementKind::Query,
         S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) => StatementKind::Dml,
         S::CreateDatabase(_)
         | S::AlterDatabase(_)
@@ -99,6 +99,11 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::Delete(delete) if delete.targets.is_empty() => "delete",
         S::Delete(_) => "delete_multi",
         S::Do(_) => "do",
+        S::Handler(handler) => match handler.action {
+            crate::ast::HandlerAction::Open { .. } => "ha_open",
+            crate::ast::HandlerAction::Read(_) => "ha_read",
+            crate::ast::HandlerAction::Close => "ha_close",
+        },
         S::CreateDatabase(_) => "create_db",
         S::AlterDatabase(_) => "alter_db",
         S::DropDatabase(_) => "drop_db",

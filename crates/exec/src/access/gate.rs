@@ -3,7 +3,8 @@
 
 use cohort_sql::ast::{
     AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
-    FlushTarget, ForeignKey, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement, TableMaintenance,
+    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement,
+    TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlResult};
 
@@ -52,6 +53,10 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         | Statement::Help(_) => Ok(()),
         Statement::LockTables(tables) => tables.iter().try_for_each(|table| gate.lock(&table.table)),
 
+        Statement::Handler(handler) => match handler.action {
+            HandlerAction::Open { .. } => gate.table(P::Select, &handler.name),
+            HandlerAction::Read(_) | HandlerAction::Close => Ok(()),
+        },
         Statement::CreateDatabase(create) => gate.schema(creation(create.mode), &create.name),
         Statement::AlterDatabase(alter) => {
             let name = alter.name.as_deref().or(session.current_schema.as_deref());
@@ -387,6 +392,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Do(_)
+        | Statement::Handler(_)
         | Statement::QueryIntoFile(_)
         | Statement::LoadData(_)
         | Statement::Explain { .. }

@@ -243,6 +243,11 @@ impl TableCursor {
         &self.key
     }
 
+    /// Key of the index entry that led to the row yielded last. Scans of ranges only.
+    pub(crate) fn entry_key(&self) -> &[u8] {
+        self.batch.get(self.batch_at - 1).0
+    }
+
     fn first_batch_entries(&self) -> usize {
         let expected = self.options.rows_expected.map_or(BATCH_ENTRIES_FIRST, |rows| {
             usize::try_from(rows).unwrap_or(BATCH_ENTRIES_MAX).saturating_add(1)

@@ -211,6 +211,11 @@ fn sequences() {
 }
 
 #[test]
+fn handlers() {
+    compare(include_str!("scripts/handlers.sql"));
+}
+
+#[test]
 fn tables_of_queries() {
     compare(include_str!("scripts/create_select.sql"));
 }

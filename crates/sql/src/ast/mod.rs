@@ -6,6 +6,7 @@
 //! | `query` | SELECT, UNION, VALUES, WITH; tables and joins |
 //! | `dml` | INSERT, REPLACE, UPDATE, DELETE |
 //! | `file` | SELECT ... INTO OUTFILE, LOAD DATA |
+//! | `handler` | HANDLER |
 //! | `ddl` | databases, tables, indexes |
 //! | `data_type` | declared types of columns and casts |
 //! | `sequence` | sequences |
@@ -25,6 +26,7 @@ mod ddl;
 mod dml;
 mod expr;
 mod file;
+mod handler;
 mod query;
 mod rename;
 mod sequence;
@@ -41,6 +43,7 @@ pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use file::*;
+pub use handler::*;
 pub use query::*;
 pub use rename::Rename;
 pub use sequence::*;
@@ -76,6 +79,7 @@ pub enum Statement {
     DropDatabase(DropDatabase),
     CreateTable(Box<CreateTable>),
     AlterSequence(AlterSequence),
+    Handler(Handler),
     AlterTable(Box<AlterTable>),
     DropTable(DropTable),
     CreateView(Box<CreateView>),

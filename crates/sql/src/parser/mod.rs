@@ -43,6 +43,7 @@ mod dml;
 mod expr;
 mod file;
 mod function;
+mod handler;
 mod query;
 mod schema;
 mod sequence;
@@ -538,7 +539,8 @@ impl<'a> Parser<'a> {
             "GRANT" => self.grant(),
             "REVOKE" => self.revoke(),
             "LOAD" => self.load(),
-            "CALL" | "HANDLER" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => {
+            "HANDLER" => self.handler(),
+            "CALL" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => {
                 Err(self.unsupported(&word))
             }
             _ => Err(self.error()),
