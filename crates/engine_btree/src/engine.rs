@@ -4,7 +4,6 @@ use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
@@ -13,7 +12,6 @@ use cohort_engine::{
     IndexStats, Participant, Redo,
 };
 use cohort_vfs::SharedFs;
-use parking_lot::Mutex;
 
 use crate::bulk::Load;
 use crate::changes::Changes;
@@ -23,6 +21,7 @@ use crate::pool::Pool;
 use crate::redo;
 use crate::spill::UndoFile;
 use crate::store::Store;
+use crate::sync::{AtomicI64, Mutex, Ordering};
 use crate::tree::{Ground, Tree};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
@@ -261,6 +260,7 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
+            ("Innodb_rollback_segment_waits", self.inner.versions.segment_waits()),
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_page_map_written", self.inner.store.map_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_file_free_blocks", free),

@@ -17,8 +17,6 @@
 //! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
 //! installation. The caller aborts the record, and purge takes out what is in place.
 
-use std::sync::atomic::Ordering;
-
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
@@ -26,6 +24,7 @@ use crate::inner::Inner;
 use crate::merge::is_small;
 use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
 use crate::pool::{Exclusive, Frame};
+use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::undo::{Before, UNDO_BYTES_MAX};
 use crate::value;

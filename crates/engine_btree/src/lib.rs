@@ -19,6 +19,9 @@ mod space;
 mod spill;
 mod store;
 mod superblock;
+mod sync;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod trx;
 mod undo;
