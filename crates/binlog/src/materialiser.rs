@@ -246,8 +246,8 @@ impl Materialiser {
         self.shared.sync()
     }
 
-    /// Removes all files: the stream begins anew with the next batch. Everything before is synced, nobody hands
-    /// over bytes meanwhile, and nobody reads.
+    /// Removes all files: the stream begins anew with the next batch. Everything before is synced, nobody
+    /// hands over bytes meanwhile, and nobody reads.
     pub fn remove_all(&self) -> Result<(), BinlogError> {
         let _syncing = self.shared.syncing.lock();
         let mut writer = self.shared.writer.lock();

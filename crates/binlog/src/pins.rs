@@ -43,8 +43,8 @@ impl Pins {
         Some(Pin { pins: self.clone(), id })
     }
 
-    /// Nobody becomes a reader until the result is dropped. An error names the reader of the oldest file: there
-    /// are readers.
+    /// Nobody becomes a reader until the result is dropped. An error names the reader of the oldest file:
+    /// there are readers.
     pub fn close(&self) -> Result<ClosedPins, String> {
         let mut held = self.shared.lock();
         match held.files.values().min_by_key(|place| place.file) {

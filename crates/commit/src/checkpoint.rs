@@ -279,8 +279,8 @@ impl Sealed {
         Ok(synced.unwrap_or_default().min(self.binlog_end))
     }
 
-    /// Has recovery begin here, with the binlog's files synced up to `binlog_synced`. With `restart` the binlog
-    /// begins anew: recovery removes its files.
+    /// Has recovery begin here, with the binlog's files synced up to `binlog_synced`. With `restart` the
+    /// binlog begins anew: recovery removes its files.
     pub fn write(
         &self,
         coordinator: &Coordinator,

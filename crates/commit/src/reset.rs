@@ -1,5 +1,5 @@
-//! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a file
-//! that may have the number of one that was there before.
+//! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a
+//! file that may have the number of one that was there before.
 //!
 //! # Steps
 //! ```text
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! # Invariants
-//! - Positions of before and of after the reset are never compared. So nobody follows the stream meanwhile, the
-//!   gate lets everything out that it knew, and who waits for the files looks at
+//! - Positions of before and of after the reset are never compared. So nobody follows the stream meanwhile,
+//!   the gate lets everything out that it knew, and who waits for the files looks at
 //!   [`cohort_binlog::Materialiser::restarts`].
 //! - The log names no chunk of the old files behind the checkpoint. While the control file says so, recovery
 //!   removes whatever files there are, so no transaction may be in them: none is ordered meanwhile, and a start

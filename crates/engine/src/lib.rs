@@ -11,6 +11,7 @@ pub mod conformance;
 mod mirror;
 mod read_view;
 mod reference;
+mod sample;
 mod traits;
 mod write_set;
 
@@ -18,6 +19,7 @@ pub use bed::{Bed, BedOf};
 pub use mirror::Mirror;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use reference::ReferenceEngine;
+pub use sample::rows_per_prefix;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineSetting, EngineTrx, IndexStats,
     Installed, KeyRange, Participant, ReadAt, Redo, Savepoint, StagedRedo,

@@ -148,6 +148,16 @@ impl Engine for Mirror {
         self.second.stats(index)
     }
 
+    fn sample(
+        &self,
+        index: IndexId,
+        places: usize,
+        seed: u64,
+        look: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), EngineError> {
+        self.second.sample(index, places, seed, look)
+    }
+
     fn status(&self) -> Vec<(String, u64)> {
         self.second.status()
     }

@@ -317,6 +317,19 @@ pub trait Engine: Participant {
     /// Estimated size of a key space.
     fn stats(&self, index: IndexId) -> IndexStats;
 
+    /// For statistics ([`crate::rows_per_prefix`]): shows neighbouring keys, the lesser first, at so many
+    /// places of a key space, chosen at random by `seed`. An engine without that shows none.
+    fn sample(
+        &self,
+        index: IndexId,
+        places: usize,
+        seed: u64,
+        look: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), EngineError> {
+        let _ = (index, places, seed, look);
+        Ok(())
+    }
+
     /// Name and value pairs for SHOW STATUS.
     fn status(&self) -> Vec<(String, u64)>;
 

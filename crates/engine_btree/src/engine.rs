@@ -18,7 +18,6 @@ use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
 use crate::inner::{Inner, Pin};
 use crate::pool::Pool;
-use crate::redo;
 use crate::spill::UndoFile;
 use crate::store::Store;
 use crate::sync::{AtomicI64, Mutex, Ordering};
@@ -30,6 +29,8 @@ use crate::version::Versions;
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
 /// Between two rounds of purge after one that failed.
 const PURGE_RETRY: Duration = Duration::from_secs(1);
+/// Threads that replay beside each other.
+const REPLAY_THREADS_MAX: usize = 8;
 /// Redo between two checkpoints: what a start after a crash has to replay.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
 
@@ -64,6 +65,7 @@ impl Default for BtreeOptions {
 #[derive(Clone)]
 pub struct BtreeEngine {
     inner: Arc<Inner>,
+    replay_threads: usize,
 }
 
 impl BtreeEngine {
@@ -99,7 +101,9 @@ impl BtreeEngine {
         if options.has_threads {
             start_purge(&inner);
         }
-        Ok(BtreeEngine { inner })
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let replay_threads = if options.has_threads { processors.min(REPLAY_THREADS_MAX) } else { 1 };
+        Ok(BtreeEngine { inner, replay_threads })
     }
 
     /// One round of purge; answers how many transactions it passed.
@@ -199,12 +203,9 @@ impl Participant for BtreeEngine {
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
-        for redo in redo {
-            for (key, value) in redo::decode(&redo.bytes)? {
-                self.inner.write_plain(key, value)?;
-            }
-            self.inner.unflushed_bytes.fetch_add(redo.bytes.len() as u64, Ordering::Relaxed);
-        }
+        let bytes: usize = redo.iter().map(|redo| redo.bytes.len()).sum();
+        self.inner.replay(redo, self.replay_threads)?;
+        self.inner.unflushed_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -245,6 +246,16 @@ impl Engine for BtreeEngine {
         let pages = tree.pages.lock().len() as u64;
         let bytes = pages * crate::page::PAGE_BYTES as u64;
         IndexStats { entries, bytes }
+    }
+
+    fn sample(
+        &self,
+        index: IndexId,
+        places: usize,
+        seed: u64,
+        look: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), EngineError> {
+        self.inner.sample(index, places, seed, look)
     }
 
     fn status(&self) -> Vec<(String, u64)> {

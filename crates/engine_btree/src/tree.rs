@@ -117,12 +117,18 @@ pub enum Side<'k> {
     Covering(&'k [u8]),
     /// The leaf with the keys right below this one; none: the last leaf.
     Below(Option<&'k [u8]>),
+    /// Any leaf, chosen by this number.
+    Random(u64),
 }
 
 impl Side<'_> {
     fn child_of(&self, page: &Page) -> usize {
         match self {
             Side::Covering(key) => page.child_place(key),
+            Side::Random(seed) => {
+                let mixed = (seed ^ u64::from(page.level())).wrapping_mul(0xd1b5_4a32_d192_ed03);
+                (((mixed >> 32) * page.len() as u64) >> 32) as usize
+            }
             Side::Below(None) => page.len() - 1,
             Side::Below(Some(key)) => match page.find(key) {
                 Ok(n) | Err(n) => n.saturating_sub(1),
@@ -132,6 +138,11 @@ impl Side<'_> {
 }
 
 impl Tree {
+    /// Entries came or went.
+    pub fn count_entries(&self, by: i64) {
+        self.entries.fetch_add(by, Ordering::Relaxed);
+    }
+
     /// A tree of one empty leaf.
     pub fn create(index: IndexId, ground: &Ground) -> Arc<Tree> {
         let root = ground.new_page_id();
@@ -242,6 +253,7 @@ impl Tree {
         let at = side.child_of(page);
         let ids: Vec<PageId> = match side {
             Side::Covering(_) => (at + 1..page.len()).take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
+            Side::Random(_) => Vec::new(),
             Side::Below(_) => (0..at).rev().take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
         };
         // The pages stay children of this one while it is latched.

@@ -47,8 +47,12 @@ mod pool;
 mod reads;
 #[path = "../src/redo.rs"]
 mod redo;
+#[path = "../src/replay.rs"]
+mod replay;
 #[path = "../src/report.rs"]
 mod report;
+#[path = "../src/sample.rs"]
+mod sample;
 #[path = "../src/scan.rs"]
 mod scan;
 #[path = "../src/space.rs"]

@@ -4,8 +4,8 @@
 //! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both
 //! engines, and logs the text `n from to amount`. So after any crash: the money is conserved, the marks of
 //! both engines and the binlog tell the same transfers in the same order (I1, I2), every acknowledged
-//! transfer is among them (I4), and the balances are those that the transfers yield. Behind a reset the binlog
-//! tells what came after it.
+//! transfer is among them (I4), and the balances are those that the transfers yield. Behind a reset the
+//! binlog tells what came after it.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

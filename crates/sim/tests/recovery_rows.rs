@@ -162,8 +162,8 @@ fn a_binlog_that_is_off_or_renamed_is_refused_while_the_log_holds_its_bytes() {
         .expect("starts without a binlog");
 }
 
-/// RESET MASTER is decided by the control file: from there on recovery removes what files there are, until the
-/// new file is synced.
+/// RESET MASTER is decided by the control file: from there on recovery removes what files there are, until
+/// the new file is synced.
 #[test]
 fn files_of_before_a_reset_are_removed() {
     let (memory, bank) = killed(Script { transfers: 10, ..SCRIPT });
