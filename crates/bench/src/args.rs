@@ -10,7 +10,7 @@ use crate::plan::{self, Overrides};
 use crate::run::Run;
 use crate::servers::{Contestant, Setup};
 use crate::sql::SqlRun;
-use crate::workload::{Protocol, Scale};
+use crate::workload::{Keys, Protocol, Scale};
 
 /// Where the tables go.
 #[derive(Default)]
@@ -158,7 +158,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let (mut quick, mut asked) = (false, Protocol::Prepared);
     let (mut length, mut warm, mut repeats) = (None, None, None);
     let mut contestants = None;
-    let mut scale = Scale { tables: 4, rows: 25_000 };
+    let mut scale = Scale { tables: 4, rows: 25_000, keys: Keys::Even };
     let (mut threads, mut idle) = (1, 0);
     let (mut json, mut pages) = (None, Pages::default());
     let mut setup =

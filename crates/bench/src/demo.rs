@@ -16,10 +16,10 @@ use crate::driver::{self, Load, Moment};
 use crate::interrupt;
 use crate::process;
 use crate::tables;
-use crate::workload::{DEMO, Protocol, Scale, Schema};
+use crate::workload::{DEMO, Keys, Protocol, Scale, Schema};
 
 const CLIENTS: usize = 64;
-const SCALE: Scale = Scale { tables: 1, rows: 10_000 };
+const SCALE: Scale = Scale { tables: 1, rows: 10_000, keys: Keys::Even };
 const MEASURE: Duration = Duration::from_secs(10);
 const WARM: Duration = Duration::from_millis(500);
 /// A start after a crash reads the log first.

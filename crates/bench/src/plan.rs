@@ -3,9 +3,9 @@
 use crate::disk::Disk;
 use crate::goals;
 use crate::servers::Kind;
-use crate::workload::{self, Protocol, WORKLOADS, Workload};
+use crate::workload::{self, Keys, Protocol, WORKLOADS, Workload};
 
-/// A setting of Cohort that a case is measured without; MariaDB has no such setting and is left out.
+/// A setting of Cohort that a case is measured with; MariaDB has no such setting and is left out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variant {
     pub name: &'static str,
@@ -26,6 +26,19 @@ pub const RELEASE_OFF: Variant = Variant {
     reset: "SET GLOBAL early_lock_release=ON",
 };
 
+/// Rollback segments in use while a case is measured.
+const fn segments(name: &'static str, set: &'static str) -> Variant {
+    Variant { name, set, reset: "SET GLOBAL innodb_rollback_segments=8" }
+}
+const SEGMENTS: &[Variant] = &[
+    segments("1 rollback segment", "SET GLOBAL innodb_rollback_segments=1"),
+    segments("2 rollback segments", "SET GLOBAL innodb_rollback_segments=2"),
+    segments("4 rollback segments", "SET GLOBAL innodb_rollback_segments=4"),
+    segments("8 rollback segments", "SET GLOBAL innodb_rollback_segments=8"),
+    segments("16 rollback segments", "SET GLOBAL innodb_rollback_segments=16"),
+    segments("128 rollback segments", "SET GLOBAL innodb_rollback_segments=128"),
+];
+
 /// One line of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
@@ -38,6 +51,10 @@ pub struct Case {
     /// Connections beside the clients that do nothing.
     pub idle: usize,
     pub variant: Option<&'static Variant>,
+    /// How rows are drawn.
+    pub keys: Keys,
+    /// The tables have been written to for a while before.
+    pub is_aged: bool,
     /// The only kind of server that is measured.
     pub only: Option<Kind>,
     /// Repetitions at most, for cases that take long.
@@ -56,12 +73,24 @@ impl Case {
             large_mib: None,
             idle: 0,
             variant: None,
+            keys: Keys::Even,
+            is_aged: false,
             only: None,
             repeats_max: usize::MAX,
         }
     }
 
-    /// The same without a setting.
+    /// The same with skewed keys.
+    pub fn skewed(self) -> Case {
+        Case { keys: Keys::Skewed, ..self }
+    }
+
+    /// The same on tables that were written to for a while.
+    pub fn aged(self) -> Case {
+        Case { is_aged: true, ..self }
+    }
+
+    /// The same with another setting.
     pub fn without(self, variant: &'static Variant) -> Case {
         Case { variant: Some(variant), only: Some(Kind::Cohort), ..self }
     }
@@ -84,6 +113,9 @@ impl Case {
     /// As tables show it.
     pub fn name(&self) -> String {
         let mut name = self.workload.name.to_owned();
+        if self.keys == Keys::Skewed {
+            name.push_str(if self.is_aged { ", skewed, aged" } else { ", skewed, fresh" });
+        }
         if let Some(variant) = self.variant {
             name.push_str(&format!(", {}", variant.name));
         }
@@ -125,12 +157,13 @@ struct Block {
     clients: &'static [usize],
     quick: &'static [usize],
     /// Measured too.
-    variant: Option<&'static Variant>,
+    variants: &'static [Variant],
 }
 
 const MEMORY: &str = "memory";
 const LARGE: &str = "large";
 const IDLE: &str = "idle";
+const AGED: &str = "aged";
 const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
 const REPLICATION: &str = "replication";
@@ -150,7 +183,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::REAL],
         clients: &[1, 16, 64, 256],
         quick: &[1, 64],
-        variant: None,
+        variants: &[],
     },
     Block {
         table: "slow",
@@ -159,7 +192,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::SSD],
         clients: &[1, 16, 64, 256],
         quick: &[1, 64],
-        variant: None,
+        variants: &[],
     },
     Block {
         table: "A",
@@ -168,7 +201,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::SSD, Disk::HDD],
         clients: &[1, 4, 8, 16, 32, 64, 128],
         quick: &[4, 64],
-        variant: Some(&GROUPING_OFF),
+        variants: &[GROUPING_OFF],
     },
     Block {
         table: "B",
@@ -177,7 +210,16 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::REAL, Disk::SSD],
         clients: &[16, 32, 64, 128, 256, 512],
         quick: &[16, 256],
-        variant: Some(&RELEASE_OFF),
+        variants: &[RELEASE_OFF],
+    },
+    Block {
+        table: "C",
+        about: "inserts, reads and writes, and reads with 1 to 128 rollback segments, and who waits for them",
+        workloads: &["insert", "read_write", "read_only"],
+        disks: &[Disk::REAL],
+        clients: &[16, 64, 256],
+        quick: &[16],
+        variants: SEGMENTS,
     },
     Block {
         table: "D",
@@ -186,7 +228,7 @@ const BLOCKS: &[Block] = &[
         disks: &[Disk::REAL],
         clients: &[8, 16, 32, 64, 128, 256, 512],
         quick: &[8, 256],
-        variant: None,
+        variants: &[],
     },
 ];
 
@@ -205,6 +247,7 @@ pub fn agenda(
             RECOVERY => agenda.recovery = true,
             REPLICATION => agenda.replication = true,
             REPLICA => agenda.replica = true,
+            AGED => aged(overrides, quick, &mut agenda.cases),
             LARGE => large(overrides, quick, &mut agenda.cases),
             IDLE => idle(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
@@ -243,9 +286,9 @@ fn named(
         for workload in block.workloads {
             let from = cases.len();
             add(workload, &clients, &disks, protocol, cases);
-            if let Some(variant) = block.variant {
-                let more: Vec<Case> = cases[from..].iter().map(|case| case.without(variant)).collect();
-                cases.extend(more);
+            let plain: Vec<Case> = cases[from..].to_vec();
+            for variant in block.variants {
+                cases.extend(plain.iter().map(|case| case.without(variant)));
             }
         }
         return Ok(());
@@ -278,6 +321,21 @@ fn large(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
     cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_large(mib))));
 }
 
+/// Fresh tables, then the same ones after half a minute of writes; with keys drawn as sysbench does by
+/// default.
+fn aged(overrides: &Overrides, quick: bool, cases: &mut Vec<Case>) {
+    let usual: &[usize] = if quick { &[16] } else { &[16, 64] };
+    let clients = overrides.clients.clone().unwrap_or(usual.to_vec());
+    let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
+    let mut fresh = Vec::new();
+    // Those that only read come first, so that the tables stay fresh for them.
+    for workload in ["point_select", "read_only", "read_write"] {
+        add(workload, &clients, &disks, Protocol::Prepared, &mut fresh);
+    }
+    let fresh = fresh.into_iter().map(Case::skewed);
+    cases.extend(fresh.clone().chain(fresh.map(Case::aged)));
+}
+
 /// Updates alone, then beside many connections that do nothing.
 fn idle(overrides: &Overrides, cases: &mut Vec<Case>) {
     let clients = overrides.clients.clone().unwrap_or(vec![64]);
@@ -302,6 +360,7 @@ pub fn listing() -> String {
         out.push_str(&format!("  {:17} {}\n", block.table, block.about));
     }
     for (name, about) in [
+        (AGED, "sysbench's default keys on fresh tables, and on the same after half a minute of writes"),
         (LARGE, "small inserts while a large transaction commits"),
         (IDLE, "updates beside 5,000 connections that do nothing"),
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
@@ -336,7 +395,7 @@ mod tests {
     fn every_table_names_workloads_that_exist() {
         for block in BLOCKS {
             let found = asked(&[block.table], &Overrides::default()).cases.len();
-            let each = if block.variant.is_some() { 2 } else { 1 };
+            let each = 1 + block.variants.len();
             assert_eq!(found, each * block.workloads.len() * block.disks.len() * block.clients.len());
         }
     }
@@ -372,6 +431,22 @@ mod tests {
     }
 
     #[test]
+    fn fresh_tables_are_measured_before_they_age() {
+        let overrides = Overrides { clients: Some(vec![4]), ..Overrides::default() };
+        let cases = asked(&["aged"], &overrides).cases;
+        let titles: Vec<String> = cases.iter().map(Case::name).collect();
+        let expected = [
+            "point_select, skewed, fresh",
+            "read_only, skewed, fresh",
+            "read_write, skewed, fresh",
+            "point_select, skewed, aged",
+            "read_only, skewed, aged",
+            "read_write, skewed, aged",
+        ];
+        assert_eq!(titles, expected);
+    }
+
+    #[test]
     fn what_two_tables_share_is_measured_once() {
         let overrides =
             Overrides { clients: Some(vec![16]), disks: Some(vec![Disk::SSD]), large_mib: Some(1) };
@@ -381,7 +456,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused() {
-        let refused = agenda(&names(&["C"]), &Overrides::default(), Protocol::Prepared, false);
-        assert!(refused.is_err_and(|message| message.contains("'C'")));
+        let refused = agenda(&names(&["E"]), &Overrides::default(), Protocol::Prepared, false);
+        assert!(refused.is_err_and(|message| message.contains("'E'")));
     }
 }

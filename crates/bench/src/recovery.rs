@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::results::RecoveryResult;
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
-use crate::workload::{self, Protocol, Scale, Schema};
+use crate::workload::{self, Keys, Protocol, Scale, Schema};
 
 /// No checkpoint begins before the log has so many bytes.
 const NO_CHECKPOINT: [&str; 2] = ["--rocksdb-write-buffer-size=8G", "--checkpoint-bytes-max=8G"];
@@ -59,7 +59,7 @@ fn prepare(server: &Server) -> Result<Connection, String> {
 }
 
 fn small(server: &Server, time: Duration) -> Result<(), String> {
-    let scale = Scale { tables: 1, rows: 100 };
+    let scale = Scale { tables: 1, rows: 100, keys: Keys::Even };
     tables::prepare(&mut prepare(server)?, Schema::Sbtest, scale).map_err(text)?;
     let load = Load {
         address: server.address.clone(),

@@ -66,6 +66,7 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     let mut tables: Vec<Table> = disks(results).into_iter().map(|disk| cases(results, disk)).collect();
     tables.extend(disks(results).into_iter().map(|disk| latencies(results, disk)));
     tables.extend(stages(results));
+    tables.extend(segment_waits(results));
     if !results.pipeline.is_empty() {
         tables.push(pipeline(results));
     }
@@ -227,6 +228,22 @@ fn stages(results: &Results) -> Option<Table> {
         }
     }
     let title = "Share of each stage in a transaction's time from COMMIT to OK".to_owned();
+    (!rows.is_empty()).then_some(Table { title, head, rows })
+}
+
+/// Cases that were measured with several numbers of rollback segments.
+fn segment_waits(results: &Results) -> Option<Table> {
+    let row = |case: &CaseResult| {
+        let samples =
+            case.samples.iter().find(|samples| samples.iter().any(|s| s.segment_waits.is_some()))?;
+        let waits = Spread::of(samples, |s| s.segment_waits)?;
+        let spread = format!("{} ({}..{})", short(waits.median), short(waits.low), short(waits.high));
+        Some(vec![workload_name(case), case.clients.to_string(), rate(samples), spread])
+    };
+    let cases = results.cases.iter().filter(|case| case.workload.contains("rollback segment"));
+    let rows: Vec<Vec<String>> = cases.filter_map(row).collect();
+    let head = ["workload", "clients", "/s", "waits per 1,000 transactions"].map(str::to_owned).to_vec();
+    let title = "Rollback segments: waits for their mutexes".to_owned();
     (!rows.is_empty()).then_some(Table { title, head, rows })
 }
 

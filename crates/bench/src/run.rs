@@ -25,10 +25,13 @@ use crate::results::{CaseResult, Machine, Results, ServerInfo, Settings};
 use crate::sample::{Counters, Sample, Spread};
 use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
-use crate::workload::Scale;
+use crate::workload::{self, Keys, Protocol, Scale};
 
 /// On a slow disk a measurement, and the warming up before it, take as long as so many flushes at least.
 const FLUSHES_MIN: u32 = 60;
+/// What ages tables, one after the other, each for twice as long as a measurement.
+const AGEING: &[&str] = &["update_index", "insert", "write_only"];
+const AGEING_CLIENTS: usize = 16;
 
 /// What to do.
 pub struct Run {
@@ -49,6 +52,8 @@ struct Contender {
     kind: Kind,
     server: Server,
     connection: Connection,
+    /// Its tables have been written to for a while.
+    is_aged: bool,
 }
 
 /// Removes the folder of all servers.
@@ -192,7 +197,7 @@ fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
         return Err(server.complaint("its flushes cannot be counted: the preloaded library saw none"));
     }
     server.pause();
-    Ok(Contender { kind: contestant.kind, server, connection })
+    Ok(Contender { kind: contestant.kind, server, connection, is_aged: false })
 }
 
 fn measure_case(
@@ -246,6 +251,10 @@ fn measure(
     label: &str,
     progress: &Progress,
 ) -> Result<Sample, String> {
+    if case.is_aged && !contender.is_aged {
+        age(run, contender, label, progress)?;
+        contender.is_aged = true;
+    }
     let Some(variant) = case.variant else { return measure_as_set(run, case, contender, label, progress) };
     let set = |contender: &mut Contender, sql: &str| {
         contender.connection.query(sql).map(drop).map_err(|error| format!("{sql}: {error}"))
@@ -254,6 +263,30 @@ fn measure(
     let sample = measure_as_set(run, case, contender, label, progress)?;
     set(contender, variant.reset)?;
     Ok(sample)
+}
+
+/// Writes to the tables as a server in use does.
+fn age(run: &Run, contender: &Contender, label: &str, progress: &Progress) -> Result<(), String> {
+    for name in AGEING {
+        let workload = workload::find(name).expect("ageing names workloads that exist");
+        let load = Load {
+            address: contender.server.address.clone(),
+            schema: SCHEMA.to_owned(),
+            workload,
+            protocol: workload.protocol(Protocol::Prepared),
+            clients: AGEING_CLIENTS,
+            threads: run.threads,
+            scale: Scale { keys: Keys::Skewed, ..run.scale },
+            warm: Duration::ZERO,
+            measure: run.measure * 2,
+        };
+        driver::run(&load, |moment| {
+            if let Moment::Tick(done) = moment {
+                progress.show(&format!("{label}, ageing by {name}, {done} transactions"));
+            }
+        })?;
+    }
+    Ok(())
 }
 
 fn measure_as_set(
@@ -270,7 +303,7 @@ fn measure_as_set(
         protocol: case.protocol,
         clients: case.clients,
         threads: run.threads,
-        scale: run.scale,
+        scale: Scale { keys: case.keys, ..run.scale },
         warm: run.warm.max(case.disk.flush * FLUSHES_MIN),
         measure: run.measure.max(case.disk.flush * FLUSHES_MIN),
     };

@@ -15,6 +15,8 @@ pub struct Counters {
     flushes: FlushCounts,
     /// Microseconds that transactions spent in each stage of their commits, where the server tells.
     stages: Vec<(String, u64)>,
+    /// Waits for rollback segments, where the server tells.
+    segment_waits: Option<u64>,
     processor_seconds: f64,
     /// Of this program.
     load_seconds: f64,
@@ -34,11 +36,17 @@ impl Counters {
             groups: value("Binlog_group_commits"),
             flushes: server.flushes.counts(),
             stages: stages(connection)?,
+            segment_waits: segment_waits(connection)?,
             processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
             load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
             machine_seconds: process::machine_seconds().unwrap_or(0.0),
         })
     }
+}
+
+fn segment_waits(connection: &mut Connection) -> Result<Option<u64>, ConnectionError> {
+    let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Innodb\\_rollback\\_segment\\_waits'")?;
+    Ok(rows.first().and_then(|row| row[1].as_deref()?.parse().ok()))
 }
 
 fn stages(connection: &mut Connection) -> Result<Vec<(String, u64)>, ConnectionError> {
@@ -72,6 +80,8 @@ pub struct Sample {
     pub flush_us: Option<f64>,
     /// Processor time of the server by transaction.
     pub processor_us: Option<f64>,
+    /// Waits for a rollback segment's mutex by thousand transactions, where the server tells.
+    pub segment_waits: Option<f64>,
     /// Share of the processors (0..=1) that neither the server nor the load used: noise.
     pub others_share: Option<f64>,
 }
@@ -107,6 +117,10 @@ impl Sample {
             stages_us: after.stages.iter().filter_map(stage).collect(),
             flush_us: ratio(flush_ns / 1000.0, flushes),
             processor_us: ratio(processor * 1e6, transactions),
+            segment_waits: after
+                .segment_waits
+                .zip(before.segment_waits)
+                .and_then(|(after, before)| ratio((after - before) as f64 * 1000.0, transactions)),
             others_share: ratio(others, processors * outcome.seconds).map(|share| share.min(1.0)),
         }
     }
@@ -128,6 +142,7 @@ impl Sample {
             "stages_us": stages,
             "flush_us": self.flush_us,
             "processor_us": self.processor_us,
+            "segment_waits": self.segment_waits,
             "others_share": self.others_share,
         })
     }
@@ -150,6 +165,7 @@ impl Sample {
             }),
             flush_us: number("flush_us"),
             processor_us: number("processor_us"),
+            segment_waits: number("segment_waits"),
             others_share: number("others_share"),
         })
     }
@@ -209,6 +225,7 @@ mod tests {
             p50_us: 1.0,
             retries: 3,
             flushes_per_group: Some(2.0),
+            segment_waits: Some(0.5),
             stages_us: vec![("flush".into(), 120.5)],
             ..Sample::default()
         };

@@ -3,7 +3,7 @@
 //! A workload is a list of steps that run one after the other, each a round trip, over and over. In SQL,
 //! `{t}` stands for the number of a table, `?` for a parameter. The shapes and texts are those that users of
 //! sysbench, mysqlslap and the founding discussions of group commit know, so that figures can be compared;
-//! keys are drawn evenly over all rows.
+//! keys are drawn evenly over all rows, or skewed as sysbench does by default.
 
 use crate::random::Random;
 use crate::wire::{self, COM_QUERY, Types, Value};
@@ -13,6 +13,16 @@ use crate::wire::{self, COM_QUERY, Types, Value};
 pub struct Scale {
     pub tables: u32,
     pub rows: u32,
+    pub keys: Keys,
+}
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// All alike.
+    Even,
+    /// Most of them few rows.
+    Skewed,
 }
 
 /// What stands for a `?`.
@@ -181,8 +191,32 @@ pub const WORKLOADS: &[Workload] = &[
         steps: &[BEGIN, UPDATE_INDEX, UPDATE_NON_INDEX, DELETE, INSERT_SAME, COMMIT],
     },
     Workload {
+        name: "read_only",
+        about: "transaction of ten point and four range selects (sysbench oltp_read_only)",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[
+            BEGIN,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            POINT_SELECT,
+            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
+            step("SELECT SUM(k) FROM sbtest{t} WHERE id BETWEEN ? AND ?", RANGE),
+            step("SELECT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
+            step("SELECT DISTINCT c FROM sbtest{t} WHERE id BETWEEN ? AND ? ORDER BY c", RANGE),
+            COMMIT,
+        ],
+    },
+    Workload {
         name: "read_write",
-        about: "the same behind ten point and four range selects (sysbench oltp_read_write)",
+        about: "what write_only does behind ten point and four range selects (sysbench oltp_read_write)",
         schema: Schema::Sbtest,
         text_only: false,
         steps: &[
@@ -398,7 +432,11 @@ impl Client {
             Parameter::SameId => Value::Int(self.id),
             Parameter::After(rows) => Value::Int(self.id + rows),
             Parameter::Id => {
-                self.id = self.random.one_to(scale.rows) as i32;
+                let id = match scale.keys {
+                    Keys::Even => self.random.one_to(scale.rows),
+                    Keys::Skewed => self.random.one_to_skewed(scale.rows),
+                };
+                self.id = id as i32;
                 Value::Int(self.id)
             }
         }
@@ -420,7 +458,7 @@ fn put_literal(value: &Value, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    const SCALE: Scale = Scale { tables: 3, rows: 100 };
+    const SCALE: Scale = Scale { tables: 3, rows: 100, keys: Keys::Even };
 
     #[test]
     fn every_question_mark_has_a_parameter() {

@@ -5,11 +5,9 @@
 //! until then. Dropped unfinished, its extents are free again.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use cohort_base::IndexId;
 use cohort_engine::{Batch, BulkLoad, Direction, EngineError, KeyRange};
-use parking_lot::Mutex;
 
 use crate::inner::Inner;
 use crate::map::{MapChange, Place};
@@ -17,6 +15,7 @@ use crate::page::{Entry, PAGE_BYTES, Page, PageId, PageSpec, check_key};
 use crate::scan::Asked;
 use crate::space::Extent;
 use crate::store::MapError;
+use crate::sync::{AtomicI64, Mutex};
 use crate::tree::Tree;
 use crate::value;
 use crate::version::Horizon;

@@ -26,15 +26,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::page::{Entry, Page, PageId, PageSpec};
 use crate::pool::Frame;
 use crate::space::Extent;
+use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard};
 use crate::value;
 use crate::version::{Horizon, Shown, TrxState, Undo, Versions};
 

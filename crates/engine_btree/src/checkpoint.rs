@@ -13,7 +13,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cohort_base::{IndexId, Lsn};
 use cohort_engine::{CheckpointTask, EngineError};
@@ -23,6 +22,7 @@ use crate::inner::{Inner, Pin};
 use crate::map::{MapChange, Place};
 use crate::page::PageId;
 use crate::store::MapError;
+use crate::sync::Ordering;
 use crate::tree::Tree;
 
 /// A checkpoint that has begun. Dropped unfinished, it failed.

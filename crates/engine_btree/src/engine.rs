@@ -4,7 +4,6 @@ use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
@@ -13,16 +12,15 @@ use cohort_engine::{
     IndexStats, Participant, Redo,
 };
 use cohort_vfs::SharedFs;
-use parking_lot::Mutex;
 
 use crate::bulk::Load;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
 use crate::inner::{Inner, Pin};
 use crate::pool::Pool;
-use crate::redo;
 use crate::spill::UndoFile;
 use crate::store::Store;
+use crate::sync::{AtomicI64, Mutex, Ordering};
 use crate::tree::{Ground, Tree};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
@@ -31,6 +29,8 @@ use crate::version::Versions;
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
 /// Between two rounds of purge after one that failed.
 const PURGE_RETRY: Duration = Duration::from_secs(1);
+/// Threads that replay beside each other.
+const REPLAY_THREADS_MAX: usize = 8;
 /// Redo between two checkpoints: what a start after a crash has to replay.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
 
@@ -65,6 +65,7 @@ impl Default for BtreeOptions {
 #[derive(Clone)]
 pub struct BtreeEngine {
     inner: Arc<Inner>,
+    replay_threads: usize,
 }
 
 impl BtreeEngine {
@@ -100,7 +101,9 @@ impl BtreeEngine {
         if options.has_threads {
             start_purge(&inner);
         }
-        Ok(BtreeEngine { inner })
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let replay_threads = if options.has_threads { processors.min(REPLAY_THREADS_MAX) } else { 1 };
+        Ok(BtreeEngine { inner, replay_threads })
     }
 
     /// One round of purge; answers how many transactions it passed.
@@ -200,12 +203,9 @@ impl Participant for BtreeEngine {
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
-        for redo in redo {
-            for (key, value) in redo::decode(&redo.bytes)? {
-                self.inner.write_plain(key, value)?;
-            }
-            self.inner.unflushed_bytes.fetch_add(redo.bytes.len() as u64, Ordering::Relaxed);
-        }
+        let bytes: usize = redo.iter().map(|redo| redo.bytes.len()).sum();
+        self.inner.replay(redo, self.replay_threads)?;
+        self.inner.unflushed_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -268,6 +268,7 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
+            ("Innodb_rollback_segment_waits", self.inner.versions.segment_waits()),
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_page_map_written", self.inner.store.map_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_file_free_blocks", free),

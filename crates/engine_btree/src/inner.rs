@@ -7,15 +7,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::EngineError;
-use parking_lot::{Mutex, RwLock};
 
 use crate::page::{PAGE_BYTES, PageId};
 use crate::space::Extent;
 use crate::store::Store;
+use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 use crate::tree::{Ground, Tree};
 use crate::undo::Cursor;
 use crate::version::{TrxRecord, TrxState, Versions};

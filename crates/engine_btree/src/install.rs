@@ -17,8 +17,6 @@
 //! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
 //! installation. The caller aborts the record, and purge takes out what is in place.
 
-use std::sync::atomic::Ordering;
-
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
@@ -26,6 +24,7 @@ use crate::inner::Inner;
 use crate::merge::is_small;
 use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
 use crate::pool::{Exclusive, Frame};
+use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::undo::{Before, UNDO_BYTES_MAX};
 use crate::value;
@@ -36,14 +35,14 @@ const LOOK_EVERY: u32 = 32;
 
 /// The leaf that the last key went to, kept for the next one.
 #[derive(Default)]
-struct Place {
-    tree: Option<std::sync::Arc<Tree>>,
-    leaf: Option<Exclusive>,
+pub struct Place {
+    pub tree: Option<std::sync::Arc<Tree>>,
+    pub leaf: Option<Exclusive>,
 }
 
 impl Place {
     /// The tree and the latched leaf of a key.
-    fn go_to(&mut self, inner: &Inner, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
+    pub fn go_to(&mut self, inner: &Inner, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
         if self.tree.as_ref().is_none_or(|tree| tree.index != index) {
             self.leaf = None;
             self.tree = Some(inner.tree_or_new(index));
@@ -58,7 +57,8 @@ impl Place {
         Ok(())
     }
 
-    fn split(&mut self, inner: &Inner, key: &[u8], needed: usize) -> Result<(), EngineError> {
+    /// Splits the leaf, and lets it go.
+    pub fn split(&mut self, inner: &Inner, key: &[u8], needed: usize) -> Result<(), EngineError> {
         self.leaf = None;
         inner.ground.pool.evict_some();
         self.tree.as_ref().expect("a place that was gone to").split(&inner.ground, key, needed)
@@ -206,44 +206,6 @@ impl Inner {
         }
     }
 
-    /// Writes without a version, as recovery does: everybody sees it.
-    pub fn write_plain(&self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
-        let (index, key) = split_key(full_key)?;
-        let tree = self.tree_or_new(index);
-        // What is written aside for a key that then fails is the tree's until the next start.
-        let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
-        let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
-        tree.values.lock().extend(extent);
-        loop {
-            let mut frame = tree.leaf_exclusive(&self.ground, key)?;
-            let found = frame.page().find(key);
-            let old = found.ok().map(|n| frame.page().entry(n)).filter(|old| old.is_overflow);
-            let old = old.map(|old| value::extent_of(old.value));
-            match (&value, found) {
-                (None, Err(_)) => return Ok(()),
-                (None, Ok(n)) => {
-                    frame.page_mut().remove(n);
-                    tree.entries.fetch_sub(1, Ordering::Relaxed);
-                }
-                (Some(_), found) => {
-                    let needed = frame.page().entry_bytes(key, &entry(value.as_ref(), None));
-                    if !has_room(frame.page(), found, needed) {
-                        drop(frame);
-                        tree.split(&self.ground, key, needed)?;
-                        self.ground.pool.evict_some();
-                        continue;
-                    }
-                    write_entry(&mut frame, found, key, entry(value.as_ref(), None));
-                    tree.entries.fetch_add(i64::from(found.is_err()), Ordering::Relaxed);
-                }
-            }
-            self.ground.changes.list(&mut frame);
-            drop(frame);
-            self.doom(&tree, old);
-            return Ok(());
-        }
-    }
-
     /// Takes out an aborted transaction's version of a key, if it is still there. True: the leaf has become
     /// small.
     pub fn restore(
@@ -305,7 +267,8 @@ fn remove_entry(frame: &mut Frame, n: usize) -> bool {
     frame.page().is_empty() || (!was_small && is_small(frame.page()))
 }
 
-fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
+/// The key space and the key.
+pub fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
     let (index, key) =
         full_key.split_first_chunk::<INDEX_ID_BYTES>().expect("a full key starts with its index");
     check_key(key)?;
@@ -336,7 +299,8 @@ impl Present<'_> {
     }
 }
 
-fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
+/// An entry with this value; none: a deletion.
+pub fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
     match value {
         Some(value) => {
             Entry { is_deleted: false, is_overflow: value.is_overflow, version, value: &value.bytes }
@@ -346,12 +310,13 @@ fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
 }
 
 /// Whether an entry of so many bytes fits, in place of the one that was found.
-fn has_room(page: &Page, found: Result<usize, usize>, needed: usize) -> bool {
+pub fn has_room(page: &Page, found: Result<usize, usize>, needed: usize) -> bool {
     let replaced = found.map_or(0, |n| page.entry_bytes_at(n));
     page.free_bytes() + replaced >= needed || page.len() < crate::page::SPLIT_ENTRIES_MIN
 }
 
-fn write_entry(frame: &mut Frame, found: Result<usize, usize>, key: &[u8], entry: Entry<'_>) {
+/// Writes an entry for which there is room.
+pub fn write_entry(frame: &mut Frame, found: Result<usize, usize>, key: &[u8], entry: Entry<'_>) {
     let page = frame.page_mut();
     let is_put = match found {
         Ok(n) => page.replace(n, entry),

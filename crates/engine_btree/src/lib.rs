@@ -13,12 +13,16 @@ mod page;
 mod pool;
 mod reads;
 mod redo;
+mod replay;
 mod report;
 mod scan;
 mod space;
 mod spill;
 mod store;
 mod superblock;
+mod sync;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod trx;
 mod undo;

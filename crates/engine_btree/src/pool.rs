@@ -33,15 +33,17 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::{IndexId, NoUnwind};
 use cohort_engine::{BedOf, EngineError};
-use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, Mutex, RawRwLock, RwLock};
 
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::reads::{Loading, ReadQueue, Request, Wait};
 use crate::store::Store;
+use crate::sync::{
+    AtomicBool, AtomicU64, AtomicUsize, ExclusiveGuard, Mutex, Ordering, SharedGuard, downgrade, latch_of,
+    spawn,
+};
 
 const SHARDS: usize = 64;
 /// Residents of one shard that the hand passes at once.
@@ -77,11 +79,11 @@ impl Frame {
 }
 
 /// A frame that may be latched.
-pub type Latch = Arc<RwLock<Frame>>;
+pub type Latch = Arc<crate::sync::Latch<Frame>>;
 /// A page latched with others.
-pub type Shared = ArcRwLockReadGuard<RawRwLock, Frame>;
+pub type Shared = SharedGuard<Frame>;
 /// A page latched alone.
-pub type Exclusive = ArcRwLockWriteGuard<RawRwLock, Frame>;
+pub type Exclusive = ExclusiveGuard<Frame>;
 
 /// How a page is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,7 +254,7 @@ impl Pool {
                     return Ok(frame);
                 }
             } else if let Some(frame) = self.load(index, id)? {
-                return Ok(ArcRwLockWriteGuard::downgrade(frame));
+                return Ok(downgrade(frame));
             }
         }
     }
@@ -286,7 +288,7 @@ impl Pool {
                         return Ok(Soon::Here(frame));
                     }
                 }
-                Found::Read(frame) => return Ok(Soon::Here(ArcRwLockWriteGuard::downgrade(frame))),
+                Found::Read(frame) => return Ok(Soon::Here(downgrade(frame))),
                 Found::Later(wait) => return Ok(Soon::Later(wait)),
                 Found::Nothing => {}
             }
@@ -354,7 +356,7 @@ impl Pool {
             }
             Ok(None) => {}
         }
-        let latch = ArcRwLockWriteGuard::rwlock(&frame).clone();
+        let latch = latch_of(&frame).clone();
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.ask(Request { index, id, frame, loading: loading.clone() });
         Ok(Found::Later(Wait { loading, latch, bed }))
@@ -362,7 +364,7 @@ impl Pool {
 
     /// Makes a frame resident whose page is about to be read.
     fn enter_loading(&self, id: PageId, touch: Touch) -> Option<(Exclusive, Arc<Loading>)> {
-        let latch = Arc::new(RwLock::new(Frame { page: None, is_changed: false, listed_in: 0 }));
+        let latch = Arc::new(crate::sync::Latch::new(Frame { page: None, is_changed: false, listed_in: 0 }));
         let loading = Arc::new(Loading::default());
         let mut shard = self.shard(id).lock();
         if shard.get(id).is_some() {
@@ -418,7 +420,7 @@ impl Pool {
             }
             guard.passed();
         };
-        let started = std::thread::Builder::new().name("page-reader".to_owned()).spawn(run);
+        let started = spawn("page-reader", run);
         if started.is_err() && self.queue.start_failed() {
             // No thread at all: the caller reads.
             while let Some(request) = self.queue.try_pop() {
@@ -492,7 +494,7 @@ impl Pool {
     }
 
     fn enter_as(&self, id: PageId, frame: Frame, touch: Touch) -> Option<Exclusive> {
-        let latch = Arc::new(RwLock::new(frame));
+        let latch = Arc::new(crate::sync::Latch::new(frame));
         let mut shard = self.shard(id).lock();
         if shard.get(id).is_some() {
             return None;
@@ -606,12 +608,11 @@ impl Pool {
             self.evictions_dirty.fetch_add(1, Ordering::Relaxed);
         }
         let mut shard = self.shard(id).lock();
-        let is_resident =
-            |resident: &Resident| Arc::ptr_eq(&resident.latch, ArcRwLockWriteGuard::rwlock(&frame));
+        let is_resident = |resident: &Resident| Arc::ptr_eq(&resident.latch, latch_of(&frame));
         if !shard.get(id).is_some_and(is_resident) {
             // It was discarded meanwhile.
             self.store.forget_evicted(id);
-        } else if Arc::strong_count(ArcRwLockWriteGuard::rwlock(&frame)) == 2 {
+        } else if Arc::strong_count(latch_of(&frame)) == 2 {
             shard.remove(id);
             self.pages.fetch_sub(1, Ordering::Relaxed);
             self.evictions.fetch_add(1, Ordering::Relaxed);

@@ -28,10 +28,10 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::Bed;
-use parking_lot::{Condvar, Mutex};
 
 use crate::page::PageId;
 use crate::pool::{Exclusive, Latch};
+use crate::sync::{Condvar, Mutex};
 
 /// Reader threads at most; they start as they are needed.
 pub const READERS_MAX: usize = 16;

@@ -1,11 +1,11 @@
 //! SHOW ENGINE INNODB STATUS: the engine's share, for a person who wonders what it is doing.
 
 use std::fmt::Write;
-use std::sync::atomic::Ordering;
 
 use crate::inner::Inner;
 use crate::page::PAGE_BYTES;
 use crate::space::BLOCK_BYTES;
+use crate::sync::Ordering;
 
 const MIB: f64 = 1_048_576.0;
 

@@ -14,9 +14,9 @@ use std::sync::{Arc, OnceLock};
 
 use cohort_engine::EngineError;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
-use parking_lot::Mutex;
 
 use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
+use crate::sync::Mutex;
 
 const FILE: &str = "btree.undo";
 const BLOCK: usize = BLOCK_BYTES as usize;

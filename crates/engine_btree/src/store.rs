@@ -29,17 +29,16 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
-use parking_lot::Mutex;
 
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
 use crate::page::{Page, PageId};
 use crate::space::{BLOCK_BYTES, Extent, Space};
 use crate::superblock::{MapForm, PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.data";
 /// What to do about damage.

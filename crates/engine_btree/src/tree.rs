@@ -21,17 +21,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
-use parking_lot::Mutex;
 
 use crate::changes::Changes;
 use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
 use crate::pool::{Exclusive, Latch, Pool, Shared, Soon, Touch};
 use crate::reads::Wait;
 use crate::space::Extent;
+use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering};
 
 /// Leaves that are read ahead of a scan at once.
 pub const AHEAD_LEAVES: usize = 8;
@@ -133,6 +132,11 @@ impl Side<'_> {
 }
 
 impl Tree {
+    /// Entries came or went.
+    pub fn count_entries(&self, by: i64) {
+        self.entries.fetch_add(by, Ordering::Relaxed);
+    }
+
     /// A tree of one empty leaf.
     pub fn create(index: IndexId, ground: &Ground) -> Arc<Tree> {
         let root = ground.new_page_id();

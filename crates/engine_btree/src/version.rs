@@ -37,14 +37,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
-use parking_lot::{Mutex, RwLock};
 
 use crate::space::Extent;
 use crate::spill::UndoFile;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, RwLock};
 use crate::undo::{Before, Cursor, Grows, UndoLog};
 
 /// Rollback segments that a number can name.
@@ -167,7 +166,7 @@ impl TrxRecord {
     }
 
     /// Where the chain goes on below the write that `place` belongs to, and the way past it.
-    fn older(&self, place: u32) -> Result<(Option<VersionRef>, Option<Skip>), EngineError> {
+    pub fn older(&self, place: u32) -> Result<(Option<VersionRef>, Option<Skip>), EngineError> {
         self.undo.read().at(place, |before| (before.version, before.skip))
     }
 
@@ -232,6 +231,8 @@ pub struct Versions {
     undo_bytes: AtomicUsize,
     undo_bytes_max: usize,
     file: Arc<UndoFile>,
+    /// Transactions that found their segment taken.
+    segment_waits: AtomicU64,
 }
 
 impl Versions {
@@ -245,6 +246,7 @@ impl Versions {
             undo_bytes: AtomicUsize::new(0),
             undo_bytes_max,
             file,
+            segment_waits: AtomicU64::new(0),
         }
     }
 
@@ -256,7 +258,11 @@ impl Versions {
     /// A record for a transaction that is about to be installed.
     pub fn begin(&self) -> Arc<TrxRecord> {
         let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use.load(Ordering::Relaxed);
-        let mut segment = self.segments[at].write();
+        let segment = &self.segments[at];
+        let mut segment = segment.try_write().unwrap_or_else(|| {
+            self.segment_waits.fetch_add(1, Ordering::Relaxed);
+            segment.write()
+        });
         let place = segment.base + segment.records.len() as u64;
         let record = Arc::new(TrxRecord {
             number: TrxNo(((at as u64) << SEGMENT_SHIFT) | place),
@@ -474,86 +480,13 @@ impl Versions {
         self.file.bytes()
     }
 
+    /// Transactions that waited for their rollback segment.
+    pub fn segment_waits(&self) -> u64 {
+        self.segment_waits.load(Ordering::Relaxed)
+    }
+
     /// Rollback segments that new transactions use.
     pub fn segments_in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use cohort_vfs::{MemFs, SharedFs};
-
-    use super::*;
-
-    fn versions(undo_bytes_max: usize) -> Versions {
-        let fs: SharedFs = Arc::new(MemFs::new());
-        Versions::new(3, undo_bytes_max, UndoFile::open(&fs, Path::new("/")).expect("opens"))
-    }
-
-    /// Writes the number of the transaction before over it. Returns the newest version.
-    fn chain(versions: &Versions, numbers: std::ops::Range<u64>) -> VersionRef {
-        let mut newest = None;
-        for seq in numbers {
-            let record = versions.begin();
-            let value = (seq - 1).to_le_bytes();
-            let before = Before {
-                index: IndexId(16),
-                key: b"hot",
-                is_deletion: false,
-                existed: true,
-                version: newest,
-                skip: versions.skip_over(newest).expect("reads"),
-                value: Some(&value),
-                is_overflow: false,
-            };
-            newest = versions.push_undo(&record, &before);
-            record.commit(CommitSeq(seq));
-        }
-        newest.expect("there is room")
-    }
-
-    fn seen(versions: &Versions, view: u64, newest: VersionRef) -> u64 {
-        match versions.resolve(Horizon::At(CommitSeq(view)), Some(newest)).expect("reads") {
-            Shown::Entry => u64::MAX,
-            Shown::Older(undo) => {
-                u64::from_le_bytes(*undo.value.expect("it was there").bytes.first_chunk().expect("a number"))
-            }
-        }
-    }
-
-    #[test]
-    fn every_view_finds_its_version_of_a_hot_row_in_few_steps() {
-        const COUNT: u64 = 5000;
-        for undo_bytes_max in [usize::MAX, 10_000] {
-            let versions = versions(undo_bytes_max);
-            let newest = chain(&versions, 1..COUNT + 1);
-            versions.spill().expect("spills");
-            assert!(versions.undo_bytes() <= undo_bytes_max);
-            for view in (0..COUNT).step_by(7) {
-                assert_eq!(seen(&versions, view, newest), view);
-            }
-            assert_eq!(seen(&versions, COUNT, newest), u64::MAX);
-            // The way to the oldest version, as `resolve` goes it.
-            let (mut at, mut steps) = (newest, 0);
-            loop {
-                let (older, skip) = versions.find(at.trx).expect("kept").older(at.undo).expect("reads");
-                let Some(older) = older else { break };
-                at = skip.map_or(older, |skip| skip.to);
-                steps += 1;
-            }
-            assert!(steps < 40, "{steps} steps");
-            // Purge takes the oldest ones while a view needs the others.
-            let records = versions.purgeable(CommitSeq(COUNT / 2), usize::MAX);
-            versions.forget(&records);
-            drop(records);
-            for view in (COUNT / 2..COUNT).step_by(7) {
-                assert_eq!(seen(&versions, view, newest), view);
-            }
-            versions.forget(&versions.purgeable(CommitSeq(COUNT), usize::MAX));
-            assert_eq!((versions.undo_bytes(), versions.spilled_bytes()), (0, 0));
-        }
     }
 }

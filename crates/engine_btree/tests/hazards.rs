@@ -449,3 +449,42 @@ fn a_checkpoint_writes_of_the_page_map_what_has_changed() {
     assert_eq!(rows(&after.engine, TABLE), expected);
     assert_eq!(after.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
 }
+
+#[test]
+fn what_is_replayed_by_several_threads_is_what_was_written_last() {
+    let memory = MemFs::new();
+    let fs: SharedFs = Arc::new(memory.clone());
+    let options = BtreeOptions { has_threads: true, ..TINY };
+    let open = || BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
+    let engine = open();
+    let (mut log, mut expected) = (Vec::new(), Rows::new());
+    for round in 0..60_u64 {
+        let mut trx = engine.begin();
+        for n in 0..400 {
+            let n = (n * 7 + round * 131) % 3000;
+            if (n + round).is_multiple_of(5) {
+                trx.delete(TABLE, &key(n)).expect("deletes");
+                expected.remove(&key(n));
+            } else {
+                let len = if n.is_multiple_of(97) { 6000 } else { 20 + (n * round % 700) as usize };
+                let value = vec![round as u8; len];
+                trx.put(TABLE, &key(n), &value).expect("puts");
+                expected.insert(key(n), value);
+            }
+        }
+        let redo = trx.prepare().expect("prepares");
+        log.push(Redo::new(redo.bytes.clone()));
+    }
+    drop(engine);
+    let engine = open();
+    for batch in log.chunks(20) {
+        engine.replay(batch).expect("replays");
+    }
+    // Older redo again, as after a crash of the checkpoint that followed.
+    log.chunks(60).for_each(|batch| engine.replay(batch).expect("replays"));
+    assert_eq!(rows(&engine, TABLE), expected);
+    assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+    engine.begin_checkpoint(Lsn(60)).expect("begins").finish().expect("finishes");
+    drop(engine);
+    assert_eq!(rows(&open(), TABLE), expected);
+}

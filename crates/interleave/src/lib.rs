@@ -5,13 +5,19 @@
 //! schedule in which a wake-up is lost ends with every thread asleep: the scheduler reports it as a deadlock,
 //! with the schedule that replays it. No product crate depends on this one.
 
+mod latch;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use shuttle::sync as shuttled;
 
-pub use shuttle::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use latch::{ExclusiveGuard, Latch, SharedGuard, downgrade, latch_of};
+pub use shuttle::sync::RwLockReadGuard;
+pub use shuttle::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub use shuttle::thread;
 
 const HELD: &str = "only a wait gives the guard away";
@@ -136,6 +142,11 @@ impl<T> RwLock<T> {
     /// Waits for a share of it.
     pub fn read(&self) -> shuttled::RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes all of it if it is free.
+    pub fn try_write(&self) -> Option<shuttled::RwLockWriteGuard<'_, T>> {
+        self.0.try_write().ok()
     }
 
     /// Waits for all of it.

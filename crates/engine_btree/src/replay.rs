@@ -1,0 +1,96 @@
+//! Replay: the log's redo goes into the leaves, before any session.
+//!
+//! A batch of redo is put into key order, and of several writes of one key the last one counts: redo is
+//! absolute. So each leaf is gone to once in a batch, and shares of the keys are done by threads beside each
+//! other, which need no order between them. What they write has no version: everybody sees it.
+//!
+//! # On failure
+//! A page that cannot be read or a value that cannot be written ends the replay, and the start with it.
+
+use std::thread;
+
+use cohort_engine::{EngineError, Redo};
+
+use crate::inner::Inner;
+use crate::install::{Place, entry, has_room, split_key, write_entry};
+use crate::page::INLINE_BYTES_MAX;
+use crate::redo::{self, RedoWrite};
+use crate::value;
+
+/// Fewer writes are not worth a further thread.
+const SHARE_MIN: usize = 512;
+
+impl Inner {
+    /// Does transactions again, in the order given, by up to so many threads.
+    pub fn replay(&self, redo: &[Redo], threads: usize) -> Result<(), EngineError> {
+        let mut writes: Vec<RedoWrite<'_>> = Vec::new();
+        for redo in redo {
+            writes.extend(redo::decode(&redo.bytes)?);
+        }
+        // The newest of a key's writes comes first, and stays.
+        writes.reverse();
+        writes.sort_by(|a, b| a.0.cmp(b.0));
+        writes.dedup_by(|later, first| later.0 == first.0);
+        let share = writes.len().div_ceil(threads.max(1)).max(SHARE_MIN);
+        if writes.len() <= share {
+            return self.replay_share(&writes);
+        }
+        thread::scope(|scope| {
+            let shares: Vec<_> =
+                writes.chunks(share).map(|share| scope.spawn(|| self.replay_share(share))).collect();
+            let done = shares
+                .into_iter()
+                .map(|share| share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.collect()
+        })
+    }
+
+    fn replay_share(&self, writes: &[RedoWrite<'_>]) -> Result<(), EngineError> {
+        let mut place = Place::default();
+        writes.iter().try_for_each(|(key, value)| self.replay_one(&mut place, key, *value))
+    }
+
+    fn replay_one(
+        &self,
+        place: &mut Place,
+        full_key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), EngineError> {
+        let (index, key) = split_key(full_key)?;
+        if value.is_some_and(|value| value.len() > INLINE_BYTES_MAX) {
+            // Nobody is held up by the write.
+            place.leaf = None;
+        }
+        // What is written aside for a key that then fails is the tree's until the next start.
+        let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
+        let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
+        self.tree_or_new(index).values.lock().extend(extent);
+        loop {
+            place.go_to(self, index, key)?;
+            let tree = place.tree.clone().expect("gone to");
+            let frame = place.leaf.as_mut().expect("gone to");
+            let found = frame.page().find(key);
+            let old = found.ok().map(|n| frame.page().entry(n)).filter(|old| old.is_overflow);
+            let old = old.map(|old| value::extent_of(old.value));
+            match (&value, found) {
+                (None, Err(_)) => return Ok(()),
+                (None, Ok(n)) => {
+                    frame.page_mut().remove(n);
+                    tree.count_entries(-1);
+                }
+                (Some(_), found) => {
+                    let needed = frame.page().entry_bytes(key, &entry(value.as_ref(), None));
+                    if !has_room(frame.page(), found, needed) {
+                        place.split(self, key, needed)?;
+                        continue;
+                    }
+                    write_entry(frame, found, key, entry(value.as_ref(), None));
+                    tree.count_entries(i64::from(found.is_err()));
+                }
+            }
+            self.ground.changes.list(frame);
+            self.doom(&tree, old);
+            return Ok(());
+        }
+    }
+}

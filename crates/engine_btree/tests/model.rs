@@ -1,0 +1,403 @@
+//! Model checks: latches, splits, merges, eviction, version references, purge and checkpoints under a
+//! scheduler that chooses every interleaving.
+//!
+//! The files are compiled here a second time, with `cohort_interleave`'s locks, latches and atomics in place
+//! of the real ones. Values are so long that a leaf holds four, and the pool holds four pages: a few
+//! transactions split, evict and merge. Nobody waits with a time limit, so a wake-up that is lost is a
+//! deadlock, which the scheduler reports with the schedule that replays it.
+//!
+//! # Mutations that were found
+//! | mutation | check |
+//! |---|---|
+//! | purge raises the watermark before it has cleaned | `purge_takes_out` |
+//! | purge removes a row that is not the deleter's any more | `purge_takes_out` |
+//! | purge passes what a view, or a checkpoint's horizon, needs | `a_checkpoint_is_one_state` |
+//! | a reader lets a page go before it has latched its child | `views_are_whole`, `whoever_sleeps` |
+//! | a page that is split, or merged, is not captured for the checkpoint that runs | `a_checkpoint_is_one_state` |
+//! | a page with undecided versions is not listed again | `a_checkpoint_is_one_state` |
+//! | a page counts as listed in an interval in which it is not | `a_checkpoint_is_one_state` |
+//! | a changed page leaves memory without an image | `whoever_changes_a_page` |
+//! | a page leaves memory although somebody has come to it | `whoever_changes_a_page`, with ten times the schedules |
+//! | a sleeper does not look whether the read is over | `whoever_sleeps` |
+//! | a read that is over wakes nobody | `whoever_sleeps` |
+//! | a reader thread tells the sleepers before the page is there | `whoever_sleeps` |
+#![allow(dead_code)]
+
+#[path = "../src/bulk.rs"]
+mod bulk;
+#[path = "../src/changes.rs"]
+mod changes;
+#[path = "../src/checkpoint.rs"]
+mod checkpoint;
+#[path = "../src/engine.rs"]
+mod engine;
+#[path = "../src/inner.rs"]
+mod inner;
+#[path = "../src/install.rs"]
+mod install;
+#[path = "../src/map.rs"]
+mod map;
+#[path = "../src/merge.rs"]
+mod merge;
+#[path = "../src/page.rs"]
+mod page;
+#[path = "../src/pool.rs"]
+mod pool;
+#[path = "../src/reads.rs"]
+mod reads;
+#[path = "../src/redo.rs"]
+mod redo;
+#[path = "../src/replay.rs"]
+mod replay;
+#[path = "../src/report.rs"]
+mod report;
+#[path = "../src/sample.rs"]
+mod sample;
+#[path = "../src/scan.rs"]
+mod scan;
+#[path = "../src/space.rs"]
+mod space;
+#[path = "../src/spill.rs"]
+mod spill;
+#[path = "../src/store.rs"]
+mod store;
+#[path = "../src/superblock.rs"]
+mod superblock;
+#[path = "../src/tree.rs"]
+mod tree;
+#[path = "../src/trx.rs"]
+mod trx;
+#[path = "../src/undo.rs"]
+mod undo;
+#[path = "../src/value.rs"]
+mod value;
+#[path = "../src/verify.rs"]
+mod verify;
+#[path = "../src/version.rs"]
+mod version;
+
+/// What the files find as `crate::sync`.
+mod sync {
+    pub use cohort_interleave::{
+        AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Condvar, ExclusiveGuard, Latch, Mutex, Ordering,
+        RwLock, RwLockReadGuard, SharedGuard, downgrade, latch_of,
+    };
+
+    pub fn spawn(_: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        cohort_interleave::thread::spawn(run);
+        Ok(())
+    }
+}
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{
+    Batch, Bed, BedOf, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, Participant, ReadAt,
+    ReadView, Redo,
+};
+use cohort_interleave::{check, choose, thread};
+use cohort_vfs::{FaultFs, MemFs, SharedFs};
+
+use crate::engine::{BtreeEngine, BtreeOptions};
+use crate::sync::Mutex;
+
+const TABLE: IndexId = IndexId(16);
+const ID: ParticipantId = ParticipantId(1);
+
+/// Plays a fiber.
+struct OnThread(thread::Thread);
+
+impl Bed for OnThread {
+    fn sleep(&self) {
+        thread::park();
+    }
+
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+fn on_thread() -> Option<Arc<dyn Bed>> {
+    Some(Arc::new(OnThread(thread::current())))
+}
+
+fn open(fs: &SharedFs, bed_of: BedOf) -> BtreeEngine {
+    let options = BtreeOptions {
+        pool_bytes: 4 * 16384,
+        rollback_segments: 2,
+        undo_bytes: 1 << 20,
+        has_threads: false,
+        bed_of,
+    };
+    BtreeEngine::open(ID, fs, Path::new("/btree"), options).expect("opens")
+}
+
+/// An engine, the order of its commits, and what its rows are after each.
+struct World {
+    engine: BtreeEngine,
+    order: Mutex<Vec<Vec<(u8, Option<u8>)>>>,
+}
+
+type Rows = Vec<(u8, u8)>;
+
+impl World {
+    fn new(fs: &SharedFs, bed_of: BedOf) -> Arc<World> {
+        Arc::new(World { engine: open(fs, bed_of), order: Mutex::new(Vec::new()) })
+    }
+
+    fn prepare(&self, writes: &[(u8, Option<u8>)]) -> Redo {
+        let mut trx = self.engine.begin();
+        for (key, value) in writes {
+            match value {
+                // A leaf has room for four.
+                Some(value) => trx.put(TABLE, &[*key], &[*value; 3900]).expect("puts"),
+                None => trx.delete(TABLE, &[*key]).expect("deletes"),
+            }
+        }
+        trx.prepare().expect("prepares")
+    }
+
+    fn commit(&self, writes: &[(u8, Option<u8>)]) {
+        let redo = self.prepare(writes);
+        let mut order = self.order.lock();
+        order.push(writes.to_vec());
+        self.engine.commit_ordered(CommitSeq(order.len() as u64), &[&redo]);
+    }
+
+    fn rows_after(order: &[Vec<(u8, Option<u8>)>]) -> Rows {
+        let mut rows = std::collections::BTreeMap::new();
+        for (key, value) in order.iter().flatten() {
+            match value {
+                Some(value) => drop(rows.insert(*key, *value)),
+                None => drop(rows.remove(key)),
+            }
+        }
+        rows.into_iter().collect()
+    }
+
+    /// A view, and the rows that it shows.
+    fn view(&self) -> (ReadView, Rows) {
+        let order = self.order.lock();
+        let snapshot: Arc<dyn EngineSnapshot> = self.engine.snapshot();
+        (ReadView::new(CommitSeq(order.len() as u64), vec![(ID, snapshot)]), World::rows_after(&order))
+    }
+
+    fn look(&self) {
+        let (view, expected) = self.view();
+        let direction = if choose(2) == 0 { Direction::Forward } else { Direction::Backward };
+        let mut found = rows(&self.engine, ReadAt::View(&view), direction);
+        found.sort_unstable();
+        assert_eq!(found, expected, "a view's rows, {direction:?}");
+    }
+
+    fn checkpoint(&self) -> (u64, Rows) {
+        let (task, lsn, rows) = {
+            let order = self.order.lock();
+            let lsn = order.len() as u64;
+            (self.engine.begin_checkpoint(Lsn(lsn)).expect("begins"), lsn, World::rows_after(&order))
+        };
+        task.finish().expect("finishes");
+        (lsn, rows)
+    }
+
+    /// What must hold when all threads are done.
+    fn settle(&self) {
+        while self.engine.purge().expect("purges") > 0 {}
+        let expected = World::rows_after(&self.order.lock());
+        assert_eq!(rows(&self.engine, ReadAt::Latest, Direction::Forward), expected, "the rows in the end");
+        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        let history = self.engine.status().into_iter().find(|(name, _)| name == "Innodb_history_list_length");
+        assert_eq!(history.expect("is told").1, 0, "purge has passed everything");
+    }
+}
+
+fn rows(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> Rows {
+    let (trx, mut batch) = (engine.begin(), Batch::default());
+    assert!(!trx.scan(at, TABLE, &KeyRange::default(), direction, 1000, &mut batch).expect("scans"));
+    batch.iter().map(|(key, value)| (key[0], value[0])).collect()
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
+    thread::spawn(run)
+}
+
+fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+fn memory() -> SharedFs {
+    Arc::new(MemFs::new())
+}
+
+#[test]
+fn views_are_whole_beside_splits_and_eviction() {
+    check(200, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(20, Some(1)), (40, Some(1)), (60, Some(1))]);
+        let writers = [0_u8, 1].map(|writer| {
+            let world = world.clone();
+            spawn(move || {
+                let key = |n: u8| 10 + n * 20 + writer;
+                world.commit(&[(key(0), Some(1)), (key(1), Some(1)), (key(2), Some(1))]);
+                world.commit(&[(key(0), Some(2)), (key(2), Some(2)), (key(3), Some(2))]);
+            })
+        });
+        let reader = {
+            let world = world.clone();
+            spawn(move || {
+                world.look();
+                world.look();
+            })
+        };
+        join(writers);
+        join([reader]);
+        world.settle();
+    });
+}
+
+#[test]
+fn purge_takes_out_what_nobody_needs_and_nothing_else() {
+    check(200, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1)), (20, Some(1)), (30, Some(1)), (40, Some(1)), (50, Some(1))]);
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, None), (20, None), (30, Some(2))]);
+                // A row that comes back under the same key.
+                world.commit(&[(20, Some(3))]);
+                drop(world.prepare(&[(30, None), (60, Some(9))]));
+                world.commit(&[(30, Some(4)), (40, None), (50, None)]);
+            })
+        };
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..3 {
+                    world.engine.purge().expect("purges");
+                }
+            })
+        };
+        let reader = {
+            let world = world.clone();
+            spawn(move || {
+                world.look();
+                world.look();
+            })
+        };
+        join([writer, purge, reader]);
+        world.settle();
+    });
+}
+
+#[test]
+fn a_checkpoint_is_one_state_beside_everything() {
+    check(200, || {
+        let memory = MemFs::new();
+        let fs: SharedFs = Arc::new(memory.clone());
+        let world = World::new(&fs, || None);
+        world.commit(&[(10, Some(1)), (20, Some(1)), (30, Some(1)), (40, Some(1)), (50, Some(1))]);
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(11, Some(2)), (12, Some(2)), (13, Some(2)), (50, Some(2))]);
+                world.commit(&[(10, None), (11, None), (12, None), (13, None), (20, None)]);
+                world.engine.purge().expect("purges");
+                world.commit(&[(41, Some(3)), (42, Some(3)), (43, Some(3))]);
+            })
+        };
+        let checkpoints = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..2 {
+                    let (lsn, expected) = world.checkpoint();
+                    let left: SharedFs = Arc::new(memory.crash_clone(choose(1000)));
+                    let after = open(&left, || None);
+                    assert_eq!(after.durable_lsn(), Lsn(lsn));
+                    assert_eq!(rows(&after, ReadAt::Latest, Direction::Forward), expected, "what is durable");
+                    assert_eq!(after.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+                }
+            })
+        };
+        join([writer, checkpoints]);
+        let (_, expected) = world.checkpoint();
+        world.settle();
+        drop(world);
+        assert_eq!(rows(&open(&fs, || None), ReadAt::Latest, Direction::Forward), expected);
+    });
+}
+
+#[test]
+fn whoever_changes_a_page_finds_it_again() {
+    check(200, || {
+        let world = World::new(&memory(), || None);
+        let all: Vec<_> = (1..=12).map(|n| (n * 10, Some(n))).collect();
+        world.commit(&all);
+        let evictor = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..60 {
+                    world.engine.configure(EngineSetting::PoolBytes(1));
+                }
+            })
+        };
+        let writers = [0_u8, 10].map(|first| {
+            let world = world.clone();
+            spawn(move || {
+                for round in 0..6 {
+                    world.commit(&[(10 + round * 20 + first, Some(round))]);
+                }
+            })
+        });
+        let checkpoint = {
+            let world = world.clone();
+            spawn(move || drop(world.checkpoint()))
+        };
+        join([evictor, checkpoint]);
+        join(writers);
+        // Nothing stays in memory, so this is what was written.
+        for _ in 0..40 {
+            world.engine.configure(EngineSetting::PoolBytes(1));
+        }
+        world.settle();
+    });
+}
+
+#[test]
+fn whoever_sleeps_for_a_page_is_woken() {
+    check(200, || {
+        let faulty = FaultFs::new(memory());
+        faulty.set_cold();
+        let fs: SharedFs = Arc::new(faulty);
+        {
+            let world = World::new(&fs, || None);
+            let all: Vec<_> = (1..=16).map(|n| (n * 10, Some(n))).collect();
+            world.commit(&all);
+            world.checkpoint();
+        }
+        let engine = open(&fs, on_thread);
+        let world = Arc::new(World { engine, order: Mutex::new(Vec::new()) });
+        let readers = [15_u8, 2, 15].map(|first| {
+            let world = world.clone();
+            spawn(move || {
+                for n in [first, 1, 8] {
+                    let mut value = Vec::new();
+                    let key = [n * 10];
+                    let found = world.engine.begin().get(ReadAt::Latest, TABLE, &key, &mut value);
+                    assert!(found.expect("reads"), "row {n}");
+                    assert_eq!(value[0], n);
+                }
+            })
+        });
+        let writer = {
+            let world = world.clone();
+            spawn(move || world.commit(&[(75, Some(7)), (76, Some(7)), (77, Some(7)), (155, Some(9))]))
+        };
+        join(readers);
+        join([writer]);
+        let found = rows(&world.engine, ReadAt::Latest, Direction::Forward);
+        assert_eq!(found.len(), 20);
+    });
+}
