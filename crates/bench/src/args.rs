@@ -225,7 +225,7 @@ fn parse_instructions(mut words: Words) -> Result<Command, String> {
     let mut asked = Instructions {
         workloads: Vec::new(),
         programs: Vec::new(),
-        scale: Scale { tables: 1, rows: 10_000 },
+        scale: Scale { tables: 1, rows: 10_000, keys: Keys::Even },
         transactions: 400,
         dir: PathBuf::from("/var/tmp"),
         keep: None,

@@ -51,8 +51,6 @@ mod redo;
 mod replay;
 #[path = "../src/report.rs"]
 mod report;
-#[path = "../src/sample.rs"]
-mod sample;
 #[path = "../src/scan.rs"]
 mod scan;
 #[path = "../src/space.rs"]

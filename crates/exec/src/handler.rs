@@ -18,7 +18,7 @@ use crate::dispatch::Job;
 use crate::plan::SessionNames;
 use crate::session::Session;
 use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor};
+use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
 /// A table that HANDLER OPEN has opened.
@@ -259,7 +259,12 @@ fn rows(
         }
     };
     let rows_expected = Some((skipped as u64).saturating_add(count as u64));
-    let options = CursorOptions { mode: ReadMode::Snapshot, columns: Columns::All, rows_expected };
+    let options = CursorOptions {
+        mode: ReadMode::Snapshot,
+        columns: Columns::All,
+        rows_expected,
+        changes: RowChanges::Any,
+    };
     let mut cursor = TableCursor::open(ctx.trx, table, spans, options)?;
     let mut row = Vec::new();
     let eval = &ctx.eval;

@@ -13,9 +13,7 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{
-    Columns, CursorOptions, KeySpan, ReadMode, ResolveAccess, RowChanges, TableCursor, TableWriter,
-};
+use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, ResolveAccess, TableCursor, TableWriter};
 use crate::trx::WaitPolicy;
 use cohort_optimize::Spans;
 
@@ -58,7 +56,7 @@ impl TargetPlan {
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(wait),
             columns: Columns::All,
-            changes: RowChanges::Current,
+            changes: writer.row_changes(),
             rows_expected: limit.filter(|_| self.sort.is_empty()),
         };
         if limit == Some(0) {

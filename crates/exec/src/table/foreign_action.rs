@@ -19,7 +19,7 @@ use crate::table::foreign::{ChildKey, Foreign};
 use crate::table::foreign_check::NewRow;
 use crate::table::foreign_fit::named_constraint;
 use crate::table::write::{Buffers, Written};
-use crate::table::{OpenTable, TableCursor, TableWriter};
+use crate::table::{OpenTable, RowChanges, TableCursor, TableWriter};
 use crate::trx::{SessionTrx, WaitPolicy};
 
 /// A chain has fewer links than this below the statement's own row.
@@ -206,7 +206,12 @@ impl ChildKey {
             true => ReadMode::LockShare(WaitPolicy::Wait),
             false => ReadMode::LockExclusive(WaitPolicy::Wait),
         };
-        let options = CursorOptions { mode, columns: Columns::All, rows_expected: restricts.then_some(1) };
+        let options = CursorOptions {
+            mode,
+            columns: Columns::All,
+            rows_expected: restricts.then_some(1),
+            changes: RowChanges::Any,
+        };
         let is_led = self.place.is_led();
         let spans = self.place.spans(key.clone());
         let cursor = match self.place.cursor.take() {

@@ -8,7 +8,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use crate::table::cursor::CursorOptions;
 use crate::table::foreign::{Foreign, ParentKey, Place};
 use crate::table::foreign_fit::named_constraint;
-use crate::table::{OpenTable, TableCursor};
+use crate::table::{OpenTable, RowChanges, TableCursor};
 use crate::trx::{SessionTrx, WaitPolicy, engine_error};
 
 /// A row that is about to be written.
@@ -92,7 +92,8 @@ impl Place {
         }
         let spans = self.spans(key);
         let mode = ReadMode::LockShare(WaitPolicy::Wait);
-        let options = CursorOptions { mode, columns: Columns::All, rows_expected: Some(1) };
+        let options =
+            CursorOptions { mode, columns: Columns::All, rows_expected: Some(1), changes: RowChanges::Any };
         let mut cursor = match self.cursor.take() {
             Some(mut cursor) => {
                 cursor.reopen(spans);

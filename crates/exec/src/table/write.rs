@@ -27,7 +27,7 @@ use crate::table::foreign_action::{ChangedRow, Link, Refused};
 use crate::table::foreign_check::NewRow;
 use crate::table::image::Change;
 use crate::table::presence::Presence;
-use crate::table::{Columns, OpenTable};
+use crate::table::{Columns, OpenTable, RowChanges};
 use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 
 /// A row with the same key exists.
@@ -106,6 +106,12 @@ impl Entries {
 }
 
 impl TableWriter {
+    /// What a change of a row may do to others of its table: foreign keys lead from one row to the next.
+    pub fn row_changes(&self) -> RowChanges {
+        let has_children = self.foreign.as_ref().is_some_and(|foreign| !foreign.children.is_empty());
+        if has_children { RowChanges::Any } else { RowChanges::Current }
+    }
+
     /// For a table whose name the statement has locked.
     pub(crate) fn open(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         trx.check_writable(table)?;
