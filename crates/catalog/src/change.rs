@@ -9,6 +9,7 @@
 //!
 //! 5 is read and no longer written.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
@@ -18,6 +19,7 @@ use crate::codec::{
     put_account, put_schema, put_string, put_table, read_account, read_account_without_tables, read_schema,
     read_string, read_table,
 };
+use crate::foreign::{link, note_links};
 use crate::model::{Account, AccountName, Catalog, Schema, Table, TableName};
 use crate::view::{View, put_view, read_view};
 
@@ -146,12 +148,14 @@ impl Catalog {
     /// Applies the changes of transaction `seq` and counts the version up.
     pub fn apply(&mut self, seq: CommitSeq, changes: Vec<CatalogChange>) {
         self.version += 1;
+        let mut touched = BTreeSet::new();
         for change in changes {
-            self.apply_one(seq, change);
+            self.apply_one(seq, change, &mut touched);
         }
+        link(self, touched);
     }
 
-    fn apply_one(&mut self, seq: CommitSeq, change: CatalogChange) {
+    fn apply_one(&mut self, seq: CommitSeq, change: CatalogChange, touched: &mut BTreeSet<TableName>) {
         match change {
             CatalogChange::PutSchema(mut schema) => {
                 if let Some(old) = self.schemas.get(&schema.name) {
@@ -161,10 +165,14 @@ impl Catalog {
                 self.schemas.insert(schema.name.clone(), Arc::new(schema));
             }
             CatalogChange::DropSchema(name) => {
-                self.schemas.remove(&name);
+                let gone = self.schemas.remove(&name);
+                let tables = gone.iter().flat_map(|schema| schema.tables.values());
+                tables.for_each(|table| note_links(table, touched));
             }
             CatalogChange::PutTable(mut table) => {
                 let before = self.remove_table(table.id);
+                before.iter().for_each(|before| note_links(before, touched));
+                note_links(&table, touched);
                 for index in &mut table.indexes {
                     let same = |table: &Arc<Table>| table.indexes.iter().find(|i| i.id == index.id).cloned();
                     index.since = before.as_ref().and_then(same).map_or(seq, |same| same.since);
@@ -173,7 +181,10 @@ impl Catalog {
                     self.schemas.get_mut(&table.name.schema).expect("a table's schema was made before it");
                 Arc::make_mut(schema).tables.insert(table.name.table.clone(), Arc::new(table));
             }
-            CatalogChange::DropTable(id) => drop(self.remove_table(id)),
+            CatalogChange::DropTable(id) => {
+                let gone = self.remove_table(id);
+                gone.iter().for_each(|table| note_links(table, touched));
+            }
             CatalogChange::PutView(view) => {
                 let schema =
                     self.schemas.get_mut(&view.name.schema).expect("a view's schema was made before it");

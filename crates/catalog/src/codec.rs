@@ -4,9 +4,13 @@
 //! ```text
 //! schema    string name | u16 collation | string comment
 //! table     u64 id | string schema | string name | string engine | u16 collation | string comment
-//!           | u64 auto_increment_start | u64 created_at, its highest bit: there are checks
+//!           | u64 auto_increment_start | u64 created_at, its highest bit: there are checks,
+//!           the next one: there are foreign keys
 //!           | list of columns | list of indexes | list of (string, string) options
 //!           | if there are checks: list of (string name, string text)
+//!           | if there are foreign keys: list of them
+//! foreign   string name | list of u32 column | string schema, string table | list of string column
+//!           | u8 on delete | u8 on update (0 RESTRICT, 1 NO ACTION, 2 CASCADE, 3 SET NULL)
 //! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16 generated,
 //!           32 stored, 64 check) | default | string comment | value in old rows
 //!           | if generated: string text | if check: string text
@@ -29,6 +33,7 @@ use cohort_types::{
     Collation, ColumnType, Date, DateTime, Decimal, Privilege, Privileges, Str, Time, TypeKind, Value,
 };
 
+use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
     Account, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema,
     Table, TableGrant, TableName,
@@ -72,8 +77,10 @@ const INDEX_KINDS: [IndexKind; 4] =
 
 /// Beside the time of creation.
 const HAS_CHECKS: u64 = 1 << 63;
+const HAS_FOREIGN_KEYS: u64 = 1 << 62;
 /// Beside the kind's number.
 const INDEX_IGNORED: u8 = 0x80;
+const INDEX_GENERATED: u8 = 0x40;
 /// Beside the column's ordinal.
 const PART_DESCENDING: u32 = 1 << 31;
 
@@ -93,7 +100,7 @@ pub fn read_string(r: &mut Reader<'_>) -> Result<String, Truncated> {
     String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)
 }
 
-fn put_list<'a, T: 'a>(
+pub(crate) fn put_list<'a, T: 'a>(
     out: &mut Vec<u8>,
     items: impl ExactSizeIterator<Item = T>,
     put: impl Fn(&mut Vec<u8>, T),
@@ -104,7 +111,7 @@ fn put_list<'a, T: 'a>(
     }
 }
 
-fn read_list<T>(
+pub(crate) fn read_list<T>(
     r: &mut Reader<'_>,
     read: impl Fn(&mut Reader<'_>) -> Result<T, Truncated>,
 ) -> Result<Vec<T>, Truncated> {
@@ -142,7 +149,8 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
     put_string(out, &table.comment);
     out.put_u64(table.auto_increment_start);
     let checked = if table.checks.is_empty() { 0 } else { HAS_CHECKS };
-    out.put_u64(table.created_at | checked);
+    let referring = if table.foreign_keys.is_empty() { 0 } else { HAS_FOREIGN_KEYS };
+    out.put_u64(table.created_at | checked | referring);
     put_list(out, table.columns.iter(), put_column);
     put_list(out, table.indexes.iter(), put_index);
     put_list(out, table.options.iter(), |out, (name, value)| {
@@ -154,6 +162,9 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
             put_string(out, &check.name);
             put_string(out, &check.text);
         });
+    }
+    if !table.foreign_keys.is_empty() {
+        put_list(out, table.foreign_keys.iter(), put_foreign_key);
     }
 }
 
@@ -170,10 +181,16 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
         indexes: read_list(r, read_index)?,
         options: read_list(r, |r| Ok((read_string(r)?, read_string(r)?)))?,
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     };
-    if table.created_at & HAS_CHECKS != 0 {
-        table.created_at &= !HAS_CHECKS;
+    let has = table.created_at;
+    table.created_at &= !(HAS_CHECKS | HAS_FOREIGN_KEYS);
+    if has & HAS_CHECKS != 0 {
         table.checks = read_list(r, |r| Ok(Check { name: read_string(r)?, text: read_string(r)? }))?;
+    }
+    if has & HAS_FOREIGN_KEYS != 0 {
+        table.foreign_keys = read_list(r, read_foreign_key)?;
     }
     Ok(table)
 }
@@ -268,7 +285,11 @@ fn read_type(r: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
 fn put_index(out: &mut Vec<u8>, index: &Index) {
     out.put_u32(index.id.0);
     put_string(out, &index.name);
-    out.put_u8(number_of(&INDEX_KINDS, &index.kind) | flag(INDEX_IGNORED, index.ignored));
+    out.put_u8(
+        number_of(&INDEX_KINDS, &index.kind)
+            | flag(INDEX_IGNORED, index.ignored)
+            | flag(INDEX_GENERATED, index.generated),
+    );
     put_string(out, &index.comment);
     put_list(out, index.columns.iter(), |out, part| {
         out.put_u32(part.column as u32 | if part.descending { PART_DESCENDING } else { 0 });
@@ -281,8 +302,9 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
     Ok(Index {
         id,
         name,
-        kind: *INDEX_KINDS.get(usize::from(kind & !INDEX_IGNORED)).ok_or(Truncated)?,
+        kind: *INDEX_KINDS.get(usize::from(kind & !(INDEX_IGNORED | INDEX_GENERATED))).ok_or(Truncated)?,
         ignored: kind & INDEX_IGNORED != 0,
+        generated: kind & INDEX_GENERATED != 0,
         comment: read_string(r)?,
         columns: read_list(r, |r| {
             let column = r.u32()?;

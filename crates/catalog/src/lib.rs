@@ -4,12 +4,14 @@
 
 mod change;
 mod codec;
+mod foreign;
 mod model;
 mod store;
 mod versions;
 mod view;
 
 pub use change::CatalogChange;
+pub use foreign::{ForeignAction, ForeignKey};
 pub use model::{
     Account, AccountName, Catalog, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn,
     IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableGrant, TableName,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, Value};
 
+use crate::foreign::ForeignKey;
 use crate::view::View;
 
 /// `schema.table`, exact spelling (lower_case_table_names = 0).
@@ -64,6 +65,10 @@ pub struct Table {
     pub created_at: u64,
     /// CHECK constraints of the table; those of columns are with them.
     pub checks: Vec<Check>,
+    /// In the order of their names.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Tables whose foreign keys refer to this one; derived, in the order of their names.
+    pub referenced_by: Vec<TableName>,
 }
 
 /// A CHECK constraint of a table.
@@ -148,6 +153,8 @@ pub struct Index {
     pub comment: String,
     /// IGNORED: kept up to date, and not read by queries.
     pub ignored: bool,
+    /// Made for a foreign key: it goes when another key can take its place.
+    pub generated: bool,
     /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
     /// only, because no view outlives the server; 0 for what the start of the server found.
     pub since: CommitSeq,

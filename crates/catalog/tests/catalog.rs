@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
 use cohort_catalog::{
-    Account, Catalog, CatalogChange, CatalogStore, Column, DefaultValue, Grants, Index, IndexColumn,
-    IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
+    Account, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, ForeignAction, ForeignKey,
+    Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
 };
 use cohort_engine::{EngineError, Participant, Redo};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, TypeKind, Value};
@@ -54,6 +54,7 @@ fn table() -> Table {
             ],
             comment: String::new(),
             ignored: true,
+            generated: true,
             since: CommitSeq(0),
         }],
         collation: Collation::UTF8MB4_GENERAL_CI,
@@ -61,8 +62,52 @@ fn table() -> Table {
         auto_increment_start: 100,
         options: vec![("ROW_FORMAT".to_owned(), "DYNAMIC".to_owned())],
         created_at: 1_700_000_000,
-        checks: Vec::new(),
+        checks: vec![Check { name: "c".to_owned(), text: "`a` > 0".to_owned() }],
+        foreign_keys: vec![foreign_key("fk", "other")],
+        referenced_by: Vec::new(),
     }
+}
+
+fn foreign_key(name: &str, parent: &str) -> ForeignKey {
+    ForeignKey {
+        name: name.to_owned(),
+        columns: vec![3, 0],
+        parent: TableName { schema: "shop".to_owned(), table: parent.to_owned() },
+        parent_columns: vec!["x".to_owned(), "y".to_owned()],
+        on_delete: ForeignAction::SetNull,
+        on_update: ForeignAction::NoAction,
+    }
+}
+
+/// Whoever comes and goes, in whatever order, a table knows who refers to it.
+#[test]
+fn a_table_knows_the_tables_that_refer_to_it() {
+    let named = |id: u64, name: &str, parents: &[&str]| Table {
+        id: TableId(id),
+        name: TableName { schema: "shop".to_owned(), table: name.to_owned() },
+        foreign_keys: parents.iter().map(|parent| foreign_key(parent, parent)).collect(),
+        ..table()
+    };
+    let mut catalog = Catalog::default();
+    catalog.apply(CommitSeq(1), vec![changes().remove(0)]);
+    let mut apply = |changes: Vec<CatalogChange>, table: &str| {
+        catalog.apply(CommitSeq(2), changes);
+        let found = catalog.table("shop", table).expect("it is there");
+        let children = found.referenced_by.iter().map(|child| child.table.clone());
+        (children.collect::<Vec<_>>(), Arc::clone(found))
+    };
+    let put = CatalogChange::PutTable;
+    // A child may come first; a table may refer to itself.
+    apply(vec![put(named(1, "child", &["parent", "parent"]))], "child");
+    let (children, first) = apply(vec![put(named(2, "parent", &["parent"]))], "parent");
+    assert_eq!(children, ["child", "parent"]);
+    let (children, same) = apply(vec![put(named(3, "bystander", &["child"]))], "parent");
+    assert_eq!(children, ["child", "parent"]);
+    assert!(Arc::ptr_eq(&first, &same), "what did not change is the same description");
+    assert_eq!(apply(vec![put(named(1, "renamed", &["parent"]))], "parent").0, ["parent", "renamed"]);
+    assert_eq!(apply(vec![put(named(1, "renamed", &[]))], "parent").0, ["parent"]);
+    assert_eq!(apply(vec![put(named(1, "renamed", &["parent"]))], "parent").0, ["parent", "renamed"]);
+    assert_eq!(apply(vec![CatalogChange::DropTable(TableId(1))], "parent").0, ["parent"]);
 }
 
 fn account() -> Account {

@@ -34,9 +34,16 @@ impl Diagnostics {
         self.list.push(warning);
     }
 
-    /// The statement failed.
+    /// The statement failed. What is said of a table that could not be made comes behind the error.
     pub(crate) fn set_error(&mut self, error: &SqlError) {
+        use ErrorCode as E;
+        let behind = |last: &Warning| matches!(last.error.code, E::CannotAddForeignKey | E::DupKey);
+        let last = match error.code {
+            E::CantCreateTable => self.list.pop_if(|last| behind(last)),
+            _ => None,
+        };
         self.push(Warning { level: Level::Error, error: error.clone() });
+        self.list.extend(last);
     }
 
     /// What SHOW WARNINGS lists.

@@ -37,7 +37,7 @@ use crate::select::{
 use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
-use crate::table::is_current;
+use crate::table::{chain_too_long, is_current};
 use cohort_plan::{ParamSource, PlanContext, not_supported};
 
 /// A query or data change, bound and planned.
@@ -386,6 +386,11 @@ impl Session {
             uses_micros: Cell::new(false),
         };
         let outcome = run(&mut ctx, sink);
+        if let Err(error) = &outcome
+            && error.code == ErrorCode::GetErrmsg
+        {
+            ctx.eval.push_warning(Warning::new(chain_too_long()));
+        }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
         self.trx.deadline_ns = None;

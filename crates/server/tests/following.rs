@@ -557,3 +557,79 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
     found.retain(|name| !name.starts_with("log") && !name.starts_with("redo"));
     assert!(!said.contains("g3heim") && found.is_empty(), "{found:?}");
 }
+
+/// Tables that foreign keys join.
+fn make_related(source: &dyn Ask) {
+    source.ask(
+        "CREATE DATABASE related; USE related;
+         CREATE TABLE p (id INT PRIMARY KEY, u INT UNIQUE);
+         CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
+         CREATE TABLE d (id INT PRIMARY KEY, c INT, u INT, FOREIGN KEY (c) REFERENCES c (id) ON DELETE SET NULL,
+             FOREIGN KEY (u) REFERENCES p (u) ON DELETE SET NULL ON UPDATE CASCADE)",
+    );
+}
+
+/// Rows that come right behind their parents, and changes that others follow.
+fn change_related(source: &dyn Ask, from: usize, count: usize) {
+    let mut statements = String::from("USE related;");
+    for n in from..from + count {
+        statements += &format!("INSERT INTO p VALUES ({n}, {n}); INSERT INTO c VALUES ({n}, {n});");
+        statements += &format!(
+            "BEGIN; INSERT INTO d VALUES ({n}, {n}, {n}); UPDATE d SET u = NULL WHERE id = {n} - 1; COMMIT;"
+        );
+        statements += &match n % 4 {
+            0 => format!("UPDATE p SET id = id + 100000 WHERE id = {n};"),
+            1 => format!("UPDATE p SET u = -u WHERE id = {n};"),
+            2 => format!("DELETE FROM p WHERE id = {n};"),
+            _ => format!("DELETE FROM c WHERE id = {n}; REPLACE INTO p VALUES ({n}, {n});"),
+        };
+        if n % 10 == 0 {
+            statements += &format!(
+                "SET foreign_key_checks = 0; INSERT INTO c VALUES (-{n}, -5); SET foreign_key_checks = 1;"
+            );
+        }
+    }
+    source.ask(&statements);
+}
+
+#[test]
+fn foreign_keys_act_on_a_replica_of_mariadb_in_every_mode() {
+    for (n, mode) in ["none", "conservative", "optimistic", "aggressive"].into_iter().enumerate() {
+        let source = Maria::source(&[["--binlog-format=ROW", "--binlog-format=MIXED"][n % 2]]);
+        let mode = format!("--slave-parallel-mode={mode}");
+        let mut replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=4", &mode]);
+        replica.follow(source.port);
+        make_related(&source);
+        change_related(&source, 1, long_or(1000, 40));
+        replica.kill_and_restart();
+        change_related(&source, 5001, long_or(1000, 40));
+        replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        assert_same_rows(&source, &replica);
+    }
+}
+
+#[test]
+fn foreign_keys_act_on_replicas_of_cohort() {
+    let source = Cohort::new(&[]);
+    let replica =
+        Maria::new(&["--server-id=8", "--slave-parallel-threads=4", "--slave-parallel-mode=optimistic"]);
+    replica.follow(source.port);
+    let own =
+        Cohort::new(&["--server-id=9", "--slave-parallel-threads=4", "--slave-parallel-mode=optimistic"]);
+    own.follow(source.port);
+    make_related(&source);
+    change_related(&source, 1, long_or(1000, 40));
+    let position = source.sql("SELECT @@gtid_binlog_pos");
+    replica.wait_for(&position);
+    own.wait_for(&position);
+    assert_same_rows(&source, &replica);
+    assert_same_rows(&source, &own);
+    // What follows is in no row event.
+    let id = source.sql("SELECT MAX(id) FROM related.p");
+    let events = |source: &Cohort| {
+        source.sql("SHOW BINLOG EVENTS").lines().filter(|line| line.contains("Delete_rows")).count()
+    };
+    let before = events(&source);
+    source.sql(&format!("DELETE FROM related.p WHERE id = {}", id.trim()));
+    assert_eq!(events(&source), before + 1);
+}

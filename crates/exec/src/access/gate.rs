@@ -3,7 +3,7 @@
 
 use cohort_sql::ast::{
     AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
-    FlushTarget, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement, TableMaintenance,
+    FlushTarget, ForeignKey, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlResult};
 
@@ -161,10 +161,31 @@ impl Gate<'_> {
             let check = |schema| check_table(self.session, wanted, schema, &create.name.name);
             self.schema_of(&create.name).map_or(Ok(()), check)?;
         }
+        create.foreign_keys.iter().try_for_each(|key| self.references(key, &create.name))?;
         create.like.iter().try_for_each(|other| self.table(P::Select, other))
     }
 
+    /// What may be referred to: a table on which the account has something to say. The name is in the schema
+    /// of the table that refers, unless it says another.
+    fn references(&self, key: &ForeignKey, child: &ObjectName) -> SqlResult<()> {
+        let of = &key.references;
+        let Some(schema) = of.db.as_deref().or_else(|| self.schema_of(child)) else { return Ok(()) };
+        let any = or(P::Select, P::Insert).with(P::Update).with(P::Delete).with(P::References);
+        let access = self.session.access();
+        let columns =
+            access.granted_on_table(schema, &of.name).map_or(Privileges::NONE, |g| g.on_any_column());
+        match access.on_table(schema, &of.name).and(columns).meets(any) {
+            true => Ok(()),
+            false => Err(self.session.table_access_denied("REFERENCES", schema, &of.name)),
+        }
+    }
+
     fn alter_table(&self, alter: &AlterTable) -> SqlResult<()> {
+        for action in &alter.actions {
+            if let AlterAction::AddForeignKey(key) = action {
+                self.references(key, &alter.table)?;
+            }
+        }
         let renamed = alter.actions.iter().rev().find_map(|action| match action {
             AlterAction::RenameTable(to) => Some(to),
             _ => None,

@@ -1,6 +1,7 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 
-use cohort_catalog::{CatalogChange, DefaultValue, IndexKind, Table, TableName};
+use cohort_base::CommitSeq;
+use cohort_catalog::{Catalog, CatalogChange, DefaultValue, ForeignKey, IndexKind, Table, TableName};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
@@ -12,7 +13,7 @@ use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::rebuild;
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
-use super::{DdlOutcome, charset, column, key, options, rules, temporary};
+use super::{DdlOutcome, charset, column, foreign, foreign_rows, key, options, rules, temporary};
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
@@ -77,7 +78,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         }
         other => other?,
     };
-    let (after, extras) = described(ctx, alter, &before)?;
+    let (mut after, extras) = described(ctx, alter, &before)?;
     let keeps_columns = |a: &AlterAction| matches!(a, AlterAction::RenameTable(_) | AlterAction::Option(_));
     if before.is_sequence() && !alter.actions.iter().all(keeps_columns) {
         return Err(SqlError::sequence_invalid_structure(&before.name.schema, &before.name.table));
@@ -86,19 +87,30 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     let renamed_to = match &extras.rename {
         Some(to) => {
             lock_target(ctx, to)?;
+            foreign::lock_children(ctx, &[&before.name])?;
             Some(renamed(&ctx.db.catalog(), &before, to)?.name)
         }
         None => None,
     };
+    let is_new = |after: &Described, key: &ForeignKey| after.new_foreign_keys.contains(&key.name);
+    foreign::admit(ctx, &after.table, &|key| is_new(&after, key), foreign::Verb::Alter)?;
     let mut changes = Changes::default();
-    let (mut table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
+    changes.catalog = foreign::follow(ctx, &before, &mut after)?;
+    foreign_rows::check(ctx, &before, &after)?;
+    let (table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
     let same_rows = table.clustered().id == before.clustered().id;
     if same_rows && table.auto_increment_start != before.auto_increment_start {
         let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
         restarted.inspect_err(|_| free(ctx, &changes.loaded))?;
     }
-    table.name = renamed_to.unwrap_or(table.name);
-    changes.catalog.push(CatalogChange::PutTable(table));
+    match renamed_to {
+        None => changes.catalog.push(CatalogChange::PutTable(table)),
+        Some(name) => {
+            let mut now = Catalog::clone(&ctx.db.catalog());
+            now.apply(CommitSeq(0), changes.catalog.clone());
+            changes.catalog.extend(foreign::renamed(&now, &before, Table { name, ..table }));
+        }
+    }
     let warnings = ctx.eval.warning_count();
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     if alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_))) {
@@ -123,6 +135,7 @@ pub(super) fn described(
         return Err(SqlError::cannot_drop_all_columns());
     }
     drop_emptied_keys(&mut draft)?;
+    foreign::check_kept(ctx, before, &draft)?;
     let after = draft.finish(ctx, before.id, Some(before))?;
     check_algorithm(&alter.alter)?;
     Ok((after, extras))
@@ -158,7 +171,8 @@ fn check_algorithm(options: &AlterOptions) -> SqlResult<()> {
 /// MariaDB drops before it adds, whatever the order they are written in.
 fn ordered(actions: &[AlterAction]) -> impl Iterator<Item = &AlterAction> {
     let drops = |action: &&AlterAction| {
-        matches!(action, AlterAction::DropKey { .. } | AlterAction::DropPrimaryKey { .. })
+        use AlterAction as A;
+        matches!(action, A::DropKey { .. } | A::DropPrimaryKey { .. } | A::DropForeignKey { .. })
     };
     actions.iter().filter(drops).chain(actions.iter().filter(move |action| !drops(action)))
 }
@@ -214,8 +228,23 @@ fn apply(
             Ok(())
         }
         AlterAction::OrderBy(_) => Ok(()),
-        AlterAction::AddForeignKey(_) | AlterAction::DropForeignKey { .. } => {
-            Err(not_supported("FOREIGN KEY"))
+        AlterAction::AddForeignKey(key) => {
+            let known = key.name.as_deref().filter(|name| {
+                key.if_not_exists && draft.foreign_keys.iter().any(|known| same_name(&known.name, name))
+            });
+            match known {
+                Some(name) => note(ctx, &SqlError::duplicate_key_name(name)),
+                None => draft.foreign_keys.push(foreign::draft(ctx, &draft.name, key)?),
+            }
+            Ok(())
+        }
+        AlterAction::DropForeignKey { if_exists, name } => {
+            let at = draft.foreign_keys.iter().position(|key| !key.is_new && same_name(&key.name, name));
+            match at {
+                Some(at) => drop(draft.foreign_keys.remove(at)),
+                None => missing(ctx, SqlError::cannot_drop("FOREIGN KEY", name), *if_exists)?,
+            }
+            Ok(())
         }
         AlterAction::AddCheck(check) => draft.add_check(ctx, check),
     }
@@ -246,6 +275,9 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
         AlterAction::AddKey(def) => {
             let made = key::draft(def)?;
             let exists = made.name.as_deref().is_some_and(|name| draft.key(name).is_some());
+            if exists && def.generated && def.if_not_exists {
+                return Ok(());
+            }
             if exists && def.if_not_exists {
                 let name = made.name.as_deref().unwrap_or_default();
                 note(ctx, &SqlError::duplicate_key_name(name));
@@ -260,8 +292,12 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
             if kind == "CONSTRAINT" {
                 draft.checks.retain(|check| !same_name(&check.name, name));
             }
+            let foreign = draft.foreign_keys.len();
+            if kind == "CONSTRAINT" && draft.checks.len() == checks {
+                draft.foreign_keys.retain(|key| !same_name(&key.name, name));
+            }
             match draft.key(name) {
-                _ if draft.checks.len() < checks => {}
+                _ if draft.checks.len() < checks || draft.foreign_keys.len() < foreign => {}
                 Some(n) => drop(draft.keys.remove(n)),
                 None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,
             }
@@ -380,6 +416,11 @@ fn rename_column(draft: &mut TableDraft, n: usize, to: &str) -> SqlResult<()> {
     }
     if from == to {
         return Ok(());
+    }
+    for name in draft.foreign_keys.iter_mut().filter(|key| !key.is_new).flat_map(|key| &mut key.columns) {
+        if same_name(name, &from) {
+            *name = to.to_owned();
+        }
     }
     for column in &mut draft.columns {
         let column = &mut column.column;

@@ -19,6 +19,7 @@ use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKi
 use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
+use super::foreign;
 use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead};
 use crate::dml::InsertPlan;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
@@ -45,6 +46,7 @@ pub(super) fn create(
     let selected = columns(ctx, select, &query)?;
     let count = selected.len();
     let table = Arc::new(describe(ctx, create, name, schema, selected)?);
+    foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Instead(statement(ctx, create, &table)))?;
     let outcome = plan.run(ctx)?;

@@ -10,11 +10,10 @@ use super::draft::{DraftColumn, TableDraft};
 use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
-use super::{DdlOutcome, column, create_select, key, options, sequence, temporary};
+use super::{DdlOutcome, column, create_select, foreign, key, options, sequence, temporary};
 use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
-    refuse(create)?;
     let schema_name = schema_of(ctx, &create.name)?;
     let name = TableName { schema: schema_name, table: create.name.name.clone() };
     check_table_name(&name.table)?;
@@ -55,6 +54,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             CreateMode::Create => return Err(SqlError::table_exists(&name.table)),
             CreateMode::IfNotExists => return exists_already(ctx, &name),
             CreateMode::OrReplace => {
+                foreign::check_droppable(ctx, &existing, &|_| false)?;
                 changes.drop_table(ctx, &existing)?;
             }
         }
@@ -81,19 +81,13 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         None if create.sequence.is_some() => sequence::describe(ctx, create, &name, &schema)?,
         None => describe(ctx, create, &name, &schema, Vec::new())?,
     };
+    foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
     if table.is_sequence() {
         sequence::write_first(ctx, create, &table)?;
     }
     changes.catalog.push(CatalogChange::PutTable(table));
     commit(ctx, changes.with_xid(), log)?;
     Ok(DdlOutcome::default())
-}
-
-fn refuse(create: &CreateTable) -> SqlResult<()> {
-    if !create.foreign_keys.is_empty() {
-        return Err(not_supported("FOREIGN KEY"));
-    }
-    Ok(())
 }
 
 pub(super) fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
@@ -137,6 +131,9 @@ pub(super) fn describe(
     for check in &create.checks {
         draft.add_check(ctx, check)?;
     }
+    for key in &create.foreign_keys {
+        draft.foreign_keys.push(foreign::draft(ctx, name, key)?);
+    }
     let id = ctx.db.ids.table(&ctx.db.catalog());
     Ok(draft.finish(ctx, id, None)?.table)
 }
@@ -158,6 +155,8 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     table.id = ctx.db.ids.table(&catalog);
     table.name = name.clone();
     table.auto_increment_start = 0;
+    table.foreign_keys.clear();
+    table.referenced_by.clear();
     table.created_at = created_at(ctx);
     for index in &mut table.indexes {
         index.id = ctx.db.ids.index(&catalog);

@@ -10,7 +10,7 @@ use super::work::{
     Changes, LogText, check_identifier, commit, lock_schema, lock_table_name, refuse_virtual,
     server_collation,
 };
-use super::{DdlOutcome, charset};
+use super::{DdlOutcome, charset, foreign};
 use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
@@ -94,6 +94,7 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlRe
 fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Changes) -> SqlResult<()> {
     for (name, table) in &schema.tables {
         lock_table_name(ctx, &schema.name, name, MetadataMode::Exclusive)?;
+        foreign::check_droppable(ctx, table, &|child| child.schema == schema.name)?;
         changes.drop_table(ctx, table)?;
     }
     view::drop_all(ctx, schema, changes)

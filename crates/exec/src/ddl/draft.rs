@@ -1,12 +1,15 @@
 //! A table being described: by CREATE TABLE from nothing, by ALTER TABLE from what is there. Keys name their
 //! columns, so that columns can come, go and move; [`TableDraft::finish`] checks all and numbers them.
 
+use std::collections::BTreeSet;
+
 use cohort_base::{CommitSeq, TableId};
 use cohort_catalog::{Check, Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
 use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 
 use cohort_sql::ast;
 
+use super::foreign::{self, DraftForeign};
 use super::work::check_identifier;
 use super::{key, rules};
 use crate::statement::StatementContext;
@@ -35,6 +38,8 @@ pub(super) struct DraftKey {
     pub(super) parts: Vec<DraftPart>,
     pub(super) comment: String,
     pub(super) ignored: bool,
+    /// A foreign key wants it; another that begins with its columns takes its place.
+    pub(super) generated: bool,
     pub(super) origin: Option<usize>,
     /// A column that it had and that was dropped.
     pub(super) lost: Option<String>,
@@ -61,6 +66,7 @@ pub(super) struct TableDraft {
     pub(super) created_at: u64,
     /// A name that is empty is still to be made.
     pub(super) checks: Vec<Check>,
+    pub(super) foreign_keys: Vec<DraftForeign>,
 }
 
 /// The finished description and where its parts come from.
@@ -70,6 +76,8 @@ pub(super) struct Described {
     pub(super) column_origins: Vec<Option<usize>>,
     /// By index: the index of the table before. A new hidden row id has none.
     pub(super) index_origins: Vec<Option<usize>>,
+    /// Names of foreign keys that the table before did not have.
+    pub(super) new_foreign_keys: BTreeSet<String>,
 }
 
 impl TableDraft {
@@ -86,6 +94,7 @@ impl TableDraft {
             options: Vec::new(),
             created_at,
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
         }
     }
 
@@ -109,6 +118,7 @@ impl TableDraft {
             parts: index.columns.iter().map(part).collect(),
             comment: index.comment.clone(),
             ignored: index.ignored,
+            generated: index.generated,
             origin: Some(n),
             lost: None,
         });
@@ -123,6 +133,7 @@ impl TableDraft {
             options: table.options.clone(),
             created_at: table.created_at,
             checks: table.checks.clone(),
+            foreign_keys: foreign::drafts_of(table),
         }
     }
 
@@ -170,12 +181,14 @@ impl TableDraft {
         before: Option<&Table>,
     ) -> SqlResult<Described> {
         self.check_columns()?;
+        key::drop_superfluous(&mut self.keys);
         key::name_keys(&mut self.keys)?;
         key::check_keys(ctx, &mut self)?;
         self.check_auto_increment()?;
         self.check_row_size()?;
         key::sort_keys(&mut self);
         self.name_checks();
+        foreign::name_all(&mut self);
         let described = self.describe(ctx, id, before);
         rules::check(ctx, &described.table)?;
         Ok(described)
@@ -240,6 +253,7 @@ impl TableDraft {
                 columns: Vec::new(),
                 comment: String::new(),
                 ignored: false,
+                generated: false,
                 since: CommitSeq(0),
             });
         }
@@ -258,9 +272,13 @@ impl TableDraft {
                 columns: key.parts.iter().map(part).collect(),
                 comment: key.comment.clone(),
                 ignored: key.ignored,
+                generated: key.generated,
                 since: CommitSeq(0),
             });
         }
+        let foreign_keys = foreign::finished(&self);
+        let new = self.foreign_keys.iter().filter(|key| key.is_new);
+        let new_foreign_keys = new.map(|key| key.name.clone()).collect();
         let column_origins = self.columns.iter().map(|c| c.origin).collect();
         let table = Table {
             id,
@@ -274,8 +292,10 @@ impl TableDraft {
             options: self.options,
             created_at: self.created_at,
             checks: self.checks,
+            foreign_keys,
+            referenced_by: Vec::new(),
         };
-        Described { table, column_origins, index_origins: origins }
+        Described { table, column_origins, index_origins: origins, new_foreign_keys }
     }
 }
 

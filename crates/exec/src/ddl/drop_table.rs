@@ -11,6 +11,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::DdlOutcome;
+use super::foreign;
 use super::view;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
@@ -50,13 +51,31 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
         return Err(error);
     }
     let mut changes = Changes::default();
+    // One after the other: a table that refers to a later one must go before it.
+    let mut gone: Vec<&TableName> = Vec::new();
+    let mut referenced = None;
     for name in &present {
         let table = catalog.table(&name.schema, &name.table).expect("found above").clone();
-        changes.drop_table(ctx, &table)?;
+        match foreign::check_droppable(ctx, &table, &|child| gone.contains(&child)) {
+            Err(error) => referenced = Some(error),
+            Ok(()) => {
+                changes.drop_table(ctx, &table)?;
+                gone.push(name);
+            }
+        }
     }
-    let logged: Vec<&TableName> = if drop.if_exists { names.iter().collect() } else { present };
+    if let (Some(error), true) = (&referenced, gone.is_empty()) {
+        return Err(error.clone());
+    }
+    let logged: Vec<&TableName> = match drop.if_exists && referenced.is_none() {
+        true => names.iter().collect(),
+        false => gone,
+    };
     let text = drop_text(ctx, drop, &logged);
     commit(ctx, changes.with_xid(), LogText::DropTables(text))?;
+    if let Some(error) = referenced {
+        return Err(error);
+    }
     if missing.is_empty() {
         return Ok(DdlOutcome::default());
     }
@@ -97,6 +116,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     if table.is_sequence() {
         return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
     }
+    foreign::check_truncatable(ctx, &table)?;
     let catalog = catalog(ctx);
     let mut changes = Changes::default();
     changes.free(&table.engine, table.indexes.iter().map(|i| i.id));
@@ -119,6 +139,8 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
         pairs.push((qualified_one(ctx, from)?, qualified_one(ctx, to)?));
     }
     lock_all(ctx, pairs.iter().flat_map(|(from, to)| [from, to]))?;
+    let named: Vec<&TableName> = pairs.iter().flat_map(|(from, to)| [from, to]).collect();
+    foreign::lock_children(ctx, &named)?;
     // One after the other: a name that one pair frees, the next may take.
     let mut now = Catalog::clone(&catalog(ctx));
     let mut changes = Changes::default();
@@ -139,9 +161,9 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
             ctx.eval.note(error.code, error.message);
             continue;
         };
-        let renamed = renamed(&now, &table, to)?;
-        now.apply(CommitSeq(0), vec![CatalogChange::PutTable(renamed.clone())]);
-        changes.catalog.push(CatalogChange::PutTable(renamed));
+        let renamed = foreign::renamed(&now, &table, renamed(&now, &table, to)?);
+        now.apply(CommitSeq(0), renamed.clone());
+        changes.catalog.extend(renamed);
     }
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     Ok(DdlOutcome::default())

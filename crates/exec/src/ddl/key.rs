@@ -46,9 +46,31 @@ pub(super) fn draft(def: &KeyDef) -> SqlResult<DraftKey> {
         parts: def.parts.iter().map(part).collect(),
         comment: def.options.comment.clone().unwrap_or_default(),
         ignored: def.options.ignored,
+        generated: def.generated,
         origin: None,
         lost: None,
     })
+}
+
+/// Drops the keys that foreign keys want and another key serves as well. Of two such keys that are equal the
+/// later one stays.
+pub(super) fn drop_superfluous(keys: &mut Vec<DraftKey>) {
+    let serves = |other: &DraftKey, key: &DraftKey| {
+        let same = |(a, b): (&DraftPart, &DraftPart)| same_name(&a.column, &b.column) && a.prefix == b.prefix;
+        other.parts.len() >= key.parts.len() && other.parts.iter().zip(&key.parts).all(same)
+    };
+    let mut n = 0;
+    while n < keys.len() {
+        let key = &keys[n];
+        let replaces = |(at, other): (usize, &DraftKey)| {
+            let is_longer = other.parts.len() > key.parts.len();
+            at != n && serves(other, key) && (!other.generated || is_longer || at > n)
+        };
+        match key.generated && keys.iter().enumerate().any(replaces) {
+            true => drop(keys.remove(n)),
+            false => n += 1,
+        }
+    }
 }
 
 /// Names the keys that have none after their first column: `a`, `a_2`, ...; errors 1068, 1061, 1069.
@@ -192,6 +214,7 @@ mod tests {
             parts: vec![DraftPart { column: column.to_owned(), prefix: None, descending: false }],
             comment: String::new(),
             ignored: false,
+            generated: false,
             origin: None,
             lost: None,
         }

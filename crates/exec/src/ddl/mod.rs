@@ -16,7 +16,7 @@
 //! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Foreign keys, partitions, online ALTER (others neither read
+//! Partitions, online ALTER (others neither read
 //! nor write the table meanwhile).
 //!
 //! | module | concept |
@@ -37,6 +37,8 @@
 //! | `sequence` | CREATE, ALTER SEQUENCE |
 //! | `temporary` | what becomes of a session's own tables |
 //! | `view` | CREATE, ALTER, DROP VIEW |
+//! | `foreign` | foreign keys of tables that are made, altered, renamed and dropped |
+//! | `foreign_rows` | whether the rows of a table obey a foreign key that it gets |
 //! | `rebuild` | what of a table's data must be made anew |
 //! | `account` | users |
 //! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
@@ -54,6 +56,8 @@ mod create_table;
 mod database;
 mod draft;
 mod drop_table;
+mod foreign;
+mod foreign_rows;
 mod grant;
 mod grant_list;
 mod ids;

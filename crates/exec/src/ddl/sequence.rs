@@ -71,6 +71,7 @@ pub(super) fn describe(
         columns: Vec::new(),
         comment: String::new(),
         ignored: false,
+        generated: false,
         since: CommitSeq(0),
     };
     Ok(Table {
@@ -85,6 +86,8 @@ pub(super) fn describe(
         options: vec![(SEQUENCE_OPTION.to_owned(), "1".to_owned())],
         created_at: created_at(ctx),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     })
 }
 

@@ -249,6 +249,9 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
         return Err(not_supported("ALTER IGNORE TABLE"));
     }
     let (after, extras) = described(ctx, alter, before)?;
+    if !after.new_foreign_keys.is_empty() {
+        return Err(SqlError::foreign_key_of_temporary(&before.name.schema, &before.name.table));
+    }
     if let Some(to) = &extras.rename {
         check_free(ctx, before, to)?;
     }

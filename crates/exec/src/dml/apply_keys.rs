@@ -3,15 +3,17 @@
 //! Two transactions that change no key in common can be applied at the same time. The keys are those that the
 //! lock table would know: the encodings of the primary and all unique keys of the table *here*, of the rows
 //! before and after. An entry with NULL collides with nothing. Where the images do not tell (the table has no
-//! unique key, or an image lacks a column of one), the table as a whole stands for its keys.
+//! unique key, or an image lacks a column of one), the table as a whole stands for its keys. So do the tables
+//! that foreign keys lead to: which of their rows a change reads, or changes in turn, no image tells.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use ahash::RandomState;
 use cohort_base::Reader;
-use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
-use cohort_catalog::IndexKind;
+use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap, rows_flags};
+use cohort_catalog::{Catalog, IndexKind, Table, TableName};
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
 
 use crate::database::Database;
@@ -60,6 +62,8 @@ struct Known {
     /// Columns that keys are made of.
     is_needed: Vec<bool>,
     hash: u64,
+    /// Tables that foreign keys may lead a change to: any of their rows may be read or changed.
+    related: Vec<u64>,
 }
 
 /// Tables that are remembered; more of them begin anew.
@@ -113,8 +117,28 @@ impl RowKeys {
         let unique = open.indexes.iter().filter(|index| is_unique(index.kind));
         unique.flat_map(|index| &index.parts).for_each(|(column, _)| is_needed[*column] = true);
         let hash = self.hasher.hash_one((&map.db, &map.table));
-        Ok(Known { map: map.clone(), open, columns, is_needed, hash })
+        let related = related_tables(&db.catalog(), &table);
+        let related =
+            related.iter().map(|name| self.hasher.hash_one((name.schema.as_bytes(), name.table.as_bytes())));
+        let related = related.collect();
+        Ok(Known { map: map.clone(), open, columns, is_needed, hash, related })
     }
+}
+
+/// The parents of a table and all tables that refer to it, over any number of foreign keys.
+fn related_tables(catalog: &Catalog, table: &Table) -> BTreeSet<TableName> {
+    let mut found = BTreeSet::new();
+    let mut next = vec![table.name.clone()];
+    while let Some(name) = next.pop() {
+        let Some(table) = catalog.table(&name.schema, &name.table) else { continue };
+        found.extend(table.foreign_keys.iter().map(|key| key.parent.clone()));
+        for child in &table.referenced_by {
+            if found.insert(child.clone()) {
+                next.push(child.clone());
+            }
+        }
+    }
+    found
 }
 
 fn is_unique(kind: IndexKind) -> bool {
@@ -129,7 +153,12 @@ impl Known {
                 .all(|n| !self.is_needed[n] || n < self.columns.len() && bit(present, n))
         };
         // An after image may leave out what does not change.
-        let is_whole = !has_key || !holds_all(&event.present);
+        let is_checked = event.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0;
+        let is_related = is_checked && !self.related.is_empty();
+        if is_related {
+            self.related.iter().for_each(|hash| found.add_table(*hash, true));
+        }
+        let is_whole = !has_key || !holds_all(&event.present) || is_related;
         found.add_table(self.hash, is_whole);
         if is_whole {
             return Ok(());

@@ -8,6 +8,7 @@ use cohort_types::{Privilege, SqlResult};
 
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
+use crate::dml::rules::leaves_row;
 use crate::dml::target::Order;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
@@ -19,6 +20,7 @@ use cohort_plan::{PlanContext, not_supported};
 /// DELETE.
 pub struct DeletePlan {
     target: TargetPlan,
+    ignore: bool,
     pub(crate) returning: Option<Returning>,
 }
 
@@ -35,7 +37,7 @@ impl DeletePlan {
         let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;
         let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
-        Ok(DeletePlan { target, returning })
+        Ok(DeletePlan { target, ignore: delete.ignore, returning })
     }
 
     /// The table that is written; the statement locks its name.
@@ -66,11 +68,16 @@ impl DeletePlan {
             Order::WhileScanning,
             &[],
             &mut |ctx, writer, key, row| {
+                let outcome = writer.delete(ctx.trx, key, row);
+                if self.ignore && leaves_row(ctx, &outcome) {
+                    return Ok(());
+                }
+                outcome?;
                 deleted += 1;
                 if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
                     rows.push(returning.row(row, &ctx.eval)?);
                 }
-                writer.delete(ctx.trx, key, row)
+                Ok(())
             },
         )?;
         Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })

@@ -11,7 +11,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warnin
 use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
-use crate::dml::rules::refuse_generated;
+use crate::dml::rules::{leaves_row, refuse_generated};
 use crate::dml::update::touch_on_update;
 use crate::dml::view_check::passes_checks;
 use crate::statement::StatementContext;
@@ -252,7 +252,11 @@ impl Insert<'_> {
             return Ok(());
         }
         let written = loop {
-            let Err(duplicate) = self.writer.insert(ctx.trx, &self.row)? else { break true };
+            let inserted = self.writer.insert(ctx.trx, &self.row);
+            if plan.ignore && leaves_row(ctx, &inserted) {
+                break false;
+            }
+            let Err(duplicate) = inserted? else { break true };
             match &plan.on_duplicate {
                 OnDuplicate::Refuse => break self.refuse(ctx, &duplicate)?,
                 OnDuplicate::Replace => {
@@ -375,7 +379,9 @@ impl Insert<'_> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(false);
         }
-        if self.writer.table().is_last_unique(duplicate.index) {
+        // A row that others refer to goes and comes: they are asked, or follow.
+        let is_referenced = !self.plan.table.referenced_by.is_empty();
+        if !is_referenced && self.writer.table().is_last_unique(duplicate.index) {
             if self.existing == self.row {
                 return Ok(true);
             }
@@ -437,7 +443,11 @@ impl Insert<'_> {
         {
             return Ok(Some(false));
         }
-        match self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing)? {
+        let updated = self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing);
+        if self.plan.ignore && leaves_row(ctx, &updated) {
+            return Ok(Some(false));
+        }
+        match updated? {
             Ok(()) => Ok(Some(true)),
             Err(other) => {
                 let error = self.writer.table().duplicate_error(

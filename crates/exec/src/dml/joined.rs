@@ -19,7 +19,7 @@ use cohort_types::{SqlMode, SqlResult, Value};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::returning::Returning;
-use crate::dml::rules::{RowRules, refuse_generated};
+use crate::dml::rules::{RowRules, leaves_row, refuse_generated};
 use crate::dml::update::{WrittenRow, write_row};
 use crate::dml::view_check::passes_checks;
 use crate::guards::refuse_without_key;
@@ -47,6 +47,7 @@ enum What {
     },
     Delete {
         returning: Option<Returning>,
+        ignore: bool,
     },
 }
 
@@ -99,7 +100,7 @@ impl JoinedChange {
         let bound = bind_joined_delete(ctx, &clauses, &delete.targets)?;
         let only = &bound.targets[0];
         let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
-        let what = What::Delete { returning };
+        let what = What::Delete { returning, ignore: delete.ignore };
         Ok(JoinedChange {
             source: source(ctx, session, bound.query, bound.targets.len())?,
             targets: bound.targets,
@@ -126,7 +127,7 @@ impl JoinedChange {
     pub(crate) fn returning(&self) -> Option<&Returning> {
         match &self.what {
             What::Update { .. } => None,
-            What::Delete { returning } => returning.as_ref(),
+            What::Delete { returning, .. } => returning.as_ref(),
         }
     }
 
@@ -144,7 +145,7 @@ impl JoinedChange {
                 ctx.eval.set_abort_on_warning(false);
                 outcome
             }
-            What::Delete { returning } => self.run_delete(ctx, returning.as_ref()),
+            What::Delete { returning, ignore } => self.run_delete(ctx, returning.as_ref(), *ignore),
         }
     }
 
@@ -217,26 +218,56 @@ impl JoinedChange {
         &self,
         ctx: &mut StatementContext<'_>,
         returning: Option<&Returning>,
+        ignore: bool,
     ) -> SqlResult<DmlOutcome> {
         let found = rows(&self.source, ctx)?;
         let mut writers = self.writers(ctx, |_| Vec::new())?;
         let (mut seen, mut before) = (Seen::default(), Vec::new());
         let mut returned = returning.map(|_| Vec::new());
         let mut deleted = 0;
-        for row in found {
-            for (n, target) in self.targets.iter().enumerate() {
-                let Some(key) = new_key(n, &row[target.key_at], &mut seen, ctx)? else { continue };
-                if !writers[n].fetch(ctx.trx, &key, &mut before)? {
-                    continue;
+        for pass in self.passes() {
+            for row in &found {
+                for &n in &pass {
+                    let Some(key) = new_key(n, &row[self.targets[n].key_at], &mut seen, ctx)? else {
+                        continue;
+                    };
+                    if !writers[n].fetch(ctx.trx, &key, &mut before)? {
+                        continue;
+                    }
+                    let outcome = writers[n].delete(ctx.trx, &key, &before);
+                    if ignore && leaves_row(ctx, &outcome) {
+                        continue;
+                    }
+                    outcome?;
+                    deleted += 1;
+                    if let (Some(returning), Some(rows)) = (returning, &mut returned) {
+                        rows.push(returning.row(&before, &ctx.eval)?);
+                    }
                 }
-                deleted += 1;
-                if let (Some(returning), Some(rows)) = (returning, &mut returned) {
-                    rows.push(returning.row(&before, &ctx.eval)?);
-                }
-                writers[n].delete(ctx.trx, &key, &before)?;
             }
         }
         Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
+    }
+
+    /// Which targets' rows go together: all at once, or, where one refers to another, children before their
+    /// parents.
+    fn passes(&self) -> Vec<Vec<usize>> {
+        let refers = |child: usize, parent: usize| {
+            let (child, parent) = (&self.targets[child].table, &self.targets[parent].table);
+            child.name != parent.name && child.foreign_keys.iter().any(|key| key.parent == parent.name)
+        };
+        let all: Vec<usize> = (0..self.targets.len()).collect();
+        if !all.iter().any(|a| all.iter().any(|b| refers(*a, *b))) {
+            return vec![all];
+        }
+        let (mut left, mut passes) = (all, Vec::new());
+        while !left.is_empty() {
+            let is_free = |n: &usize| !left.iter().any(|other| refers(*other, *n));
+            // A circle has no order.
+            let at = left.iter().position(is_free).unwrap_or(0);
+            passes.push(vec![left.remove(at)]);
+        }
+        passes
     }
 
     /// A writer for each target, which gives these columns other values.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
-use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::dml::assign::{Assigner, Strictness};
 use crate::statement::StatementContext;
@@ -127,6 +127,21 @@ impl RowRules {
     pub(crate) fn generated(&self) -> impl Iterator<Item = usize> {
         self.generated.iter().map(|(n, _)| *n)
     }
+}
+
+/// Whether a foreign key refuses a row: nothing of it was written, and IGNORE goes on with a warning.
+pub(crate) fn leaves_row<T>(ctx: &StatementContext<'_>, outcome: &SqlResult<T>) -> bool {
+    let Err(error) = outcome else { return false };
+    let is_refused = is_foreign(error);
+    if is_refused {
+        ctx.eval.push_warning(Warning { level: Level::Warning, error: error.clone() });
+    }
+    is_refused
+}
+
+/// Whether a foreign key refuses a row: errors 1451 and 1452.
+pub(crate) fn is_foreign(error: &SqlError) -> bool {
+    matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow)
 }
 
 /// A statement names a value for a generated column: error 1906, a warning where the mode is not strict.

@@ -9,7 +9,7 @@ use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, bind_cell};
 use crate::dml::outcome::DmlOutcome;
-use crate::dml::rules::{RowRules, refuse_generated};
+use crate::dml::rules::{RowRules, is_foreign, refuse_generated};
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
@@ -174,7 +174,12 @@ pub(super) fn write_row(
     if !rules.admits(ctx, assigner, after)? {
         return Ok(false);
     }
-    match writer.update(ctx.trx, key, before, after)? {
+    let updated = writer.update(ctx.trx, key, before, after);
+    // MariaDB says nothing of these rows, either.
+    if assigner.strictness == Strictness::Ignore && updated.as_ref().is_err_and(is_foreign) {
+        return Ok(false);
+    }
+    match updated? {
         Ok(()) => Ok(true),
         // MariaDB says nothing of rows that UPDATE IGNORE leaves.
         Err(_) if assigner.strictness == Strictness::Ignore => Ok(false),

@@ -5,6 +5,8 @@ use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, T
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{TypeKind, Value};
 
+use crate::table::constraint_text;
+
 /// `current_timestamp(3)`.
 pub(super) fn now_text(digits: u8) -> String {
     if digits == 0 { "current_timestamp()".to_owned() } else { format!("current_timestamp({digits})") }
@@ -123,6 +125,7 @@ fn table_text(
     let schema = schema.map_or_else(String::new, |schema| format!("{}.", quoted_name(schema)));
     let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c)).collect();
     lines.extend(table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).map(|i| key(table, i)));
+    lines.extend(table.foreign_keys.iter().map(|key| constraint_text(table, key)));
     lines.extend(
         table
             .checks

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
 //! | `rows`, `rows_tables`, `rows_server` | what fills them |
+//! | `foreign` | foreign keys in information_schema |
 //! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
 //! | `projection` | SHOW statements that are columns of information_schema under other names |
 //! | `create` | SHOW CREATE |
@@ -21,6 +22,7 @@ mod binlog;
 mod commit_stages;
 mod create;
 mod engine_status;
+mod foreign;
 mod listing;
 mod log_tables;
 mod maintenance;

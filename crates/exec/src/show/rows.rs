@@ -1,7 +1,7 @@
 //! Which function makes the rows of which table.
 
 use super::schema_table::RowsOf;
-use super::{commit_stages, rows_server, rows_tables, system_variables, transactions, view};
+use super::{commit_stages, foreign, rows_server, rows_tables, system_variables, transactions, view};
 
 /// The rows of a table of information_schema; those of what does not exist here yet are none.
 pub(super) fn rows_of(table: &str) -> RowsOf {
@@ -12,6 +12,9 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "STATISTICS" => rows_tables::statistics,
         "KEY_COLUMN_USAGE" => rows_tables::key_column_usage,
         "TABLE_CONSTRAINTS" => rows_tables::table_constraints,
+        "REFERENTIAL_CONSTRAINTS" => foreign::referential_constraints,
+        "INNODB_SYS_FOREIGN" => foreign::innodb_sys_foreign,
+        "INNODB_SYS_FOREIGN_COLS" => foreign::innodb_sys_foreign_cols,
         "CHECK_CONSTRAINTS" => rows_tables::check_constraints,
         "VIEWS" => view::rows,
         "PARTITIONS" => rows_tables::partitions,

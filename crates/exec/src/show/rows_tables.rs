@@ -7,7 +7,7 @@ use cohort_types::{Collation, ColumnType, Privileges, SqlResult, TypeKind, Value
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
-use super::view;
+use super::{foreign, view};
 use crate::access::{Access, sees_schema, sees_table};
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
@@ -37,7 +37,7 @@ fn visible(ctx: &StatementContext<'_>) -> Vec<Arc<Schema>> {
     catalog.schemas.values().filter(|s| sees_schema(&access, &s.name)).cloned().collect()
 }
 
-fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
+pub(super) fn visible_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> Vec<Arc<Table>> {
     if let Some(own) = wanted.temporary(ctx.session) {
         return vec![own];
     }
@@ -448,6 +448,7 @@ pub(super) fn key_column_usage(
                 ]));
             }
         }
+        rows.extend(foreign::key_columns(out, &table));
     }
     Ok(rows)
 }
@@ -481,6 +482,7 @@ pub(super) fn table_constraints(
                 ("CONSTRAINT_TYPE", text("CHECK")),
             ]));
         }
+        rows.extend(foreign::constraints(out, &table));
     }
     Ok(rows)
 }

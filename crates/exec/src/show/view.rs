@@ -137,6 +137,7 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
         columns: Vec::new(),
         comment: String::new(),
         ignored: false,
+        generated: false,
         since: cohort_base::CommitSeq(0),
     };
     Ok(Table {
@@ -151,6 +152,8 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
         options: Vec::new(),
         created_at: view.created_at,
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     })
 }
 

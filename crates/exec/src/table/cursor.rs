@@ -132,10 +132,25 @@ impl TableCursor {
         if trx.has_view_before(since) {
             return Err(definition_changed());
         }
+        let mut cursor = TableCursor::open_newest(trx, &table, spans, options)?;
+        cursor.view = view;
+        if cursor.view.is_some() {
+            cursor.covering = Covering::of(&cursor.table, cursor.spans.index, &cursor.options.columns);
+        }
+        Ok(cursor)
+    }
+
+    /// The same for the newest rows, whatever the transaction's view shows.
+    pub(super) fn open_newest(
+        trx: &mut SessionTrx,
+        table: &Arc<OpenTable>,
+        spans: KeySpans,
+        options: CursorOptions,
+    ) -> SqlResult<TableCursor> {
         let mut cursor = TableCursor {
-            table,
+            table: Arc::clone(table),
             options,
-            view,
+            view: None,
             spans,
             span_next: 0,
             range: None,
@@ -156,11 +171,13 @@ impl TableCursor {
         {
             cursor.passing = Some(cursor.new_passing(wait));
         }
-        if cursor.view.is_some() {
-            cursor.covering = Covering::of(&cursor.table, cursor.spans.index, &cursor.options.columns);
-        }
         cursor.batch_entries = cursor.first_batch_entries();
         Ok(cursor)
+    }
+
+    /// How it reads.
+    pub(super) fn mode(&self) -> ReadMode {
+        self.options.mode
     }
 
     /// Starts again with other spans of the same index: the inner table of a join.

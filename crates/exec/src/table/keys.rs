@@ -7,6 +7,8 @@
 //! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
 //! | KEY | columns, clustered key | empty |
 
+use std::borrow::Cow;
+
 use cohort_catalog::IndexKind;
 use cohort_types::{Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
@@ -84,7 +86,8 @@ impl OpenTable {
         SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
     }
 
-    fn key_text(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> String {
+    /// The key's values as errors show them.
+    pub(super) fn key_text(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> String {
         let mut text = String::new();
         for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
             if n > 0 {
@@ -101,6 +104,17 @@ impl OpenTable {
             text.push_str(DOTS);
         }
         text
+    }
+
+    /// How a column of an index is encoded; `column` where the index does not hold it at this place.
+    pub(crate) fn key_part(&self, index: usize, place: usize, column: usize) -> Cow<'_, KeyPart> {
+        match self.indexes[index].parts.get(place) {
+            Some((at, part)) if *at == column => Cow::Borrowed(part),
+            _ => {
+                let column = &self.table.columns[column];
+                Cow::Owned(KeyPart { ty: column.ty.clone(), prefix: None, nullable: column.nullable })
+            }
+        }
     }
 
     pub(crate) fn key_error(&self, index: usize, error: KeyError) -> SqlError {

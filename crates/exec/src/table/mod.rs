@@ -10,6 +10,10 @@
 //! | `keys` | index entries of a row |
 //! | `image` | row images and table maps of the binlog |
 //! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
+//! | `foreign` | [`Foreign`]: what the foreign keys of a table ask of each change of its rows |
+//! | `foreign_fit` | whether a foreign key fits its tables; its text |
+//! | `foreign_check` | whether a row has its parent |
+//! | `foreign_action` | what a parent's change does to its children |
 //! | `auto_increment` | generated values and how they survive a restart |
 //! | `build` | filling a new index or a copied table |
 //! | `check` | whether secondary indexes hold what the rows say |
@@ -20,6 +24,10 @@ mod build;
 mod check;
 mod covering;
 mod cursor;
+mod foreign;
+mod foreign_action;
+mod foreign_check;
+mod foreign_fit;
 mod image;
 mod keys;
 mod map_metadata;
@@ -38,6 +46,10 @@ pub use build::{build_index, copy_rows};
 pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
 pub use cursor::{CursorOptions, TableCursor, every_row};
+pub(crate) use foreign_action::chain_too_long;
+pub(crate) use foreign_fit::{
+    Misfit, bare_constraint_text, constraint_text, fit, leading_index, named_constraint,
+};
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;

@@ -133,6 +133,7 @@ fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
         columns,
         comment: String::new(),
         ignored: false,
+        generated: false,
         since: CommitSeq(0),
     }
 }
@@ -162,6 +163,8 @@ fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<T
         options: Vec::new(),
         created_at: 0,
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     })
 }
 

@@ -12,7 +12,7 @@
 //!
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
-//! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE go on from there.
+//! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE go on from there. What foreign keys add is in [`Foreign`].
 
 use std::sync::Arc;
 
@@ -22,6 +22,9 @@ use cohort_locks::RowMode;
 use cohort_types::{SqlResult, Value};
 
 use crate::handler_counts::Handler;
+use crate::table::foreign::Foreign;
+use crate::table::foreign_action::{ChangedRow, Link, Refused};
+use crate::table::foreign_check::NewRow;
 use crate::table::image::Change;
 use crate::table::presence::Presence;
 use crate::table::{Columns, OpenTable};
@@ -43,6 +46,7 @@ pub(crate) type Written = Result<(), Duplicate>;
 pub(crate) struct TableWriter {
     table: Arc<OpenTable>,
     buffers: Buffers,
+    foreign: Option<Box<Foreign>>,
 }
 
 /// How a row that is in a new row's way is locked.
@@ -57,7 +61,7 @@ pub(crate) enum DuplicateLock {
 
 /// A writer's memory, apart from its table so that both can be used at once.
 #[derive(Default)]
-struct Buffers {
+pub(super) struct Buffers {
     /// Clustered key of the row being written.
     key: Vec<u8>,
     bytes: Vec<u8>,
@@ -70,6 +74,8 @@ struct Buffers {
     /// Which columns the row images hold; None for all.
     presence: Option<Presence>,
     changed: Vec<usize>,
+    /// The binlog is told nothing: rows that follow their parent.
+    is_silent: bool,
 }
 
 /// Keys end to end.
@@ -103,7 +109,16 @@ impl TableWriter {
     /// For a table whose name the statement has locked.
     pub(crate) fn open(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         trx.check_writable(table)?;
-        Ok(TableWriter { table: trx.open_table(table)?, buffers: Buffers::default() })
+        let table = trx.open_table(table)?;
+        let foreign = Foreign::open(trx, &table)?;
+        Ok(TableWriter { table, buffers: Buffers::default(), foreign })
+    }
+
+    /// For rows that follow the change of their parents.
+    pub(super) fn following(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
+        let table = trx.open_table(table)?;
+        let foreign = Foreign::open(trx, &table)?;
+        Ok(TableWriter { table, buffers: Buffers { is_silent: true, ..Buffers::default() }, foreign })
     }
 
     pub(crate) fn table(&self) -> &Arc<OpenTable> {
@@ -124,7 +139,14 @@ impl TableWriter {
 
     /// Adds a row.
     pub(crate) fn insert(&mut self, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
-        self.buffers.insert(&self.table, trx, row)
+        let Some(foreign) = &mut self.foreign else { return self.buffers.insert(&self.table, trx, row) };
+        let new = NewRow { before: None, after: row, follows: None };
+        let mut check = |trx: &mut SessionTrx, index| foreign.check(trx, &self.table, new, Some(index));
+        if let Some(duplicate) = self.buffers.claim_insert(&self.table, trx, row, &mut check)? {
+            return Ok(Err(duplicate));
+        }
+        self.buffers.write_insert(&self.table, trx, row)?;
+        Ok(Ok(()))
     }
 
     /// Changes the row of clustered key `key`, which the caller has locked, from `before` to `after`. Rows
@@ -136,12 +158,36 @@ impl TableWriter {
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Written> {
-        self.buffers.update(&self.table, trx, key, before, after)
+        if self.foreign.is_none() {
+            return self.buffers.update(&self.table, trx, key, before, after);
+        }
+        let row = ChangedRow { key, before, after: Some(after), follows: None };
+        self.change(trx, row, None).map_err(|why| why.error(&self.table, row, trx))
     }
 
     /// Removes the row of clustered key `key`, which the caller has locked.
     pub(crate) fn delete(&mut self, trx: &mut SessionTrx, key: &[u8], row: &[Value]) -> SqlResult<()> {
-        self.buffers.delete(&self.table, trx, key, row)
+        if self.foreign.is_none() {
+            return self.buffers.delete(&self.table, trx, key, row);
+        }
+        let row = ChangedRow { key, before: row, after: None, follows: None };
+        let outcome = self.change(trx, row, None).map_err(|why| why.error(&self.table, row, trx))?;
+        debug_assert!(outcome.is_ok(), "a row that goes has nobody's key");
+        Ok(())
+    }
+
+    /// Changes or removes a row, `above` all those that it follows.
+    pub(super) fn change(
+        &mut self,
+        trx: &mut SessionTrx,
+        row: ChangedRow<'_>,
+        above: Option<&Link<'_>>,
+    ) -> Result<Written, Refused> {
+        match (&mut self.foreign, row.after) {
+            (Some(foreign), _) => foreign.change(trx, &self.table, &mut self.buffers, row, above),
+            (None, Some(after)) => Ok(self.buffers.update(&self.table, trx, row.key, row.before, after)?),
+            (None, None) => Ok(Ok(self.buffers.delete(&self.table, trx, row.key, row.before)?)),
+        }
     }
 
     /// Has the row of this key be as given, and logs it as inserted: the one row of a sequence.
@@ -182,16 +228,39 @@ impl TableWriter {
 
 impl Buffers {
     fn insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
+        match self.claim_insert(table, trx, row, &mut |_, _| Ok(()))? {
+            Some(duplicate) => Ok(Err(duplicate)),
+            None => self.write_insert(table, trx, row).map(Ok),
+        }
+    }
+
+    /// Locks the keys of a new row and looks whether they are taken; `before` comes before each index.
+    #[inline]
+    fn claim_insert(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        row: &[Value],
+        before: &mut impl FnMut(&mut SessionTrx, usize) -> SqlResult<()>,
+    ) -> SqlResult<Option<Duplicate>> {
         trx.handlers.count(Handler::Write);
+        before(trx, 0)?;
         if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
-            return Ok(Err(duplicate));
+            return Ok(Some(duplicate));
         }
         self.entries.clear();
         for index in 1..table.indexes.len() {
+            before(trx, index)?;
             if let Some(duplicate) = self.claim_entry(table, trx, index, row)? {
-                return Ok(Err(duplicate));
+                return Ok(Some(duplicate));
             }
         }
+        Ok(None)
+    }
+
+    /// Writes the row whose keys were claimed.
+    #[inline]
+    fn write_insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<()> {
         self.encode_row(table, row)?;
         let engine = trx.engine(table.engine);
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
@@ -199,13 +268,13 @@ impl Buffers {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
         }
-        table.log(trx, Change::Insert(row), &mut self.image, self.presence.as_mut())?;
+        self.log(table, trx, Change::Insert(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
         if let Some((column, _)) = table.auto_column {
             trx.pass_auto_increment(table, &row[column])?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn update(
@@ -216,6 +285,62 @@ impl Buffers {
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Written> {
+        match self.claim_update(table, trx, key, before, after)? {
+            Some(duplicate) => Ok(Err(duplicate)),
+            None => self.write_update(table, trx, key, before, after).map(Ok),
+        }
+    }
+
+    /// Writes the change of a row: its new keys, if it has any, were claimed.
+    pub(super) fn write(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        row: ChangedRow<'_>,
+    ) -> SqlResult<()> {
+        match row.after {
+            Some(after) => self.write_update(table, trx, row.key, row.before, after),
+            None => self.delete(table, trx, row.key, row.before),
+        }
+    }
+
+    /// The same, and the binlog is told later: what it was told cannot be taken back within a statement.
+    pub(super) fn write_unlogged(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        row: ChangedRow<'_>,
+    ) -> SqlResult<()> {
+        let is_silent = std::mem::replace(&mut self.is_silent, true);
+        let outcome = self.write(table, trx, row);
+        self.is_silent = is_silent;
+        outcome
+    }
+
+    /// Tells the binlog what was written without it.
+    pub(super) fn log_change(
+        &mut self,
+        table: &OpenTable,
+        trx: &mut SessionTrx,
+        row: ChangedRow<'_>,
+    ) -> SqlResult<()> {
+        let change = match row.after {
+            Some(after) => Change::Update { before: row.before, after },
+            None => Change::Delete(row.before),
+        };
+        self.log(table, trx, change)
+    }
+
+    /// Locks the keys that a row is going to have and looks whether they are taken.
+    #[inline]
+    pub(super) fn claim_update(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        key: &[u8],
+        before: &[Value],
+        after: &[Value],
+    ) -> SqlResult<Option<Duplicate>> {
         trx.handlers.count(Handler::Update);
         self.changed.clear();
         self.changed.extend((0..before.len()).filter(|&n| before[n] != after[n]));
@@ -226,16 +351,30 @@ impl Buffers {
         }
         let moved = self.key != key;
         if moved && let Some(duplicate) = self.claim_key(table, trx)? {
-            return Ok(Err(duplicate));
+            return Ok(Some(duplicate));
         }
         self.entries.clear();
         for index in 1..table.indexes.len() {
             if (moved || table.index_has_any(index, &self.changed))
                 && let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)?
             {
-                return Ok(Err(duplicate));
+                return Ok(Some(duplicate));
             }
         }
+        Ok(None)
+    }
+
+    /// Writes the row whose new keys were claimed.
+    #[inline]
+    fn write_update(
+        &mut self,
+        table: &Arc<OpenTable>,
+        trx: &mut SessionTrx,
+        key: &[u8],
+        before: &[Value],
+        after: &[Value],
+    ) -> SqlResult<()> {
+        let moved = self.key != key;
         self.encode_row(table, after)?;
         let engine = trx.engine(table.engine);
         if moved {
@@ -253,11 +392,10 @@ impl Buffers {
                 engine.put(id, new, table.index_value(index, &self.key)).map_err(engine_error)?;
             }
         }
-        table.log(trx, Change::Update { before, after }, &mut self.image, self.presence.as_mut())?;
+        self.log(table, trx, Change::Update { before, after })?;
         trx.note_changed_row();
         trx.charge_writes()?;
-        self.update_counter(table, trx, before, after)?;
-        Ok(Ok(()))
+        self.update_counter(table, trx, before, after)
     }
 
     fn delete(
@@ -277,12 +415,20 @@ impl Buffers {
             trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
         }
         trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
-        table.log(trx, Change::Delete(row), &mut self.image, self.presence.as_mut())?;
+        self.log(table, trx, Change::Delete(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
         match table.auto_column {
             Some((column, _)) => trx.drop_auto_increment(table, &row[column]),
             None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn log(&mut self, table: &OpenTable, trx: &mut SessionTrx, change: Change<'_>) -> SqlResult<()> {
+        match self.is_silent {
+            false => table.log(trx, change, &mut self.image, self.presence.as_mut()),
+            true => Ok(()),
         }
     }
 

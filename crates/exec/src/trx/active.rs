@@ -157,24 +157,34 @@ impl Active {
     fn renew(&mut self, mark: &mut Mark) {
         mark.log = self.log.mark();
         mark.engines.clear();
+        mark.engines.extend(self.engine_marks());
+    }
+
+    /// The engines' part of a place, which may lie within a statement.
+    pub(crate) fn engine_marks(&mut self) -> impl Iterator<Item = Option<Savepoint>> {
         // A write set that is still empty needs no savepoint: dropping it undoes the same.
-        mark.engines.extend(self.engines.iter_mut().map(|engine| match engine {
+        self.engines.iter_mut().map(|engine| match engine {
             Some(engine) if !engine.is_read_only() => Some(engine.savepoint()),
             _ => None,
-        }));
+        })
     }
 
     /// Undoes what was written since the mark; locks stay.
     pub(crate) fn rollback_to(&mut self, mark: &Mark) -> SqlResult<()> {
+        self.rollback_engines(&mark.engines);
+        self.log.truncate(mark.log)
+    }
+
+    /// The same for what the engines hold; the binlog was told nothing of it.
+    pub(crate) fn rollback_engines(&mut self, marks: &[Option<Savepoint>]) {
         for (at, slot) in self.engines.iter_mut().enumerate() {
             let Some(engine) = slot else { continue };
-            match mark.engines.get(at).copied().flatten() {
+            match marks.get(at).copied().flatten() {
                 Some(savepoint) => engine.rollback_to(savepoint),
                 None if engine.is_read_only() => {}
                 None => *slot = None,
             }
         }
-        self.log.truncate(mark.log)
     }
 
     /// Undoes the running statement.

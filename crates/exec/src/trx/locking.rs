@@ -169,9 +169,21 @@ impl SessionTrx {
 
     /// Locks a name until the transaction ends. Statements lock their tables before they use them.
     pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
-        if self.holder_of(name, mode)? == Holder::Session {
-            return Ok(());
+        match self.holder_of(name, mode)? {
+            Holder::Session => Ok(()),
+            Holder::Transaction => self.take_name(name, mode),
         }
+    }
+
+    /// The same for a name that the statement does not say: LOCK TABLES need not have locked it.
+    pub(crate) fn lock_related(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        match self.session_holds(name) {
+            true => Ok(()),
+            false => self.take_name(name, mode),
+        }
+    }
+
+    fn take_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
             // The transaction that this statement has committed holds its names until it is published, and
             // nobody else may see to that.

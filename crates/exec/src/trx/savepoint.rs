@@ -1,6 +1,7 @@
 //! SAVEPOINT, ROLLBACK TO, RELEASE.
 
 use cohort_binlog::event::{QueryEvent, flags};
+use cohort_engine::Savepoint;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::handler_counts::Handler;
@@ -13,6 +14,9 @@ pub(crate) struct NamedSavepoint {
     name: String,
     mark: Mark,
 }
+
+/// Where the change of a row and of those that follow it began.
+pub(crate) struct RowMark(Vec<Option<Savepoint>>);
 
 impl SessionTrx {
     /// SAVEPOINT: an older one of the same name goes. Without a transaction that lasts, it has no effect.
@@ -47,6 +51,18 @@ impl SessionTrx {
         };
         if !is_undone {
             self.rollback();
+        }
+    }
+
+    /// A place within a statement, as far as the engines are concerned.
+    pub(crate) fn row_mark(&mut self) -> RowMark {
+        RowMark(self.active_mut().engine_marks().collect())
+    }
+
+    /// Undoes what the engines hold since then. Nothing of it was logged.
+    pub(crate) fn undo_row(&mut self, mark: &RowMark) {
+        if let Some(active) = &mut self.active {
+            active.rollback_engines(&mark.0);
         }
     }
 

@@ -93,6 +93,18 @@ impl SessionTrx {
         self.holder_under_alias(name, alias, mode)
     }
 
+    /// Whether LOCK TABLES has locked a name.
+    pub(super) fn session_holds(&self, name: &NameKey) -> bool {
+        let Some(locks) = &self.session_locks else { return false };
+        match name {
+            NameKey::Global | NameKey::Accounts | NameKey::User(_) => false,
+            NameKey::Schema(schema) => locks.uses(schema),
+            NameKey::Table(schema, table) => {
+                locks.tables.contains_key(&(schema.to_string(), table.to_string()))
+            }
+        }
+    }
+
     /// The same for a table that the statement calls by an alias.
     pub(super) fn holder_under_alias(
         &self,

@@ -204,6 +204,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
             columns: Vec::new(),
             comment: String::new(),
             ignored: false,
+            generated: false,
             since: CommitSeq(0),
         };
         indexes.insert(0, hidden);
@@ -228,6 +229,8 @@ fn create_table(db: &Arc<Database>, sql: &str) {
         options: Vec::new(),
         created_at: 0,
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     };
     catalog.next_table.0 += 1;
     catalog.version += 1;
@@ -259,6 +262,7 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
         columns: parts.collect(),
         comment: String::new(),
         ignored: false,
+        generated: false,
         since: CommitSeq(0),
     }
 }

@@ -367,6 +367,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),
         ignored: false,
+        generated: false,
         since: CommitSeq(0),
     };
     Arc::new(Table {
@@ -380,6 +381,8 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         auto_increment_start: 0,
         options: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
         created_at: 0,
     })
 }

@@ -16,6 +16,7 @@ mod compressed;
 mod damage;
 mod ddl_kill;
 mod disk_full;
+mod foreign_keys;
 mod sessions;
 mod side_by_side;
 mod workloads;

@@ -228,3 +228,13 @@ fn files_of_the_server() {
 fn changes_over_joins_and_of_queries() {
     compare(include_str!("scripts/joined_changes.sql"));
 }
+
+#[test]
+fn foreign_keys_are_defined_as_in_mariadb() {
+    compare(include_str!("scripts/foreign_ddl.sql"));
+}
+
+#[test]
+fn foreign_keys_check_and_act_as_in_mariadb() {
+    compare(include_str!("scripts/foreign_dml.sql"));
+}

@@ -136,6 +136,8 @@ pub struct KeyDef {
     pub if_not_exists: bool,
     pub parts: Vec<KeyPart>,
     pub options: KeyOptions,
+    /// Not written: a foreign key wants it, unless another key can take its place.
+    pub generated: bool,
 }
 
 /// A column of a key.
@@ -161,7 +163,9 @@ pub struct KeyOptions {
 /// A foreign key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    /// The constraint's name, else the key's.
     pub name: Option<String>,
+    pub if_not_exists: bool,
     pub columns: Vec<String>,
     pub references: ObjectName,
     pub referenced_columns: Vec<String>,

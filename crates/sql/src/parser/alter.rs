@@ -64,7 +64,7 @@ impl Parser<'_> {
             () if self.eat_word("MODIFY") => {
                 self.eat_word("COLUMN");
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
-                let (column, position, elements) = self.positioned_column()?;
+                let (column, position, elements) = self.positioned_column(Elements::of_changed_column())?;
                 actions.push(AlterAction::ModifyColumn { if_exists, column, position });
                 return push_elements(actions, elements);
             }
@@ -72,7 +72,7 @@ impl Parser<'_> {
                 self.eat_word("COLUMN");
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
                 let old_name = self.name()?;
-                let (column, position, elements) = self.positioned_column()?;
+                let (column, position, elements) = self.positioned_column(Elements::of_changed_column())?;
                 actions.push(AlterAction::ChangeColumn { if_exists, old_name, column, position });
                 return push_elements(actions, elements);
             }
@@ -160,13 +160,15 @@ impl Parser<'_> {
             }));
             return push_elements(actions, elements);
         }
-        let (column, position, elements) = self.positioned_column()?;
+        let (column, position, elements) = self.positioned_column(elements)?;
         actions.push(AlterAction::AddColumn { if_not_exists, column, position });
         push_elements(actions, elements)
     }
 
-    fn positioned_column(&mut self) -> SqlResult<(ColumnDef, ColumnPosition, Elements)> {
-        let mut elements = Elements::default();
+    fn positioned_column(
+        &mut self,
+        mut elements: Elements,
+    ) -> SqlResult<(ColumnDef, ColumnPosition, Elements)> {
         let column = self.column_def(&mut elements)?;
         let position = match () {
             () if self.eat_word("FIRST") => ColumnPosition::First,

@@ -120,7 +120,7 @@ impl Parser<'_> {
         self.key_options(&mut options)?;
         let alter = self.alter_options()?;
         let if_not_exists = mode == CreateMode::IfNotExists;
-        let key = KeyDef { kind, name, if_not_exists, parts, options };
+        let key = KeyDef { kind, name, if_not_exists, parts, options, generated: false };
         Ok(Statement::CreateIndex(Box::new(CreateIndex { mode, table, key, alter })))
     }
 

@@ -17,6 +17,15 @@ pub(super) struct Elements {
     pub keys: Vec<KeyDef>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
+    /// A column is changed: it may not say REFERENCES.
+    is_change: bool,
+}
+
+impl Elements {
+    /// Of a column that is changed.
+    pub(super) fn of_changed_column() -> Elements {
+        Elements { is_change: true, ..Elements::default() }
+    }
 }
 
 /// Options without effect that MariaDB knows.
@@ -168,6 +177,7 @@ impl Parser<'_> {
         }
         if self.is("FOREIGN") {
             let key = self.foreign_key(constraint)?;
+            elements.keys.push(generated_key(&key));
             elements.foreign_keys.push(key);
         } else if self.eat_word("CHECK") {
             let (expr, text) = self.parenthesised_text()?;
@@ -191,19 +201,20 @@ impl Parser<'_> {
 
     fn foreign_key(&mut self, constraint: Option<String>) -> SqlResult<ForeignKey> {
         self.expect_words(&["FOREIGN", "KEY"])?;
-        self.eat_words(&["IF", "NOT", "EXISTS"]);
+        let if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
         let name = if self.is_name_at(0) { Some(self.name()?) } else { None };
         let columns = self.paren_list(Self::name)?;
-        self.references(constraint.or(name), columns)
+        Ok(ForeignKey { if_not_exists, ..self.references(constraint.or(name), columns)? })
     }
 
+    /// REFERENCES and what follows. MATCH has no effect.
     fn references(&mut self, name: Option<String>, columns: Vec<String>) -> SqlResult<ForeignKey> {
         self.expect_word("REFERENCES")?;
         let references = self.object_name()?;
         let referenced_columns =
             if self.kind() == Kind::LeftParen { self.paren_list(Self::name)? } else { Vec::new() };
-        if self.is("MATCH") {
-            return Err(self.unsupported("MATCH"));
+        if self.eat_word("MATCH") && !self.eat_any(&["FULL", "PARTIAL", "SIMPLE"]) {
+            return Err(self.error());
         }
         let (mut on_delete, mut on_update) = (ReferenceAction::Unspecified, ReferenceAction::Unspecified);
         loop {
@@ -215,7 +226,8 @@ impl Parser<'_> {
                 break;
             }
         }
-        Ok(ForeignKey { name, columns, references, referenced_columns, on_delete, on_update })
+        let if_not_exists = false;
+        Ok(ForeignKey { name, if_not_exists, columns, references, referenced_columns, on_delete, on_update })
     }
 
     fn reference_action(&mut self) -> SqlResult<ReferenceAction> {
@@ -260,7 +272,7 @@ impl Parser<'_> {
         self.key_using(&mut options)?;
         let parts = self.key_parts()?;
         self.key_options(&mut options)?;
-        Ok(KeyDef { kind, name, if_not_exists, parts, options })
+        Ok(KeyDef { kind, name, if_not_exists, parts, options, generated: false })
     }
 
     pub(super) fn key_using(&mut self, options: &mut KeyOptions) -> SqlResult<()> {
@@ -371,8 +383,9 @@ impl Parser<'_> {
                 self.expect_word("CHECK")?;
                 column.check = Some(self.parenthesised_text()?.0);
             }
-            () if self.is("REFERENCES") => {
+            () if self.is("REFERENCES") && !elements.is_change => {
                 let key = self.references(None, vec![column.name.clone()])?;
+                elements.keys.push(generated_key(&key));
                 elements.foreign_keys.push(key);
             }
             () if self.is("AS") || self.is_all(&["GENERATED", "ALWAYS"]) => self.generated(column)?,
@@ -497,7 +510,27 @@ impl Parser<'_> {
 
 fn inline_key(kind: KeyKind, column: &str) -> KeyDef {
     let part = KeyPart { column: column.to_string(), length: None, descending: false };
-    KeyDef { kind, name: None, if_not_exists: false, parts: vec![part], options: KeyOptions::default() }
+    KeyDef {
+        kind,
+        name: None,
+        if_not_exists: false,
+        parts: vec![part],
+        options: KeyOptions::default(),
+        generated: false,
+    }
+}
+
+/// The key that a foreign key wants.
+fn generated_key(key: &ForeignKey) -> KeyDef {
+    let part = |column: &String| KeyPart { column: column.clone(), length: None, descending: false };
+    KeyDef {
+        kind: KeyKind::Plain,
+        name: key.name.clone(),
+        if_not_exists: key.if_not_exists,
+        parts: key.columns.iter().map(part).collect(),
+        options: KeyOptions::default(),
+        generated: true,
+    }
 }
 
 /// The argument of NOW(n).

@@ -1,0 +1,612 @@
+//! Foreign keys of tables that are made, altered, renamed and dropped.
+//!
+//! # Who owns what
+//! The child's description holds the constraint; the parent's knows its children by derivation
+//! (`cohort_catalog::ForeignKey`). So a statement commits the descriptions of children only: its own table's,
+//! and, where it renames a parent or a column of one, those of the tables that refer to it.
+//!
+//! # Locks
+//! | statement | on the table | on its parents | on its children |
+//! |---|---|---|---|
+//! | adds a foreign key | `Exclusive` | `SharedNoWrite` | |
+//! | renames the table or a column of it | `Exclusive` | | `Exclusive` |
+//! | drops, truncates, changes it | `Exclusive` | | |
+//!
+//! A parent is not written while a key is added: each change of its rows that begins later knows of the
+//! child, and each that began before has ended. A key that goes needs no lock of the parent: whoever still
+//! counts on it looks at the child under its lock and finds it gone. The name of a new constraint is locked
+//! like a table's, so that no two get the same.
+//!
+//! # What a crash leaves
+//! All descriptions of a statement are in its commit record: the statement happened, or not (I2).
+//!
+//! # Missing
+//! DROP DATABASE is refused as a whole when a table outside refers into it; MariaDB drops the other tables.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, IndexKind, Table, TableName};
+use cohort_config::VarId;
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_sql::ast::{self, ReferenceAction};
+use cohort_sql::print::quoted_name;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Warning};
+
+use super::draft::{Described, TableDraft};
+use super::work::{check_identifier, schema_of};
+use crate::statement::StatementContext;
+use crate::table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
+use cohort_plan::{not_supported, same_name};
+
+/// A foreign key as it is being described; its columns by name, so that they can be renamed and move.
+#[derive(Clone, Debug)]
+pub(super) struct DraftForeign {
+    /// Empty until it is named.
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    pub(super) parent: TableName,
+    pub(super) parent_columns: Vec<String>,
+    pub(super) on_delete: ForeignAction,
+    pub(super) on_update: ForeignAction,
+    pub(super) is_new: bool,
+}
+
+/// A foreign key as it was written; error 1239.
+pub(super) fn draft(
+    ctx: &StatementContext<'_>,
+    child: &TableName,
+    key: &ast::ForeignKey,
+) -> SqlResult<DraftForeign> {
+    if let Some(name) = &key.name {
+        check_identifier(name, SqlError::wrong_index_name)?;
+    }
+    if !key.referenced_columns.is_empty() && key.referenced_columns.len() != key.columns.len() {
+        let name = key.name.as_deref().unwrap_or("foreign key without name");
+        let text = format!(
+            "Incorrect foreign key definition for '{name}': Key reference and table reference don't match"
+        );
+        return Err(SqlError::new(ErrorCode::WrongFkDef, text));
+    }
+    let schema = match &key.references.db {
+        None => child.schema.clone(),
+        Some(_) => schema_of(ctx, &key.references)?,
+    };
+    let action = |action: ReferenceAction| match action {
+        ReferenceAction::Cascade => ForeignAction::Cascade,
+        ReferenceAction::SetNull => ForeignAction::SetNull,
+        ReferenceAction::NoAction => ForeignAction::NoAction,
+        // InnoDB knows no SET DEFAULT: it is taken and has no effect.
+        ReferenceAction::Unspecified | ReferenceAction::Restrict | ReferenceAction::SetDefault => {
+            ForeignAction::Restrict
+        }
+    };
+    Ok(DraftForeign {
+        name: key.name.clone().unwrap_or_default(),
+        columns: key.columns.clone(),
+        parent: TableName { schema, table: key.references.name.clone() },
+        // Without a list the names are the same.
+        parent_columns: match key.referenced_columns.is_empty() {
+            true => key.columns.clone(),
+            false => key.referenced_columns.clone(),
+        },
+        on_delete: action(key.on_delete),
+        on_update: action(key.on_update),
+        is_new: true,
+    })
+}
+
+/// The foreign keys of a table, for changing it.
+pub(super) fn drafts_of(table: &Table) -> Vec<DraftForeign> {
+    let draft = |key: &ForeignKey| DraftForeign {
+        name: key.name.clone(),
+        columns: key.columns.iter().map(|c| table.columns[*c].name.clone()).collect(),
+        parent: key.parent.clone(),
+        parent_columns: key.parent_columns.clone(),
+        on_delete: key.on_delete,
+        on_update: key.on_update,
+        is_new: false,
+    };
+    table.foreign_keys.iter().map(draft).collect()
+}
+
+/// Names those that have no name `t_ibfk_1`, `t_ibfk_2`, ...
+pub(super) fn name_all(draft: &mut TableDraft) {
+    let prefix = format!("{}_ibfk_", draft.name.table);
+    let number = |key: &DraftForeign| key.name.strip_prefix(&prefix).and_then(|n| n.parse::<u32>().ok());
+    let mut last = draft.foreign_keys.iter().filter_map(number).max().unwrap_or(0);
+    for key in draft.foreign_keys.iter_mut().filter(|key| key.name.is_empty()) {
+        last += 1;
+        key.name = format!("{prefix}{last}");
+    }
+}
+
+/// The finished constraints, in the order of their names. A column that is not there was refused before: its
+/// key is not there either.
+pub(super) fn finished(draft: &TableDraft) -> Vec<ForeignKey> {
+    let key = |key: &DraftForeign| ForeignKey {
+        name: key.name.clone(),
+        columns: key.columns.iter().filter_map(|name| draft.column(name)).collect(),
+        parent: key.parent.clone(),
+        parent_columns: key.parent_columns.clone(),
+        on_delete: key.on_delete,
+        on_update: key.on_update,
+    };
+    let mut keys: Vec<ForeignKey> = draft.foreign_keys.iter().map(key).collect();
+    keys.sort_by(|a, b| a.name.cmp(&b.name));
+    keys
+}
+
+/// Whether the session wants foreign keys to be looked after.
+pub(super) fn are_checked(ctx: &StatementContext<'_>) -> bool {
+    ctx.session.vars.flag(VarId::ForeignKeyChecks)
+}
+
+/// CREATE or ALTER, as warnings say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Create,
+    Alter,
+}
+
+/// Locks the parents of the keys that `is_new` says are new, and checks these keys: error 1005.
+pub(super) fn admit(
+    ctx: &mut StatementContext<'_>,
+    table: &Table,
+    is_new: &dyn Fn(&ForeignKey) -> bool,
+    verb: Verb,
+) -> SqlResult<()> {
+    refuse_generated(table)?;
+    if !table.foreign_keys.iter().any(is_new) {
+        return Ok(());
+    }
+    lock_for(ctx, table, is_new)?;
+    let catalog = ctx.db.catalog();
+    for (n, key) in table.foreign_keys.iter().enumerate().filter(|(_, key)| is_new(key)) {
+        let same = |other: &ForeignKey| same_name(&other.name, &key.name);
+        if table.foreign_keys.iter().enumerate().any(|(other, key)| other != n && same(key)) {
+            return Err(match verb == Verb::Alter && !are_checked(ctx) {
+                true => SqlError::new(
+                    ErrorCode::DupConstraintName,
+                    format!("Duplicate FOREIGN KEY constraint name '{}/{}'", table.name.schema, key.name),
+                ),
+                false => malformed(ctx, table, None),
+            });
+        }
+        let is_taken = |other: &Arc<Table>| other.id != table.id && other.foreign_keys.iter().any(same);
+        let schema = &table.name.schema;
+        if catalog.schemas.get(schema).is_some_and(|schema| schema.tables.values().any(is_taken)) {
+            return Err(duplicate(ctx, table, key));
+        }
+        check_one(ctx, &catalog, table, key, verb)?;
+    }
+    Ok(())
+}
+
+fn lock_for(
+    ctx: &mut StatementContext<'_>,
+    table: &Table,
+    is_new: &dyn Fn(&ForeignKey) -> bool,
+) -> SqlResult<()> {
+    let new = || table.foreign_keys.iter().filter(|key| is_new(key));
+    let parents: BTreeSet<&TableName> = new().map(|key| &key.parent).collect();
+    for name in parents.into_iter().filter(|name| **name != table.name) {
+        ctx.trx.lock_related(&NameKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
+        let key = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+        ctx.trx.lock_related(&key, MetadataMode::SharedNoWrite)?;
+    }
+    for key in new() {
+        let name = format!("#foreign key/{}", key.name.to_lowercase());
+        let name = NameKey::Table(table.name.schema.as_str().into(), name.into());
+        ctx.trx.lock_related(&name, MetadataMode::Exclusive)?;
+    }
+    Ok(())
+}
+
+fn check_one(
+    ctx: &StatementContext<'_>,
+    catalog: &Catalog,
+    table: &Table,
+    key: &ForeignKey,
+    verb: Verb,
+) -> SqlResult<()> {
+    let columns: Vec<&str> = key.columns.iter().map(|c| &*table.columns[*c].name).collect();
+    // What was not named is told by its columns.
+    let shown = match key.name.starts_with(&format!("{}_ibfk_", table.name.table)) {
+        true => format!("({})", columns.join(",")),
+        false => quoted_name(&key.name),
+    };
+    let sets_null = [key.on_delete, key.on_update].contains(&ForeignAction::SetNull);
+    let fails = |with: &str, why: String| {
+        let verb = if verb == Verb::Create { "Create" } else { "Alter" };
+        let name = &table.name;
+        let text = format!(
+            "{verb}  table `{}`.`{}` {with}foreign key {shown} constraint failed. {why}",
+            name.schema, name.table
+        );
+        Err(malformed(ctx, table, Some(text)))
+    };
+    if verb == Verb::Alter && !are_checked(ctx) {
+        return check_in_place(catalog, table, key, sets_null);
+    }
+    if sets_null && let Some(c) = key.columns.iter().find(|c| !table.columns[**c].nullable) {
+        let name = &table.columns[*c].name;
+        let why =
+            format!("You have defined a SET NULL condition but column '{name}' is defined as NOT NULL.");
+        return fails("with ", why);
+    }
+    let is_self = key.parent == table.name;
+    let found = catalog.table(&key.parent.schema, &key.parent.table);
+    let parent = match found {
+        _ if is_self => table,
+        Some(parent) => parent,
+        None if !are_checked(ctx) => return Ok(()),
+        None => {
+            let name = &key.parent;
+            let why = format!(
+                "Referenced table `{}`.`{}` not found in the data dictionary.",
+                name.schema, name.table
+            );
+            return fails("with ", why);
+        }
+    };
+    let misfit = match fit(table, key, parent) {
+        Ok((theirs, _)) => {
+            return match loses_null(table, key, parent, &theirs) {
+                true => Err(malformed(ctx, table, None)),
+                false => Ok(()),
+            };
+        }
+        Err(misfit) => misfit,
+    };
+    match misfit {
+        Misfit::NoColumn(name) => fails("", format!("Column {name} was not found.")),
+        Misfit::Types(here, there) => fails(
+            "with ",
+            format!(
+                "Field type or character set for column '{here}' does not match referenced column '{there}'."
+            ),
+        ),
+        Misfit::NoIndex => fails(
+            "with ",
+            "There is no index in the referenced table where the referenced columns appear as the first \
+             columns."
+                .to_owned(),
+        ),
+        Misfit::PrefixOnly => fails(
+            "with ",
+            "There is only prefix index in the referenced table where the referenced columns appear as the \
+             first columns."
+                .to_owned(),
+        ),
+    }
+}
+
+/// The same where MariaDB alters in place: errors 1822, 1825. A parent that is not there is none of them.
+fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null: bool) -> SqlResult<()> {
+    let found = match key.parent == table.name {
+        true => Some(table),
+        false => catalog.table(&key.parent.schema, &key.parent.table).map(|parent| &**parent),
+    };
+    let options = || {
+        let text = format!(
+            "Failed to add the foreign key constraint on table '{}'. Incorrect options in FOREIGN KEY constraint \
+             '{}/{}'",
+            table.name.table, table.name.schema, key.name
+        );
+        Err(SqlError::new(ErrorCode::FkIncorrectOption, text))
+    };
+    match found.map(|parent| (parent, fit(table, key, parent))) {
+        Some((_, Err(Misfit::NoColumn(_) | Misfit::NoIndex | Misfit::PrefixOnly))) => {
+            let text = format!(
+                "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced \
+                 table '{}'",
+                key.name, key.parent.table
+            );
+            Err(SqlError::new(ErrorCode::FkNoIndexParent, text))
+        }
+        Some((_, Err(Misfit::Types(..)))) => options(),
+        _ if sets_null && key.columns.iter().any(|c| !table.columns[*c].nullable) => options(),
+        Some((parent, Ok((theirs, _)))) => match loses_null(table, key, parent, &theirs) {
+            true => options(),
+            false => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// Whether a cascade could give the child a NULL that it cannot have.
+fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize]) -> bool {
+    let loses =
+        |(here, there): (&usize, &usize)| !table.columns[*here].nullable && parent.columns[*there].nullable;
+    key.on_update == ForeignAction::Cascade && key.columns.iter().zip(theirs).any(loses)
+}
+
+/// Errors 1905, 1901: what is computed cannot be set by a cascade, nor be computed from what is.
+fn refuse_generated(table: &Table) -> SqlResult<()> {
+    for key in &table.foreign_keys {
+        let clause = match (key.on_delete, key.on_update) {
+            (ForeignAction::SetNull, _) => "ON DELETE SET NULL",
+            (_, ForeignAction::Cascade) => "ON UPDATE CASCADE",
+            (_, ForeignAction::SetNull) => "ON UPDATE SET NULL",
+            _ => continue,
+        };
+        for column in &key.columns {
+            if table.columns[*column].generated.is_some() {
+                let text = format!("Cannot define foreign key with {clause} clause on a generated column");
+                return Err(SqlError::new(ErrorCode::WrongFkOptionForGeneratedColumn, text));
+            }
+            refuse_computed_from(table, &table.columns[*column].name)?;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_computed_from(table: &Table, base: &str) -> SqlResult<()> {
+    for column in &table.columns {
+        let Some(generated) = &column.generated else { continue };
+        if super::rules::renamed(&generated.text, base, "?")? == generated.text {
+            continue;
+        }
+        if !generated.stored {
+            return Err(not_supported("a foreign key that changes what a VIRTUAL column is computed from"));
+        }
+        let text = format!(
+            "Function or expression '{base}' cannot be used in the GENERATED ALWAYS AS clause of `{}`",
+            column.name
+        );
+        return Err(SqlError::new(ErrorCode::GeneratedColumnFunctionIsNotAllowed, text));
+    }
+    Ok(())
+}
+
+fn warn(ctx: &StatementContext<'_>, code: ErrorCode, text: String) {
+    ctx.eval.push_warning(Warning::new(SqlError::new(code, text)));
+}
+
+/// Error 1005, with what is wrong as a warning.
+fn malformed(ctx: &StatementContext<'_>, table: &Table, why: Option<String>) -> SqlError {
+    if let Some(why) = why {
+        warn(ctx, ErrorCode::CannotAddForeign, why);
+    }
+    let name = &table.name.table;
+    warn(ctx, ErrorCode::CannotAddForeignKey, format!("Cannot add foreign key constraint for `{name}`"));
+    cannot_create(&table.name, "150 \"Foreign key constraint is incorrectly formed\"")
+}
+
+fn cannot_create(name: &TableName, errno: &str) -> SqlError {
+    let text = format!("Can't create table `{}`.`{}` (errno: {errno})", name.schema, name.table);
+    SqlError::new(ErrorCode::CantCreateTable, text)
+}
+
+fn duplicate(ctx: &StatementContext<'_>, table: &Table, key: &ForeignKey) -> SqlError {
+    let name = &table.name;
+    let text = format!(
+        "CREATE or ALTER TABLE `{}`.`{}` failed: duplicate name, {}",
+        name.schema,
+        name.table,
+        constraint_text(table, key)
+    );
+    warn(ctx, ErrorCode::ForeignDuplicateName, text);
+    warn(ctx, ErrorCode::DupKey, format!("Can't write; duplicate key in table '{}'", name.table));
+    cannot_create(name, "121 \"Duplicate key on write or update\"")
+}
+
+/// What ALTER TABLE may not take from the table's own foreign keys that stay: errors 1553, 1830, 1832.
+pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &TableDraft) -> SqlResult<()> {
+    let is_checked = are_checked(ctx);
+    for key in draft.foreign_keys.iter().filter(|key| !key.is_new) {
+        let old: Vec<usize> = key_columns(before, &key.name);
+        let now: Vec<_> = key.columns.iter().map(|name| draft.column(name)).collect();
+        let is_led = draft.keys.iter().any(|index| {
+            index.parts.len() >= key.columns.len()
+                && index
+                    .parts
+                    .iter()
+                    .zip(&key.columns)
+                    .all(|(part, name)| part.prefix.is_none() && same_name(&part.column, name))
+        });
+        let is_whole = now.iter().all(Option::is_some);
+        if !is_whole || (is_checked && !is_led) {
+            let index = leading_index(before, &old).map_or("", |n| &before.indexes[n].name);
+            return Err(index_needed(index));
+        }
+        if !is_checked {
+            continue;
+        }
+        for (old, new) in old.iter().zip(now.into_iter().flatten()) {
+            let (old, new) = (&before.columns[*old], &draft.columns[new].column);
+            if old.ty != new.ty {
+                let (column, name) = (&old.name, &key.name);
+                let text =
+                    format!("Cannot change column '{column}': used in a foreign key constraint '{name}'");
+                return Err(SqlError::new(ErrorCode::FkColumnCannotChange, text));
+            }
+            let sets_null = [key.on_delete, key.on_update].contains(&ForeignAction::SetNull);
+            if sets_null && !new.nullable {
+                let text = format!(
+                    "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
+                    new.name, key.name
+                );
+                return Err(SqlError::new(ErrorCode::FkColumnNotNull, text));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn key_columns(table: &Table, name: &str) -> Vec<usize> {
+    let key = table.foreign_keys.iter().find(|key| key.name == name);
+    key.map_or_else(Vec::new, |key| key.columns.clone())
+}
+
+fn index_needed(index: &str) -> SqlError {
+    SqlError::new(
+        ErrorCode::DropIndexFk,
+        format!("Cannot drop index '{index}': needed in a foreign key constraint"),
+    )
+}
+
+/// What ALTER TABLE may not take from the tables that refer to this one (errors 1025, 1553, 1829, 1833), and
+/// their descriptions with its columns' new names.
+pub(super) fn follow(
+    ctx: &mut StatementContext<'_>,
+    before: &Table,
+    after: &mut Described,
+) -> SqlResult<Vec<CatalogChange>> {
+    let is_checked = are_checked(ctx);
+    let mut renamed: Vec<Table> = Vec::new();
+    for (child, n) in before.references_from(&ctx.db.catalog()) {
+        let key = &child.foreign_keys[n];
+        let own = child.id == before.id;
+        let kept = |name: &str| after.table.foreign_keys.iter().position(|key| key.name == name);
+        let own_at = if own { kept(&key.name) } else { None };
+        if own && own_at.is_none() {
+            continue;
+        }
+        let mut names = Vec::new();
+        let mut places = Vec::new();
+        for name in &key.parent_columns {
+            let Some(old) = before.column(name) else { continue };
+            let Some(new) = after.column_origins.iter().position(|origin| *origin == Some(old)) else {
+                if is_checked {
+                    return Err(column_needed(name, key, &child));
+                }
+                names.push(name.clone());
+                continue;
+            };
+            let (old, new_column) = (&before.columns[old], &after.table.columns[new]);
+            if is_checked && old.ty != new_column.ty {
+                let of = &child.name;
+                let text = format!(
+                    "Cannot change column '{name}': used in a foreign key constraint '{}' of table '{}.{}'",
+                    key.name, of.schema, of.table
+                );
+                return Err(SqlError::new(ErrorCode::FkColumnCannotChangeChild, text));
+            }
+            let is_same = same_name(&old.name, &new_column.name);
+            names.push(if is_same { name.clone() } else { new_column.name.clone() });
+            places.push(new);
+        }
+        let fitted = fit(&child, key, before).ok().map(|(_, index)| &before.indexes[index]);
+        if is_checked
+            && leading_index(&after.table, &places).is_none()
+            && let Some(index) = fitted
+        {
+            return Err(match index.kind {
+                IndexKind::Primary => rename_failed(ctx, &before.name),
+                _ => index_needed(&index.name),
+            });
+        }
+        if names == key.parent_columns {
+            continue;
+        }
+        if let Some(at) = own_at {
+            after.table.foreign_keys[at].parent_columns = names;
+            continue;
+        }
+        let at = renamed.iter().position(|table| table.id == child.id).unwrap_or_else(|| {
+            renamed.push(Table::clone(&child));
+            renamed.len() - 1
+        });
+        renamed[at].foreign_keys[n].parent_columns = names;
+    }
+    for child in &renamed {
+        lock_child(ctx, &child.name)?;
+    }
+    Ok(renamed.into_iter().map(CatalogChange::PutTable).collect())
+}
+
+fn lock_child(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<()> {
+    ctx.trx.lock_related(&NameKey::Schema(name.schema.as_str().into()), MetadataMode::SharedRead)?;
+    let name = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+    ctx.trx.lock_related(&name, MetadataMode::Exclusive)
+}
+
+fn column_needed(column: &str, key: &ForeignKey, child: &Table) -> SqlError {
+    let (name, of) = (&key.name, &child.name);
+    let text = format!(
+        "Cannot drop column '{column}': needed in a foreign key constraint '{name}' of table `{}`.`{}`",
+        of.schema, of.table
+    );
+    SqlError::new(ErrorCode::FkColumnCannotDropChild, text)
+}
+
+/// What MariaDB says when a parent would lose its primary key: it has copied the table by then.
+fn rename_failed(ctx: &StatementContext<'_>, name: &TableName) -> SqlError {
+    let (schema, table, session) = (&name.schema, &name.table, ctx.session.info.id.0);
+    let text = format!(
+        "Error on rename of './{schema}/#sql-alter-{:x}-{session:x}' to './{schema}/{table}' (errno: 150 \
+         \"Foreign key constraint is incorrectly formed\")",
+        std::process::id()
+    );
+    SqlError::new(ErrorCode::ErrorOnRename, text)
+}
+
+/// Locks the tables that refer to those that are about to be renamed.
+pub(super) fn lock_children(ctx: &mut StatementContext<'_>, parents: &[&TableName]) -> SqlResult<()> {
+    let catalog = ctx.db.catalog();
+    let mut children = BTreeSet::new();
+    for name in parents {
+        let table = catalog.table(&name.schema, &name.table);
+        children.extend(table.iter().flat_map(|table| table.referenced_by.iter().cloned()));
+    }
+    children.retain(|child| !parents.contains(&child));
+    children.iter().try_for_each(|child| lock_child(ctx, child))
+}
+
+/// A table that has got another name, with the names of its constraints, and the tables that refer to it.
+pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Vec<CatalogChange> {
+    let generated = format!("{}_ibfk_", before.name.table);
+    for key in &mut after.foreign_keys {
+        if let Some(number) = key.name.strip_prefix(&generated) {
+            key.name = format!("{}_ibfk_{number}", after.name.table);
+        }
+        if key.parent == before.name {
+            key.parent = after.name.clone();
+        }
+    }
+    after.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut changes = Vec::new();
+    for name in before.referenced_by.iter().filter(|name| **name != before.name) {
+        let Some(child) = catalog.table(&name.schema, &name.table) else { continue };
+        let mut child = Table::clone(child);
+        for key in child.foreign_keys.iter_mut().filter(|key| key.parent == before.name) {
+            key.parent = after.name.clone();
+        }
+        changes.push(CatalogChange::PutTable(child));
+    }
+    changes.insert(0, CatalogChange::PutTable(after));
+    changes
+}
+
+/// Whether a table, which is about to go, is referred to by others than `going`: error 1451.
+pub(super) fn check_droppable(
+    ctx: &StatementContext<'_>,
+    table: &Table,
+    going: &dyn Fn(&TableName) -> bool,
+) -> SqlResult<()> {
+    let stays = |child: &&TableName| **child != table.name && !going(child);
+    if !are_checked(ctx) || !table.referenced_by.iter().any(|child| stays(&child)) {
+        return Ok(());
+    }
+    let text = "Cannot delete or update a parent row: a foreign key constraint fails";
+    Err(SqlError::new(ErrorCode::RowIsReferenced, text))
+}
+
+/// Whether other tables refer to one that is about to be emptied: error 1701.
+pub(super) fn check_truncatable(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
+    if !are_checked(ctx) {
+        return Ok(());
+    }
+    let references = table.references_from(&ctx.db.catalog());
+    let Some((child, n)) = references.iter().find(|(child, _)| child.id != table.id) else { return Ok(()) };
+    let name = &child.name;
+    let text = format!(
+        "Cannot truncate a table referenced in a foreign key constraint (`{}`.`{}`, {})",
+        name.schema,
+        name.table,
+        bare_constraint_text(child, &child.foreign_keys[*n], true)
+    );
+    Err(SqlError::new(ErrorCode::TruncateIllegalFk, text))
+}

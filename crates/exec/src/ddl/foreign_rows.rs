@@ -1,0 +1,164 @@
+//! Whether the rows of a table obey a foreign key that ALTER TABLE gives it.
+//!
+//! The table is locked exclusively and its parents against writes, so that one view shows all there is. The
+//! rows are looked at as they are before the statement; a column that it adds holds its default in all of
+//! them.
+
+use std::sync::Arc;
+
+use cohort_catalog::{ForeignKey, Table};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, prefix_end, successor};
+
+use super::column::{ColumnHome, value_now};
+use super::draft::Described;
+use super::foreign::are_checked;
+use crate::statement::StatementContext;
+use crate::table::{Columns, OpenTable, fit, named_constraint};
+use crate::trx::engine_error;
+use cohort_plan::not_supported;
+
+const BATCH_ENTRIES: usize = 1024;
+
+/// Where a new key finds the parents of rows.
+struct Lookup {
+    /// Its place among the table's keys.
+    key: usize,
+    /// For each of its columns: the column of the table before, or the one value that all rows have.
+    columns: Vec<Result<usize, Value>>,
+    parent: Arc<OpenTable>,
+    index: usize,
+    /// The parent's columns.
+    theirs: Vec<usize>,
+}
+
+/// Error 1452 if a row has no parent by a key that is new.
+pub(super) fn check(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<()> {
+    if !are_checked(ctx) || after.new_foreign_keys.is_empty() {
+        return Ok(());
+    }
+    let mut lookups = Vec::new();
+    for (n, key) in after.table.foreign_keys.iter().enumerate() {
+        if after.new_foreign_keys.contains(&key.name)
+            && let Some(lookup) = lookup(ctx, before, after, (n, key))?
+        {
+            lookups.push(lookup);
+        }
+    }
+    if lookups.is_empty() {
+        return Ok(());
+    }
+    let open = ctx.trx.open_table(before)?;
+    let view = ctx.trx.read_view()?;
+    let (mut range, mut batch, mut row) = (KeyRange::default(), Batch::default(), Vec::new());
+    loop {
+        ctx.check_interrupt()?;
+        batch.clear();
+        let (at, clustered) = (ReadAt::View(&view), open.indexes[0].id);
+        let engine = ctx.trx.engine(open.engine);
+        let more = engine
+            .scan(at, clustered, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)
+            .map_err(engine_error)?;
+        for (_, value) in batch.iter() {
+            open.decode(value, &Columns::All, &mut row)?;
+            for lookup in &lookups {
+                if !lookup.passes(ctx, &row, &view)? {
+                    let constraint = named_constraint(&after.table, &after.table.foreign_keys[lookup.key]);
+                    let text = format!(
+                        "Cannot add or update a child row: a foreign key constraint fails ({constraint})"
+                    );
+                    return Err(SqlError::new(ErrorCode::NoReferencedRow, text));
+                }
+            }
+        }
+        if !more || batch.is_empty() {
+            return Ok(());
+        }
+        range.start = Some(successor(batch.get(batch.len() - 1).0));
+    }
+}
+
+/// None when no row has a value.
+fn lookup(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: &Described,
+    (n, key): (usize, &ForeignKey),
+) -> SqlResult<Option<Lookup>> {
+    let table = &after.table;
+    let mut columns = Vec::new();
+    for column in &key.columns {
+        let described = &table.columns[*column];
+        columns.push(match after.column_origins[*column] {
+            Some(origin) if before.columns[origin].ty == described.ty => Ok(origin),
+            Some(_) => return Err(not_supported("a new type and a foreign key of a column at once")),
+            None if described.auto_increment || described.generated.is_some() => {
+                return Err(not_supported("a computed column and its foreign key at once"));
+            }
+            None => {
+                let name = &table.name;
+                let home =
+                    ColumnHome { schema: &name.schema, table: &name.table, collation: table.collation };
+                Err(value_now(ctx, described, home)?)
+            }
+        });
+    }
+    if columns.iter().any(|column| column.as_ref().is_err_and(Value::is_null)) {
+        return Ok(None);
+    }
+    let is_self = key.parent == table.name;
+    let catalog = ctx.db.catalog();
+    let parent = match is_self {
+        true => Some(before),
+        false => catalog.table(&key.parent.schema, &key.parent.table),
+    };
+    // It was there when the key was checked, and its name is locked since.
+    let Some(parent) = parent else { return Ok(None) };
+    // The rows of the table itself are found by the indexes that it has so far.
+    let fitted = match is_self {
+        false => fit(table, key, parent).ok(),
+        true => {
+            let named = key.parent_columns.iter().map(|name| parent.column(name));
+            let theirs: Option<Vec<usize>> = named.collect();
+            theirs.and_then(|theirs| {
+                let index = crate::table::leading_index(parent, &theirs)?;
+                Some((theirs, index))
+            })
+        }
+    };
+    let Some((theirs, index)) = fitted else {
+        return Err(not_supported("a key and a foreign key that refers to it at once"));
+    };
+    Ok(Some(Lookup { key: n, columns, parent: ctx.trx.open_table(parent)?, index, theirs }))
+}
+
+impl Lookup {
+    fn passes(&self, ctx: &mut StatementContext<'_>, row: &[Value], view: &ReadView) -> SqlResult<bool> {
+        let mut key = Vec::new();
+        for (place, (column, theirs)) in self.columns.iter().zip(&self.theirs).enumerate() {
+            let value = match column {
+                Ok(column) => &row[*column],
+                Err(value) => value,
+            };
+            if value.is_null() {
+                return Ok(true);
+            }
+            let part = self.parent.key_part(self.index, place, *theirs);
+            part.encode(value, &mut key).map_err(|e| self.parent.key_error(self.index, e))?;
+        }
+        let range = KeyRange { end: prefix_end(&key), start: Some(key) };
+        let mut found = Batch::default();
+        let engine = ctx.trx.engine(self.parent.engine);
+        engine
+            .scan(
+                ReadAt::View(view),
+                self.parent.indexes[self.index].id,
+                &range,
+                Direction::Forward,
+                1,
+                &mut found,
+            )
+            .map_err(engine_error)?;
+        Ok(!found.is_empty())
+    }
+}

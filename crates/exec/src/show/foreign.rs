@@ -1,0 +1,155 @@
+//! Rows of information_schema about foreign keys.
+
+use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
+use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
+
+use super::rows_tables::{integer, number, text, visible_tables};
+use super::schema_table::SchemaTable;
+use crate::statement::StatementContext;
+use crate::table::fit;
+use crate::virtual_table::WantedNames;
+
+type Rows = SqlResult<Vec<Vec<Value>>>;
+
+/// Of TABLE_CONSTRAINTS.
+pub(super) fn constraints(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
+    let row = |key: &ForeignKey| {
+        out.row([
+            ("CONSTRAINT_CATALOG", text("def")),
+            ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+            ("CONSTRAINT_NAME", text(&key.name)),
+            ("TABLE_SCHEMA", text(&table.name.schema)),
+            ("TABLE_NAME", text(&table.name.table)),
+            ("CONSTRAINT_TYPE", text("FOREIGN KEY")),
+        ])
+    };
+    table.foreign_keys.iter().map(row).collect()
+}
+
+/// Of KEY_COLUMN_USAGE.
+pub(super) fn key_columns(out: &SchemaTable, table: &Table) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for key in &table.foreign_keys {
+        for (n, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("CONSTRAINT_NAME", text(&key.name)),
+                ("TABLE_CATALOG", text("def")),
+                ("TABLE_SCHEMA", text(&table.name.schema)),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("COLUMN_NAME", text(&table.columns[*column].name)),
+                ("ORDINAL_POSITION", integer(n as i64 + 1)),
+                ("POSITION_IN_UNIQUE_CONSTRAINT", integer(n as i64 + 1)),
+                ("REFERENCED_TABLE_SCHEMA", text(&key.parent.schema)),
+                ("REFERENCED_TABLE_NAME", text(&key.parent.table)),
+                ("REFERENCED_COLUMN_NAME", text(parent)),
+            ]));
+        }
+    }
+    rows
+}
+
+/// The parent's index that a key refers by.
+fn parent_index(catalog: &Catalog, table: &Table, key: &ForeignKey) -> Option<String> {
+    let parent = catalog.table(&key.parent.schema, &key.parent.table)?;
+    let (_, index) = fit(table, key, parent).ok()?;
+    Some(parent.indexes[index].name.clone())
+}
+
+pub(super) fn referential_constraints(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
+    let catalog = ctx.db.catalog();
+    let mut rows = Vec::new();
+    for table in visible_tables(ctx, wanted) {
+        ctx.check_interrupt()?;
+        for key in &table.foreign_keys {
+            let index = parent_index(&catalog, &table, key);
+            rows.push(out.row([
+                ("CONSTRAINT_CATALOG", text("def")),
+                ("CONSTRAINT_SCHEMA", text(&table.name.schema)),
+                ("CONSTRAINT_NAME", text(&key.name)),
+                ("UNIQUE_CONSTRAINT_CATALOG", text("def")),
+                ("UNIQUE_CONSTRAINT_SCHEMA", text(&key.parent.schema)),
+                ("UNIQUE_CONSTRAINT_NAME", index.map_or(Value::Null, text)),
+                ("MATCH_OPTION", text("NONE")),
+                ("UPDATE_RULE", text(key.on_update.text())),
+                ("DELETE_RULE", text(key.on_delete.text())),
+                ("TABLE_NAME", text(&table.name.table)),
+                ("REFERENCED_TABLE_NAME", text(&key.parent.table)),
+            ]));
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether the account sees what InnoDB keeps: a warning and no rows otherwise.
+fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
+    if ctx.session.access().everywhere().has(Privilege::Process) {
+        return true;
+    }
+    let text = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation";
+    let error = SqlError::new(ErrorCode::SpecificAccessDenied, text);
+    ctx.eval.push_warning(Warning { level: Level::Warning, error });
+    false
+}
+
+/// Every foreign key with its table, in the order of InnoDB's ids.
+fn each_key(ctx: &StatementContext<'_>, mut found: impl FnMut(String, &Table, &ForeignKey)) {
+    let catalog = ctx.db.catalog();
+    let tables = || catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    let keys = tables().flat_map(|table| table.foreign_keys.iter().map(move |key| (table, key)));
+    let id = |table: &Table, key: &ForeignKey| format!("{}/{}", table.name.schema, key.name);
+    let mut keys: Vec<_> = keys.map(|(table, key)| (id(table, key), table, key)).collect();
+    keys.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    keys.into_iter().for_each(|(id, table, key)| found(id, table, key));
+}
+
+pub(super) fn innodb_sys_foreign(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    if !sees_innodb(ctx) {
+        return Ok(rows);
+    }
+    let bits = |action: ForeignAction, cascade: u64| match action {
+        ForeignAction::Restrict => 0,
+        ForeignAction::Cascade => cascade,
+        ForeignAction::SetNull => cascade << 1,
+        ForeignAction::NoAction if cascade == 1 => 16,
+        ForeignAction::NoAction => 32,
+    };
+    each_key(ctx, |id, table, key| {
+        rows.push(out.row([
+            ("ID", text(id)),
+            ("FOR_NAME", text(format!("{}/{}", table.name.schema, table.name.table))),
+            ("REF_NAME", text(format!("{}/{}", key.parent.schema, key.parent.table))),
+            ("N_COLS", number(key.columns.len() as u64)),
+            ("TYPE", number(bits(key.on_delete, 1) | bits(key.on_update, 4))),
+        ]));
+    });
+    Ok(rows)
+}
+
+pub(super) fn innodb_sys_foreign_cols(
+    out: &SchemaTable,
+    _: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> Rows {
+    let mut rows = Vec::new();
+    if !sees_innodb(ctx) {
+        return Ok(rows);
+    }
+    each_key(ctx, |id, table, key| {
+        for (n, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+            rows.push(out.row([
+                ("ID", text(&id)),
+                ("FOR_COL_NAME", text(&table.columns[*column].name)),
+                ("REF_COL_NAME", text(parent)),
+                ("POS", number(n as u64)),
+            ]));
+        }
+    });
+    Ok(rows)
+}
