@@ -63,7 +63,35 @@ fn text(error: ConnectionError) -> String {
 struct Backlog {
     workload: &'static str,
     transactions: u64,
-    end: String,
+    end: Place,
+}
+
+/// A place in the source's binary log.
+struct Place {
+    gtid: String,
+    file: String,
+    position: String,
+}
+
+impl Place {
+    fn of(connection: &mut Connection) -> Result<Place, String> {
+        let gtid = position(connection)?;
+        let rows = connection.query("SHOW MASTER STATUS").map_err(text)?;
+        let cell = |n: usize| rows.first().and_then(|row| row.get(n).cloned().flatten()).unwrap_or_default();
+        Ok(Place { gtid, file: cell(0), position: cell(1) })
+    }
+
+    /// START SLAVE that ends here. MariaDB refuses a GTID while the receiver runs, and Cohort applies nothing
+    /// in parallel up to a place in a file.
+    fn start_until(&self, kind: Kind) -> String {
+        match kind {
+            Kind::Cohort => format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", self.gtid),
+            Kind::MariaDb => format!(
+                "START SLAVE SQL_THREAD UNTIL master_log_file='{}', master_log_pos={}",
+                self.file, self.position
+            ),
+        }
+    }
 }
 
 /// Measures all that the run's contestants take part in.
@@ -99,20 +127,20 @@ fn start(kind: Kind, name: &str, options: &[&str], run: &Run) -> Result<Server, 
 }
 
 /// Fills the tables, then writes the backlogs; where they begin, and each one's end.
-fn write_backlogs(source: &Server, run: &Run, progress: &Progress) -> Result<(String, Vec<Backlog>), String> {
+fn write_backlogs(source: &Server, run: &Run, progress: &Progress) -> Result<(Place, Vec<Backlog>), String> {
     Connection::open(&source.address, "")
         .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")))
         .map_err(text)?;
     let mut connection = Connection::open(&source.address, SCHEMA).map_err(text)?;
     tables::prepare(&mut connection, Schema::Sbtest, run.scale).map_err(text)?;
-    let begin = position(&mut connection)?;
-    let mut before = number_of(&begin);
+    let begin = Place::of(&mut connection)?;
+    let mut before = number_of(&begin.gtid);
     let mut backlogs = Vec::new();
     for workload in WORKLOADS {
         progress.show(&format!("replica: the source writes {workload}"));
         load(source, workload, CLIENTS, run, |_| ())?;
-        let end = position(&mut connection)?;
-        let number = number_of(&end);
+        let end = Place::of(&mut connection)?;
+        let number = number_of(&end.gtid);
         backlogs.push(Backlog { workload, transactions: number - before, end });
         before = number;
     }
@@ -189,7 +217,13 @@ fn await_applied(connection: &mut Connection, position: &str) -> Result<(), Stri
 }
 
 /// Attaches a replica, which applies up to a position and receives all.
-fn attach(connection: &mut Connection, source: &Server, until: &str, received: &str) -> Result<(), String> {
+fn attach(
+    connection: &mut Connection,
+    kind: Kind,
+    source: &Server,
+    until: &Place,
+    received: &Place,
+) -> Result<(), String> {
     let change = format!(
         "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=1, \
          master_use_gtid=slave_pos",
@@ -198,10 +232,12 @@ fn attach(connection: &mut Connection, source: &Server, until: &str, received: &
     ask(connection, &change)?;
     // MariaDB's receiver would stop there, too, if it were started by the same statement.
     ask(connection, "START SLAVE IO_THREAD")?;
-    ask(connection, &format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{until}'"))?;
-    await_applied(connection, until)?;
+    ask(connection, &until.start_until(kind))?;
+    await_applied(connection, &until.gtid)?;
+    // It ends a moment after it has come there.
+    ask(connection, "STOP SLAVE SQL_THREAD")?;
     let end = Instant::now() + PATIENCE;
-    while status(connection, GTID_IO_POS)? != received {
+    while status(connection, GTID_IO_POS)? != received.gtid {
         if Instant::now() > end || interrupt::is_requested() {
             return Err(trouble(connection, "the backlog is not received"));
         }
@@ -215,7 +251,7 @@ fn catch_up(
     contestant: &Contestant,
     variant: &Variant,
     source: &Server,
-    (begin, backlogs): (&str, &[Backlog]),
+    (begin, backlogs): (&Place, &[Backlog]),
     run: &Run,
     progress: &Progress,
 ) -> Result<(Vec<ReplicaRate>, ServerInfo), String> {
@@ -230,7 +266,7 @@ fn catch_up(
     let measured = (|| {
         let mut connection = Connection::open(&server.address, "").map_err(text)?;
         source.resume();
-        attach(&mut connection, source, begin, all)?;
+        attach(&mut connection, variant.kind, source, begin, all)?;
         source.pause();
         server.flushes.set_delay(variant.disk.flush);
         let mut rates = Vec::new();
@@ -238,8 +274,8 @@ fn catch_up(
             progress.show(&format!("replica: {name}, {}", backlog.workload));
             let processor = || process::processor_seconds(server.pid()).unwrap_or(0.0);
             let (before, began) = (processor(), Instant::now());
-            ask(&mut connection, &format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", backlog.end))?;
-            await_applied(&mut connection, &backlog.end)?;
+            ask(&mut connection, &backlog.end.start_until(variant.kind))?;
+            await_applied(&mut connection, &backlog.end.gtid)?;
             let seconds = began.elapsed().as_secs_f64();
             ask(&mut connection, "STOP SLAVE SQL_THREAD")?;
             rates.push(ReplicaRate {
@@ -280,8 +316,8 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         let mut on_source = Connection::open(&source.address, SCHEMA).map_err(text)?;
         tables::prepare(&mut on_source, Schema::Sbtest, run.scale).map_err(text)?;
         let mut connection = Connection::open(&replica.address, "").map_err(text)?;
-        let filled = position(&mut on_source)?;
-        attach(&mut connection, &source, &filled, &filled)?;
+        let filled = Place::of(&mut on_source)?;
+        attach(&mut connection, Kind::Cohort, &source, &filled, &filled)?;
         ask(&mut connection, "START SLAVE SQL_THREAD")?;
         progress.show("replica: live");
         let mut lag_s_max = 0;

@@ -63,13 +63,15 @@ pub trait ReplicaControl: Send + Sync {
     /// columns before and those behind that SHOW ALL SLAVES STATUS has.
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
+    /// SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info. `ask` is called for
+    /// each event, with the bytes that its row has beside the fixed ones, and may end it.
     fn relay_events(
         &self,
         name: &str,
         log: Option<&str>,
         from: u64,
         most: usize,
+        ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>>;
 
     /// FLUSH RELAY LOGS.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::{ConnectionId, Gtid};
 use cohort_binlog::event::{CHECKSUM_LEN, HEADER_LEN};
-use cohort_binlog::{BinlogError, BinlogName, EventType, RawEvent};
+use cohort_binlog::{BinlogError, BinlogName, EventType, GtidState, RawEvent};
 use cohort_config::VarId;
 use cohort_exec::{Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
@@ -29,7 +29,7 @@ use crate::applier::{SqlThread, number_of};
 use crate::connection::{Connection, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{Groups, Part};
-use crate::receiver::{Receiver, start_gtids};
+use crate::receiver::{Receiver, current_position, start_gtids};
 use crate::relay::{RelayLog, RelayPlace, SourcePlace};
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};
@@ -305,8 +305,7 @@ impl Replicas {
                 connection.relay.recover(&mut see).map_err(relay_error)?;
             }
         }
-        let logged = self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default();
-        let own_id = self.parts.db.globals.uint(VarId::ServerId) as u32;
+        let (logged, own_id) = (self.logged(), self.own_id());
         let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
         let mut gtids = start_gtids(settings.use_gtid, &applied, &logged, own_id);
         for gtid in received {
@@ -325,6 +324,15 @@ impl Replicas {
         sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
         sql.executed = place;
         Ok(())
+    }
+
+    /// What the binary log ends with.
+    fn logged(&self) -> GtidState {
+        self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default()
+    }
+
+    fn own_id(&self) -> u32 {
+        self.parts.db.globals.uint(VarId::ServerId) as u32
     }
 
     /// `slave_parallel_threads`
@@ -449,7 +457,9 @@ fn no_thread(error: &std::io::Error) -> SqlError {
 impl ReplicaControl for Replicas {
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
         // A connection that is refused for its options is none.
-        self.settings(name).change(options)?;
+        let mut asked = self.settings(name);
+        asked.change(options)?;
+        asked.demotes(options)?;
         let is_new = !self.connections.lock().contains_key(name);
         let connection = self.connect(name)?;
         let _control = connection.control.lock();
@@ -457,8 +467,16 @@ impl ReplicaControl for Replicas {
         // Looked at once more: an applier may have come further until it stopped.
         let mut settings = self.settings(name);
         let notes = settings.change(options)?;
-        let source = Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) };
-        if let Err(error) = self.commit(&[source]) {
+        let mut changes =
+            vec![Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }];
+        if settings.demotes(options)? {
+            // What this server wrote as a source counts as applied.
+            let logged = self.logged();
+            let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
+            let position = current_position(&applied, &logged, self.own_id()).position();
+            changes.extend(position.into_iter().map(Change::Applied));
+        }
+        if let Err(error) = self.commit(&changes) {
             if is_new {
                 self.connections.lock().remove(name);
             }
@@ -551,6 +569,7 @@ impl ReplicaControl for Replicas {
         log: Option<&str>,
         from: u64,
         most: usize,
+        ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>> {
         let no_log = |what: &str| {
             let text = format!("Error when executing command SHOW RELAYLOG EVENTS: {what}");
@@ -570,10 +589,12 @@ impl ReplicaControl for Replicas {
         while rows.len() < most {
             let Some(raw) = reader.next_event().map_err(|e| no_log(&e.to_string()))? else { break };
             if raw.offset < from {
+                ask(0)?;
                 continue;
             }
             let info = reader.decode(&raw).and_then(|event| event.info(&raw.header));
             let info = info.map_err(|e| no_log(&e.to_string()))?;
+            ask(info.len())?;
             rows.push(vec![
                 Value::text(relay.file_name(number)),
                 Value::UInt(raw.offset),

@@ -102,6 +102,9 @@ const HEARTBEAT_S_MAX: f64 = 4_294_967.0;
 
 const VERSION: u8 = 1;
 
+const DEMOTE: &str = "MASTER_DEMOTE_TO_SLAVE";
+const DEMOTE_REPLICA: &str = "MASTER_DEMOTE_TO_REPLICA";
+
 impl SourceSettings {
     /// Takes the options of a CHANGE MASTER, all or none.
     pub fn change(&mut self, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
@@ -132,6 +135,22 @@ impl SourceSettings {
         changed.position = changed.position.max(4);
         *self = changed;
         Ok(notes)
+    }
+
+    /// Whether a former source becomes a replica: error 4191 unless it follows by GTID.
+    pub fn demotes(&self, options: &[SourceOption]) -> SqlResult<bool> {
+        let is_one = |value: &Value| {
+            value.to_int(&mut cohort_types::NoWarnings).is_some_and(|number| number.wide() == 1)
+        };
+        let asked = options
+            .iter()
+            .any(|(name, value)| [DEMOTE, DEMOTE_REPLICA].contains(&name.as_str()) && is_one(value));
+        if asked && self.use_gtid != UseGtid::SlavePos {
+            let text = "CHANGE MASTER TO option 'MASTER_DEMOTE_TO_SLAVE=TRUE' is missing requirement \
+                 Using_Gtid=Slave_Pos";
+            return Err(SqlError::new(ErrorCode::ChangeMasterMissingRequirement, text));
+        }
+        Ok(asked)
     }
 
     fn set(&mut self, name: &str, value: &Value) -> SqlResult<()> {
@@ -220,6 +239,8 @@ impl SourceSettings {
             "MASTER_SSL_KEY" => self.tls.key = text(),
             "MASTER_SSL_CRL" => self.tls.crl = text(),
             "MASTER_SSL_CRLPATH" => self.tls.crlpath = text(),
+            // The caller's: it changes the position, which is no setting of a source.
+            DEMOTE | DEMOTE_REPLICA => drop(number(1)?),
             _ => {
                 let text = format!("This version of Cohort doesn't yet support 'CHANGE MASTER TO {name}'");
                 return Err(SqlError::new(ErrorCode::NotSupportedYet, text));

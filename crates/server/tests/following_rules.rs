@@ -307,3 +307,33 @@ fn files_that_a_source_loaded_as_statements_are_loaded_here() {
     assert_eq!(replica.sql(digest), source.sql(digest));
     assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 5 ORDER BY a"), "x!\nxx!\nxxx!\nxxxx!");
 }
+
+#[test]
+fn a_former_source_follows_the_one_that_took_its_place() {
+    let first = Cohort::new(&[LOGS, "--server-id=7"]);
+    let second = Cohort::new(&[LOGS, "--server-id=8"]);
+    first.sql("CREATE TABLE test.t (a INT); INSERT INTO test.t VALUES (1)");
+    second.follow(first.port);
+    second.wait_for(&first.sql("SELECT @@gtid_binlog_pos"));
+    second.sql("STOP SLAVE; RESET SLAVE ALL; INSERT INTO test.t VALUES (2)");
+    let change = |more: &str| {
+        format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', {more}",
+            second.port
+        )
+    };
+    let refused = first.tool("mariadb", &["-e", &change("master_use_gtid=no, master_demote_to_slave=1")]).1;
+    assert!(
+        refused.contains(
+            "ERROR 4191 (HY000) at line 1: CHANGE MASTER TO option 'MASTER_DEMOTE_TO_SLAVE=TRUE' is missing requirement \
+             Using_Gtid=Slave_Pos"
+        ),
+        "{refused}"
+    );
+    let before = first.sql("SELECT @@gtid_binlog_pos");
+    first.sql(&change("master_demote_to_slave=1"));
+    assert_eq!(first.sql("SELECT @@gtid_slave_pos"), before);
+    first.sql("START SLAVE");
+    first.wait_for(&second.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(first.sql("SELECT a FROM test.t ORDER BY a"), "1\n2");
+}

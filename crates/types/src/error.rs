@@ -368,6 +368,7 @@ errors! {
     WarnNoMasterInfo = 1617, "HY000";
     WarnOptionIgnored = 1618, "HY000";
     WarnChangeMasterImplicit = 4190, "HY000";
+    ChangeMasterMissingRequirement = 4191, "HY000";
     SlaveStarted = 1937, "HY000";
     SlaveStopped = 1938, "HY000";
     SlaveHeartbeatValueOutOfRange = 1624, "HY000";

@@ -1,5 +1,8 @@
 //! What a server says about replication: its sources, and those who follow it.
 
+use std::sync::Arc;
+
+use cohort_base::Reservation;
 use cohort_config::VarId;
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
@@ -115,6 +118,9 @@ fn source_name(ctx: &StatementContext<'_>, connection: Option<&str>) -> String {
     connection.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
 }
 
+/// Of a row of events, without its text.
+const ROW_BYTES: usize = 256;
+
 /// SHOW RELAYLOG EVENTS.
 pub(super) fn relay_events(
     ctx: &StatementContext<'_>,
@@ -129,7 +135,13 @@ pub(super) fn relay_events(
     let control = ctx.db.replica.read().clone();
     if let Some(control) = control {
         let most = offset.saturating_add(count);
-        listing.rows = control.relay_events(&source_name(ctx, None), log, from.unwrap_or(4), most)?;
+        let mut memory = Reservation::new(Arc::clone(ctx.process.memory()));
+        let mut ask = |bytes: usize| {
+            ctx.check_interrupt()?;
+            Ok(memory.grow((ROW_BYTES + bytes) as u64)?)
+        };
+        let name = source_name(ctx, None);
+        listing.rows = control.relay_events(&name, log, from.unwrap_or(4), most, &mut ask)?;
     }
     listing.cut(offset, count);
     Ok(listing)

@@ -57,6 +57,15 @@ impl Server {
 
     /// The same with limits of sessions' binlog caches.
     pub fn open_with(disk: &SharedFs, binlog_cache: BinlogCache) -> Result<Server, String> {
+        Server::open_beside(disk, binlog_cache, Vec::new())
+    }
+
+    /// The same with further participants of commits.
+    pub fn open_beside(
+        disk: &SharedFs,
+        binlog_cache: BinlogCache,
+        others: Vec<Arc<dyn Participant>>,
+    ) -> Result<Server, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let datadir = PathBuf::from(DATADIR);
         disk.create_dir_all(&datadir).map_err(|e| text(&e))?;
@@ -68,7 +77,8 @@ impl Server {
         let locks = LockTable::new(1, cohort_locks::this_thread);
         let world = World::sim(disk.clone(), 1);
         let (clock, rng) = (world.clock.clone(), world.rng.clone());
-        let participants = vec![catalog as Arc<dyn Participant>, engine.clone() as Arc<dyn Participant>];
+        let mut participants = vec![catalog as Arc<dyn Participant>, engine.clone() as Arc<dyn Participant>];
+        participants.extend(others);
         let engines = vec![engine as Arc<dyn Engine>];
         let commit = Coordinator::open(world, options(datadir), participants, engines.clone(), locks.clone())
             .map_err(|e| text(&e))?;

@@ -237,7 +237,13 @@ impl Parser<'_> {
     /// `NAME = value`.
     fn replication_option(&mut self) -> SqlResult<(String, Expr)> {
         if !self.is_name_at(0)
-            && !self.is_any(&["MASTER_SSL_VERIFY_SERVER_CERT", "IGNORE_DOMAIN_IDS", "DO_DOMAIN_IDS"])
+            && !self.is_any(&[
+                "MASTER_SSL_VERIFY_SERVER_CERT",
+                "MASTER_DEMOTE_TO_SLAVE",
+                "MASTER_DEMOTE_TO_REPLICA",
+                "IGNORE_DOMAIN_IDS",
+                "DO_DOMAIN_IDS",
+            ])
         {
             return Err(self.error());
         }
