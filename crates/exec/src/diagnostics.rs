@@ -3,25 +3,41 @@
 use cohort_expr::Warnings;
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
-/// The conditions of the last statement that could have any (SHOW WARNINGS itself leaves them).
+/// The conditions of the last statement that read a table or had any; SHOW WARNINGS itself leaves them.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Warning>,
     total: u64,
     errors: u64,
+    /// They are those of an earlier statement: the first condition of this one clears them.
+    are_old: bool,
 }
 
 impl Diagnostics {
-    /// A new statement begins.
+    /// A statement begins that reads a table, or changes something.
     pub(crate) fn clear(&mut self) {
+        self.are_old = false;
         if self.total > 0 {
             self.list.clear();
             (self.total, self.errors) = (0, 0);
         }
     }
 
+    /// Any other statement begins: the conditions stay until it has its own.
+    pub(crate) fn begin(&mut self) {
+        self.are_old = true;
+    }
+
+    /// The statement has read a table, or has a condition of its own.
+    pub(crate) fn drop_old(&mut self) {
+        if self.are_old {
+            self.clear();
+        }
+    }
+
     /// Takes the warnings of a statement.
     pub(crate) fn add_all(&mut self, warnings: &Warnings) {
+        self.drop_old();
         self.list.extend_from_slice(warnings.list());
         self.total += warnings.total();
         self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
@@ -29,14 +45,27 @@ impl Diagnostics {
 
     /// Adds one.
     pub(crate) fn push(&mut self, warning: Warning) {
+        self.drop_old();
         self.total += 1;
         self.errors += u64::from(warning.level == Level::Error);
         self.list.push(warning);
     }
 
+    /// What the plan was warned of, before it ran.
+    pub(crate) fn put_first(&mut self, warnings: &[Warning]) {
+        if warnings.is_empty() {
+            return;
+        }
+        self.drop_old();
+        self.total += warnings.len() as u64;
+        self.errors += warnings.iter().filter(|w| w.level == Level::Error).count() as u64;
+        self.list.splice(0..0, warnings.iter().cloned());
+    }
+
     /// The statement failed. What is said of a table that could not be made comes behind the error.
     pub(crate) fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
+        self.drop_old();
         let behind = |last: &Warning| matches!(last.error.code, E::CannotAddForeignKey | E::DupKey);
         let last = match error.code {
             E::CantCreateTable => self.list.pop_if(|last| behind(last)),
@@ -63,6 +92,9 @@ impl Diagnostics {
 
     /// As result packets tell it.
     pub(crate) fn count_for_client(&self) -> u16 {
+        if self.are_old {
+            return 0;
+        }
         self.total.min(u64::from(u16::MAX)) as u16
     }
 }

@@ -94,6 +94,13 @@ impl CachedPlan {
             && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
     }
 
+    fn reads_tables(&self) -> bool {
+        match &self.plan {
+            Planned::Query(query) => query.reads_tables(),
+            _ => true,
+        }
+    }
+
     /// Columns of the result; none for data changes without RETURNING.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         let returning = match &self.plan {
@@ -167,7 +174,7 @@ impl Session {
             if let Some(cached) = self.state.db.plans.get(&key, version)
                 && cached.fits(literals)
             {
-                self.diagnostics.clear();
+                self.diagnostics.begin();
                 let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
                 if self.run_cached(&cached, &job, sink)? {
                     return Ok(());
@@ -199,6 +206,14 @@ impl Session {
         self.state.last.gtid_seq_no = self.trx.settings.binlog.seq_no.unwrap_or(0);
     }
 
+    fn begin_diagnostics(&mut self, statement: &Statement) {
+        match conditions_before(statement) {
+            Conditions::Kept => {}
+            Conditions::Old => self.diagnostics.begin(),
+            Conditions::Cleared => self.diagnostics.clear(),
+        }
+    }
+
     /// Runs a parsed statement.
     pub(crate) fn run_statement(
         &mut self,
@@ -208,9 +223,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         check_stack()?;
-        if !keeps_diagnostics(statement) {
-            self.diagnostics.clear();
-        }
+        self.begin_diagnostics(statement);
         self.count(statement);
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
@@ -286,7 +299,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64)>> {
         check_stack()?;
-        self.diagnostics.clear();
+        self.begin_diagnostics(statement);
         self.count(statement);
         for _ in 0..PLAN_ATTEMPTS {
             let planned = self.plan_and_execute(statement, job, sink)?;
@@ -395,11 +408,11 @@ impl Session {
         drop(ctx);
         self.trx.deadline_ns = None;
         self.state.deadline_ns.set(None);
-        if warnings.total() > 0 {
-            self.diagnostics.add_all(&warnings);
-        }
         for warning in self.state.planning_warnings.take() {
             self.diagnostics.push(warning);
+        }
+        if warnings.total() > 0 {
+            self.diagnostics.add_all(&warnings);
         }
         if let Some(id) = self.state.next_insert_id.take() {
             self.state.env.last_insert_id = id;
@@ -436,9 +449,10 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> bool {
-        for warning in &plan.warnings {
-            self.diagnostics.push(warning.clone());
+        if plan.reads_tables() {
+            self.diagnostics.drop_old();
         }
+        self.diagnostics.put_first(&plan.warnings);
         let env = &mut self.state.env;
         match executed {
             Executed::Stale => return false,
@@ -724,8 +738,37 @@ pub(crate) fn definition_changed() -> SqlError {
     SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }
 
-fn keeps_diagnostics(statement: &Statement) -> bool {
+/// What becomes of the conditions of the statement before.
+enum Conditions {
+    /// This statement shows them.
+    Kept,
+    /// They stay until there are new ones; a query clears them once its plan reads a table.
+    Old,
+    Cleared,
+}
+
+fn conditions_before(statement: &Statement) -> Conditions {
     use ast::Show;
-    let Statement::Show(show) = statement else { return false };
-    matches!(**show, Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors)
+    match statement {
+        Statement::Show(show) => match **show {
+            Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
+                Conditions::Kept
+            }
+            _ => Conditions::Cleared,
+        },
+        Statement::Query(_)
+        | Statement::Do(_)
+        | Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::UnlockTables
+        | Statement::Set(_)
+        | Statement::Deallocate(_)
+        | Statement::Use(_)
+        | Statement::Kill(_) => Conditions::Old,
+        _ => Conditions::Cleared,
+    }
 }

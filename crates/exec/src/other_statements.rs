@@ -393,7 +393,7 @@ impl Session {
     }
 
     fn show_count(&mut self, name: &str, count: u64, job: &Job<'_>, sink: &mut dyn ResultSink) {
-        self.send_rows(job.more, &[ColumnMeta::integer(name, 21)], &[vec![Value::UInt(count)]], sink);
+        self.send_rows(job.more, &[count_column(name)], &[vec![Value::UInt(count)]], sink);
     }
 
     fn show_conditions(
@@ -419,7 +419,10 @@ impl Session {
                 vec![Value::text(level), code, Value::text(w.error.message.clone())]
             })
             .collect();
-        let code = ColumnMeta::expression("Code", TypeCode::Long, 4, Collation::BINARY);
+        let code = ColumnMeta {
+            flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY),
+            ..ColumnMeta::expression("Code", TypeCode::Long, 4, Collation::BINARY)
+        };
         let columns = [ColumnMeta::text("Level", 7), code, ColumnMeta::text("Message", 512)];
         let not_null =
             |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
@@ -479,4 +482,9 @@ pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
         ast::AccessMode::ReadOnly => AccessMode::ReadOnly,
         ast::AccessMode::ReadWrite => AccessMode::ReadWrite,
     }
+}
+
+/// The column of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
+pub(crate) fn count_column(name: &str) -> ColumnMeta {
+    ColumnMeta { flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY), ..ColumnMeta::integer(name, 21) }
 }

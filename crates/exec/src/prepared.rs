@@ -131,6 +131,12 @@ impl Session {
                 Vec::new()
             }
             Statement::Show(show) if is_described(show) => self.describe_show(show, text),
+            Statement::Show(show) if matches!(**show, ast::Show::CountWarnings) => {
+                vec![crate::other_statements::count_column("@@session.warning_count")]
+            }
+            Statement::Show(show) if matches!(**show, ast::Show::CountErrors) => {
+                vec![crate::other_statements::count_column("@@session.error_count")]
+            }
             _ => Vec::new(),
         };
         if columns.len() > usize::from(u16::MAX) {
@@ -290,7 +296,7 @@ impl Session {
         let usable =
             |k: &Kept| k.version == version && k.session == self.state.plan_key && k.plan.fits(params);
         if let Some(kept) = kept.filter(usable) {
-            self.diagnostics.clear();
+            self.diagnostics.begin();
             if self.run_cached(&kept.plan, &job, sink)? {
                 return Ok(());
             }
@@ -324,6 +330,10 @@ fn is_described(show: &ast::Show) -> bool {
             | Show::Events { .. }
             | Show::FunctionStatus { .. }
             | Show::ProcedureStatus { .. }
+            | Show::Grants(_)
+            | Show::BinaryLogs
+            | Show::MasterStatus
+            | Show::SlaveStatus { .. }
     )
 }
 

@@ -116,4 +116,5 @@ golden! {
     dml_transaction
     dml_types
     literals_and_dates
+    warnings_and_types
 }

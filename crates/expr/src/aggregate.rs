@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use cohort_types::{Class, Collation, Decimal, ErrorCode, IntValue, SqlError, SqlResult, TypeKind, Value};
 
-use crate::arith::{precision_of, scale_of};
+use crate::arith::{precision_of, real_decimals, scale_of};
 use crate::compare::{append_group_key, compare_same};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{Derived, ExprType, NOT_FIXED_DECIMALS, TypeClass};
+use crate::expr_type::{Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 use crate::group_text::{self, TextState};
-use crate::typing::{joined_collation, string_of};
+use crate::typing::{byte_width, joined_collation, long_string_of};
 
 /// Which aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -487,13 +487,19 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
                 let scale = (scale + increment).min(38);
                 ExprType::decimal((precision + increment).min(65).max(scale), scale as u8, false)
             }
-            None => real_type(&args[0], increment),
+            None => {
+                let ty = real_type(&args[0], increment);
+                // 32 bits, as MariaDB reckons.
+                let bytes = byte_width(&args[0]) as u32;
+                let length = bytes.wrapping_add(increment).min(ty.length);
+                ExprType { length, ..ty }
+            }
         },
         // BIT counts as a number here.
         AggregateKind::Min | AggregateKind::Max if args[0].ty_cow().kind == TypeKind::Bit => {
             ExprType::bigint(args[0].ty_cow().length).with_unsigned(true)
         }
-        AggregateKind::Min | AggregateKind::Max => args[0].ty().with_nullable(true),
+        AggregateKind::Min | AggregateKind::Max => extreme_type(&args[0]),
         AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => {
             ExprType::number(TypeKind::BigInt, 21, 0).with_unsigned(true).with_nullable(false)
         }
@@ -503,21 +509,34 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
                     let decimals = (scale + increment).min(30);
                     ExprType::double_fixed(precision * 2 + increment + 2, decimals as u8)
                 }
-                None => real_type(&args[0], increment),
+                None => {
+                    let length = real_type(&args[0], 0).length;
+                    ExprType { length, ..real_type(&args[0], increment) }
+                }
             }
         }
         AggregateKind::GroupConcat => {
             text_of_bytes(joined_collation(args, env, "group_concat")?, env.group_concat_max_len)
         }
         AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
-            string_of(joined_collation(args, env, "json_arrayagg")?, env.group_concat_max_len)
+            let brackets = if kind == AggregateKind::JsonArrayagg { 2 } else { 0 };
+            let derived = joined_collation(args, env, "json_arrayagg")?;
+            ExprType { flavor: Flavor::Json, ..text_of_bytes(derived, env.group_concat_max_len + brackets) }
         }
     })
 }
 
-/// TEXT of so many bytes.
-fn text_of_bytes(derived: Derived, bytes: u64) -> ExprType {
-    let mut ty = string_of(derived, bytes / u64::from(derived.collation.charset().mbmaxlen()));
+fn extreme_type(arg: &Expr) -> ExprType {
+    let ty = arg.ty().taken().with_nullable(true);
+    match ty.class() {
+        TypeClass::Real => ExprType { length: real_type(arg, 0).length, ..ty },
+        _ => ty,
+    }
+}
+
+/// TEXT of so many characters.
+fn text_of_bytes(derived: Derived, length: u64) -> ExprType {
+    let mut ty = long_string_of(derived, length);
     ty.kind = if derived.collation == Collation::BINARY { TypeKind::Blob } else { TypeKind::Text };
     ty.decimals = 0;
     ty
@@ -525,16 +544,18 @@ fn text_of_bytes(derived: Derived, bytes: u64) -> ExprType {
 
 /// Precision and scale of an argument that is summed exactly.
 fn exact_digits(arg: &Expr) -> Option<(u32, u32)> {
-    match arg.ty_cow().class() {
+    let ty = arg.ty_cow();
+    match ty.class() {
+        // ENUM and SET count as their numbers.
+        TypeClass::String if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => Some((ty.length, 0)),
         TypeClass::Real | TypeClass::String => None,
         _ => Some((precision_of(arg), scale_of(arg))),
     }
 }
 
 fn real_type(arg: &Expr, more: u32) -> ExprType {
-    let ty = arg.ty_cow();
-    let decimals = u32::from(ty.decimals) + more;
-    if ty.class() == TypeClass::Real && decimals < u32::from(NOT_FIXED_DECIMALS) {
+    let decimals = real_decimals(arg) + more;
+    if decimals < u32::from(NOT_FIXED_DECIMALS) {
         return ExprType::double_fixed(17 + decimals, decimals as u8);
     }
     ExprType::double()

@@ -53,8 +53,7 @@ impl<'a> Args<'a> {
 
     /// The value where a number is wanted.
     pub fn number(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
-        let arg = &self.call.args[n];
-        arg.as_number(arg.eval(self.row, self.ctx)?)
+        self.call.args[n].eval_number(self.row, self.ctx)
     }
 
     pub fn text(&self, n: usize) -> SqlResult<Option<Cow<'a, [u8]>>> {

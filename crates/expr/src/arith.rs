@@ -10,6 +10,7 @@ use crate::expr::Expr;
 use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
 use crate::number_of::hex_number;
 use crate::table::{Function, NumberOf};
+use crate::typing::{byte_width, width};
 
 pub(crate) static ADD: Function = Function::operator("+", type_add, add);
 pub(crate) static SUB: Function = Function::operator("-", type_sub, sub);
@@ -20,6 +21,9 @@ pub(crate) static MOD: Function = Function::operator("MOD", type_mod, rem);
 pub(crate) static NEG: Function = Function::operator("neg", type_neg, neg);
 
 pub(crate) static FUNCTIONS: &[Function] = &[Function::pure("mod", 2, 2, type_mod, rem)];
+
+/// Characters a DOUBLE prints at most.
+const DOUBLE_CHARS_MAX: u32 = 53;
 
 /// The arithmetic two static types meet in.
 pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
@@ -41,7 +45,7 @@ pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
 
 /// INT or BIGINT, by the digits printed.
 pub(crate) fn int_type(length: u32, unsigned: bool) -> ExprType {
-    let kind = if length >= 11 { TypeKind::BigInt } else { TypeKind::Int };
+    let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
     ExprType::number(kind, length, 0).with_unsigned(unsigned)
 }
 
@@ -91,7 +95,8 @@ fn double_with(decimals: u32) -> ExprType {
     ExprType::double_fixed(17 + decimals, decimals as u8)
 }
 
-fn real_decimals(arg: &Expr) -> u32 {
+/// Fraction digits of an argument taken as DOUBLE.
+pub(crate) fn real_decimals(arg: &Expr) -> u32 {
     let ty = arg.ty_cow();
     match ty.class() {
         // A computed date counts with the digits it may have.
@@ -121,10 +126,8 @@ fn additive(args: &mut [Expr], mode: SqlMode, is_sub: bool) -> ExprType {
         TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
         _ => {
-            let temporal = args.iter().any(|a| a.ty_cow().is_temporal());
             let unsigned = (u0 || u1) && !(is_sub && mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION));
-            let sum = int_type(decimal_width(precision, 0, unsigned), unsigned);
-            if temporal { ExprType { kind: TypeKind::BigInt, ..sum } } else { sum }
+            int_type(decimal_width(precision, 0, unsigned), unsigned)
         }
     };
     ty.with_nullable(nullable(args))
@@ -144,7 +147,7 @@ fn type_mul(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let precision = (precision_of(&args[0]) + precision_of(&args[1])).min(65);
     let (u0, u1) = (args[0].ty_cow().unsigned, args[1].ty_cow().unsigned);
     let ty = match class_of_types(args) {
-        TypeClass::Real => double_with(real_decimals(&args[0]) + real_decimals(&args[1])),
+        TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
         _ => int_type(decimal_width(precision, 0, u0 || u1), u0 || u1),
     };
@@ -155,8 +158,12 @@ fn type_div(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let increment = u32::from(env.div_precision_increment);
     if class_of_types(args) == TypeClass::Real {
-        let decimals = real_decimals(&args[0]).max(real_decimals(&args[1])) + increment;
-        return Ok(double_with(decimals));
+        let own = real_decimals(&args[0]);
+        let decimals = own.max(real_decimals(&args[1])) + increment;
+        let quotient = double_with(decimals);
+        let whole = args[0].ty_cow().length.saturating_sub(own);
+        let length = if quotient.decimals == NOT_FIXED_DECIMALS { u32::MAX } else { whole + decimals };
+        return Ok(ExprType { length: quotient.length.min(length), ..quotient });
     }
     let scale = (scale_of(&args[0]) + increment).min(38);
     let precision = (precision_of(&args[0]) + scale_of(&args[1]) + increment).min(65);
@@ -167,10 +174,11 @@ fn type_div(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 fn type_int_div(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let digits = match args[0].ty_cow().class() {
-        TypeClass::Int | TypeClass::Decimal => {
-            precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0]))
+        TypeClass::Real if args[0].ty_cow().decimals < NOT_FIXED_DECIMALS => {
+            args[0].ty_cow().length.saturating_sub(args[0].ty_cow().decimals.into())
         }
-        _ => 21,
+        TypeClass::Real | TypeClass::String => u32::try_from(width(&args[0])).unwrap_or(u32::MAX),
+        _ => precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0])),
     };
     let unsigned = args[0].ty_cow().unsigned || args[1].ty_cow().unsigned;
     Ok(int_type(digits.clamp(1, 21), unsigned))
@@ -185,18 +193,27 @@ fn type_mod(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
         TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, unsigned),
         _ => int_type(decimal_width(precision, 0, unsigned), unsigned),
-    })
+    }
+    .with_unsigned(unsigned))
 }
 
 fn type_neg(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     hex_as_number(args);
     let ty = args[0].ty();
+    let length = u32::try_from(byte_width(&args[0])).unwrap_or(u32::MAX).saturating_add(1);
     Ok(match class_of_types(args) {
-        TypeClass::Real => double_with(real_decimals(&args[0])),
-        TypeClass::Decimal => ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, false),
-        _ => int_type(precision_of(&args[0]) + 1, false),
+        TypeClass::Real => {
+            ExprType { length: length.min(DOUBLE_CHARS_MAX), ..double_with(real_decimals(&args[0])) }
+        }
+        TypeClass::Decimal => ExprType { length, ..negated_decimal(&args[0]) },
+        _ if ty.is_temporal() => ExprType { length, ..negated_decimal(&args[0]) },
+        _ => int_type(length, false),
     }
     .with_nullable(ty.nullable))
+}
+
+fn negated_decimal(arg: &Expr) -> ExprType {
+    ExprType::decimal(precision_of(arg), scale_of(arg) as u8, false)
 }
 
 /// Two operands in the arithmetic they share.
@@ -382,6 +399,9 @@ fn neg(a: Args<'_>) -> SqlResult<Value> {
 
 fn negated(value: &Value, a: &Args<'_>) -> SqlResult<Value> {
     match class_of_value(value) {
+        TypeClass::Int if a.call.ty.class() == TypeClass::Decimal => {
+            Ok(Value::Decimal(or_null!(convert::to_decimal(value, a.ctx)).neg()))
+        }
         _ if value.is_null() => Ok(Value::Null),
         TypeClass::Decimal => Ok(Value::Decimal(or_null!(convert::to_decimal(value, a.ctx)).neg())),
         TypeClass::Real => Ok(Value::Double(-or_null!(convert::to_f64(value, a.ctx)))),

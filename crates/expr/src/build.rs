@@ -12,7 +12,7 @@ use crate::compare::{CompareHow, InSet};
 use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
-use crate::expr_type::{Coercibility, ExprType, TypeClass, aggregate_collations};
+use crate::expr_type::{Coercibility, ExprType, STRING_DECIMALS, TypeClass, aggregate_collations};
 use crate::joined::joined_type;
 use crate::operand::{prepare, prepare_pair};
 use crate::table::{Extra, Function, lookup};
@@ -365,7 +365,12 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
     let (low, high) = (prepare(low, &operand), prepare(high, &operand));
     let types = [operand.ty(), low.ty(), high.ty()];
     let joined = aggregate_collations("between", &types)?;
-    let class = forced_class(&[&operand, &low, &high]);
+    let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
+    let class = match forced_class(&[&operand, &low, &high]) {
+        // Two texts make a text of the bounds, which is no exact number.
+        Some(TypeClass::Decimal) if is_text(&types[1]) && is_text(&types[2]) => Some(TypeClass::Real),
+        class => class,
+    };
     let how = CompareHow::Scalar { collation: joined.collation, class };
     Ok(Expr::Between(Box::new(Between { operand, low, high, negated, how })))
 }
@@ -472,6 +477,15 @@ pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
+/// `CONVERT(operand USING charset)`.
+pub fn convert_using(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
+    let mut made = cast(operand, CastType::Char { length: None, collation }, env)?;
+    if let Expr::Cast(node) = &mut made {
+        node.ty.decimals = STRING_DECIMALS;
+    }
+    Ok(made)
+}
+
 /// `operand COLLATE collation`.
 pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
     let from = operand.ty();
@@ -486,8 +500,11 @@ pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResu
         return Err(SqlError::new(ErrorCode::CollationCharsetMismatch, text));
     }
     let to = CastType::Char { length: None, collation };
-    let mut ty = crate::cast::type_of(&operand, to, env);
-    ty.coercibility = Coercibility::Explicit;
+    let cast = crate::cast::type_of(&operand, to, env);
+    let ascii = cast.ascii;
+    let mut ty =
+        ExprType::string(cast.length, collation, Coercibility::Explicit).with_nullable(cast.nullable);
+    ty.ascii = ascii;
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }
 
@@ -526,8 +543,9 @@ fn with_type(made: Expr, ty: ExprType) -> Expr {
 
 /// `EXTRACT(unit FROM operand)`.
 pub fn extract(unit: IntervalUnit, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
+    let ty = date_part::extract_type(unit, &operand);
     let made = call(&date_part::EXTRACT, vec![operand], Extra::Unit(unit), env)?;
-    Ok(with_type(made, date_part::extract_type(unit)))
+    Ok(with_type(made, ty))
 }
 
 /// `TIMESTAMPADD(unit, amount, operand)`.
@@ -549,7 +567,8 @@ pub fn trim(side: TrimSide, remove: Option<Expr>, operand: Expr, env: &SessionEn
 /// `CHAR(n, .. USING charset)`; without USING it is a binary string.
 pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEnv) -> SqlResult<Expr> {
     let Some(collation) = collation else { return call(&text_build::CHAR, args, Extra::None, env) };
-    let ty = ExprType::string(args.len() as u32 * 4, collation, Coercibility::Implicit);
+    let bytes = args.len() as u32 * 4;
+    let ty = ExprType::string(bytes / collation.charset().mbmaxlen(), collation, Coercibility::Implicit);
     let made = call(&text_build::CHAR, args, Extra::Name(collation.charset().name().into()), env)?;
     Ok(with_type(made, ty))
 }

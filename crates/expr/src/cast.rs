@@ -4,21 +4,23 @@ use std::borrow::Cow;
 
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, IntValue, SqlMode, SqlResult, TypeKind, Value};
 
-use crate::arith::{int_type, precision_of};
+use crate::arith::int_type;
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert::{self, Origin};
 use crate::eval::string_value;
 use crate::expr::{Cast, CastType, Expr};
 use crate::expr_type::{Coercibility, ExprType, TypeClass};
 use crate::table::NumberOf;
-use crate::typing::width;
+use crate::typing::{byte_width, width};
 
 /// The static type of a cast.
 pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType {
     let nullable = operand.ty_cow().nullable;
     let text = |length: Option<u32>, collation: Collation| {
         let natural = u32::try_from(width(operand)).unwrap_or(u32::MAX);
-        let mut ty = ExprType::string(length.unwrap_or(natural), collation, Coercibility::Implicit);
+        let bytes_max = u32::MAX / collation.charset().mbmaxlen();
+        let length = length.unwrap_or(natural).min(bytes_max);
+        let mut ty = ExprType::text(length, collation, Coercibility::Implicit);
         ty.ascii = operand.ty_cow().ascii;
         ty.decimals = 0;
         ty
@@ -28,31 +30,32 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
             let unsigned = to == CastType::Unsigned;
             let is_natural =
                 matches!(operand, Expr::Const(c) if matches!(c.value, Value::Int(0..) | Value::UInt(_)));
-            let digits = if unsigned && !operand.ty_cow().unsigned && !is_natural {
+            let from = operand.ty();
+            let from_unsigned = from.unsigned || from.kind == TypeKind::Timestamp;
+            let digits = if unsigned && !from_unsigned && !is_natural {
                 // A negative number keeps its 64 bits.
                 20
-            } else if operand.ty_cow().class() == TypeClass::Int {
-                precision_of(operand) + u32::from(!unsigned)
-            } else if operand.ty_cow().class() == TypeClass::String {
-                u32::try_from(width(operand)).unwrap_or(21).min(20) + u32::from(!unsigned)
+            } else if from.class() == TypeClass::Real {
+                20
             } else {
-                21
+                u32::try_from(width(operand)).unwrap_or(21).clamp(1 + u32::from(!unsigned), 21)
             };
-            return int_type(digits, unsigned).with_nullable(nullable);
+            let ty = int_type(digits, unsigned).with_nullable(nullable);
+            let kind = if unsigned && digits == 10 { TypeKind::Int } else { ty.kind };
+            return ExprType { kind, ..ty };
         }
         CastType::Double { size: None } => return ExprType::number(TypeKind::Double, 22, 31),
         CastType::Double { size: Some((length, decimals)) } => {
-            return ExprType::double_fixed(length.into(), decimals).with_nullable(nullable);
+            return ExprType::double_fixed(length.into(), decimals);
         }
-        CastType::Float => return ExprType::number(TypeKind::Float, 12, 31).with_nullable(nullable),
+        CastType::Float => return ExprType::number(TypeKind::Float, 12, 31),
         CastType::Decimal { precision, decimals } => {
             return ExprType::decimal(u32::from(precision), decimals, false).with_nullable(nullable);
         }
         CastType::Char { length, collation } => text(length, collation),
         CastType::Binary { length } => {
-            let bytes = operand.ty_cow().collation.charset().mbmaxlen();
-            let ty = text(length, Collation::BINARY);
-            if length.is_none() { ExprType { length: ty.length.saturating_mul(bytes), ..ty } } else { ty }
+            let bytes = u32::try_from(byte_width(operand)).unwrap_or(u32::MAX);
+            text(Some(length.unwrap_or(bytes)), Collation::BINARY)
         }
         CastType::Date => ExprType::date(),
         CastType::Time { decimals } => ExprType::time(decimals),

@@ -21,7 +21,7 @@ use cohort_types::{Class, Collation, DateTime, Decimal, SqlResult, Time, Value};
 use crate::context::EvalContext;
 use crate::convert::{self, Origin};
 use crate::expr::Expr;
-use crate::expr_type::TypeClass;
+use crate::expr_type::{Flavor, TypeClass};
 
 /// How two expressions compare, decided when the tree is built. Values of one class compare as such; of two,
 /// by the pairing rules; unless a class is forced on both.
@@ -60,7 +60,14 @@ pub(crate) fn compare_operands(
 ) -> SqlResult<Option<Ordering>> {
     let CompareHow::Scalar { collation, class } = how else { return Ok(None) };
     match (a, b) {
-        (Value::Null, _) | (_, Value::Null) => return Ok(None),
+        (Value::Null, _) => return Ok(None),
+        (_, Value::Null) => {
+            return if let (Value::Str(_), [Some(left), Some(right)]) = (a, exprs) {
+                read_left(a, *class, left, right, *collation, ctx)
+            } else {
+                Ok(None)
+            };
+        }
         (Value::Int(x), Value::Int(y)) => return Ok(Some(x.cmp(y))),
         _ => {}
     }
@@ -76,6 +83,63 @@ pub(crate) fn compare_operands(
         return compare_as(class, &a, &b, *collation, exprs, ctx);
     }
     compare_as(class, a, b, *collation, exprs, ctx)
+}
+
+/// A constant text beside a number or a date is read as one when it is met first, and kept for the statement.
+pub(crate) fn read_constant<'v>(
+    value: Cow<'v, Value>,
+    expr: &Expr,
+    other: &Value,
+    how: &CompareHow,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Cow<'v, Value>> {
+    let (Expr::Const(_) | Expr::Param(_), Value::Str(_)) = (expr, value.as_ref()) else { return Ok(value) };
+    let CompareHow::Scalar { class, .. } = how else { return Ok(value) };
+    if matches!(other, Value::Str(_) | Value::Enum { .. } | Value::Set { .. } | Value::Null) {
+        return Ok(value);
+    }
+    let class = class.unwrap_or_else(|| common_class(other.class(), value.class()));
+    let is_other_than_its_text = expr.number_view().is_some() || expr.ty_cow().flavor == Flavor::Hex;
+    if class == TypeClass::String || is_other_than_its_text {
+        return Ok(value);
+    }
+    ctx.read_once(std::ptr::from_ref(expr) as usize, &value, class, || {
+        Ok(match class {
+            TypeClass::Int | TypeClass::Decimal => {
+                convert::to_decimal(&value, ctx)?.map_or(Value::Null, Value::Decimal)
+            }
+            TypeClass::Real => convert::to_f64(&value, ctx)?.map_or(Value::Null, Value::Double),
+            TypeClass::Time => Value::Time(time_or_zero(&value, Some(expr), ctx)?),
+            _ => Value::DateTime(datetime_or_zero(&value, Some(expr), ctx)?),
+        })
+    })
+    .map(Cow::Owned)
+}
+
+/// A text on the left is read before the right side turns out to be NULL: it may warn.
+#[cold]
+fn read_left(
+    a: &Value,
+    class: Option<TypeClass>,
+    left: &Expr,
+    right: &Expr,
+    collation: Collation,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<Ordering>> {
+    let ty = right.ty_cow();
+    let other = match ty.class() {
+        TypeClass::String => return Ok(None),
+        _ if matches!(right, Expr::Const(_)) || ty.null_literal => return Ok(None),
+        TypeClass::Int => Value::Int(0),
+        TypeClass::Decimal => Value::Decimal(cohort_types::Decimal::ZERO),
+        TypeClass::Real => Value::Double(0.0),
+        TypeClass::Time => Value::Time(Time::default()),
+        TypeClass::Date | TypeClass::DateTime => Value::DateTime(DateTime::default()),
+    };
+    let class = class.unwrap_or_else(|| common_class(a.class(), other.class()));
+    let a = left.as_number(Cow::Borrowed(a))?;
+    compare_as(class, &a, &other, collation, [Some(left), None], ctx)?;
+    Ok(None)
 }
 
 /// The class two values are compared as.

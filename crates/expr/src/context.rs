@@ -14,6 +14,7 @@ use cohort_types::{
 };
 
 use crate::expr::Subquery;
+use crate::expr_type::TypeClass;
 
 /// The session's time zone.
 #[derive(Clone, Debug)]
@@ -307,7 +308,21 @@ struct EvalState {
     row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
     random: RefCell<HashMap<usize, (u32, u32)>>,
+    /// Constants as comparisons read them: each is read, and warns, once.
+    constants: RefCell<Vec<ReadConstant>>,
 }
+
+/// A constant text that was read as a number or a date.
+struct ReadConstant {
+    /// The address of its node, and what it is: an address may be used again.
+    node: usize,
+    text: Value,
+    class: TypeClass,
+    read: Value,
+}
+
+/// Constants that are read once at most; further ones are read for every row.
+const CONSTANTS_MAX: usize = 64;
 
 impl<'s> EvalContext<'s> {
     /// A context for one statement.
@@ -352,6 +367,26 @@ impl<'s> EvalContext<'s> {
     /// State of RAND(n), by the address of its node.
     pub(crate) fn random(&self) -> RefMut<'_, HashMap<usize, (u32, u32)>> {
         self.state().random.borrow_mut()
+    }
+
+    /// What `read` makes of a constant; it is asked once in the statement.
+    pub(crate) fn read_once(
+        &self,
+        node: usize,
+        text: &Value,
+        class: TypeClass,
+        read: impl FnOnce() -> SqlResult<Value>,
+    ) -> SqlResult<Value> {
+        let is_same = |c: &&ReadConstant| c.node == node && c.class == class && c.text == *text;
+        if let Some(known) = self.state().constants.borrow().iter().find(is_same) {
+            return Ok(known.read.clone());
+        }
+        let made = read()?;
+        let mut constants = self.state().constants.borrow_mut();
+        if constants.len() < CONSTANTS_MAX {
+            constants.push(ReadConstant { node, text: text.clone(), class, read: made.clone() });
+        }
+        Ok(made)
     }
 
     /// Charges memory that the statement keeps until its end, or until [`EvalContext::let_go`]. Errors 1290
@@ -446,6 +481,7 @@ impl EvalState {
             steps_left: Cell::new(STEPS_UNASKED),
             row_number: Cell::new(1),
             random: RefCell::new(HashMap::new()),
+            constants: RefCell::default(),
         }
     }
 }

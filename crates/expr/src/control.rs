@@ -6,14 +6,14 @@ use std::cmp::Ordering;
 use cohort_types::{ErrorCode, SqlError, SqlMode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
-use crate::compare::{CompareHow, compare};
-use crate::context::SessionEnv;
+use crate::compare::{CompareHow, compare, compare_operands};
+use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
-use crate::expr::Expr;
-use crate::expr_type::{ExprType, TypeClass};
+use crate::expr::{Call, Expr};
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass};
 use crate::joined::joined_type;
-use crate::table::{ANY, Function};
-use crate::typing::{any_nullable, joined_collation, string_of, width};
+use crate::table::{ANY, Function, NumberOf};
+use crate::typing::{any_nullable, joined_collation, long_string_of, width};
 
 pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true);
 pub(crate) static IS_FALSE: Function = Function::pure("isfalse", 1, 1, type_flag, is_false);
@@ -27,8 +27,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("nullif", 2, 2, type_nullif, nullif),
     Function::pure("coalesce", 1, ANY, type_coalesce, coalesce),
     Function::pure("isnull", 1, 1, type_flag, isnull),
-    Function::pure("greatest", 2, ANY, type_extreme, greatest),
-    Function::pure("least", 2, ANY, type_extreme, least),
+    Function::pure("greatest", 2, ANY, type_extreme, greatest).with_number(NumberOf::OfArguments),
+    Function::pure("least", 2, ANY, type_extreme, least).with_number(NumberOf::OfArguments),
     Function::pure("interval", 2, ANY, type_interval, interval),
     Function::pure("elt", 2, ANY, type_elt, elt),
     Function::pure("field", 2, ANY, type_index, field),
@@ -38,8 +38,8 @@ fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(false))
 }
 
-fn type_truth(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::boolean())
+fn type_truth(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
 fn type_if(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -51,7 +51,7 @@ fn type_nvl2(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_nullif(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(args[0].ty().with_nullable(true))
+    Ok(args[0].ty().taken().with_nullable(true))
 }
 
 fn type_coalesce(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -84,9 +84,25 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     // Numbers among strings make the strings numbers.
     let strings = types.iter().filter(|t| t.class() == TypeClass::String).count();
     if strings > 0 && strings < types.len() {
-        return Ok(ExprType::double());
+        let numbers = |t: &ExprType| matches!(t.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit);
+        let ty = if types.iter().any(numbers) && types.iter().all(|t| t.decimals == 0) {
+            ExprType::double_fixed(17, 0)
+        } else {
+            ExprType::double()
+        };
+        return Ok(ty.with_nullable(any_nullable(args)));
     }
-    Ok(joined_type(&branches, "greatest", Some(env))?.with_nullable(any_nullable(args)))
+    let joined = joined_type(&branches, "greatest", Some(env))?;
+    let is_float = types.iter().all(|t| t.kind == TypeKind::Float);
+    Ok(match joined.class() {
+        TypeClass::Real if is_float => ExprType { length: 23, ..joined },
+        TypeClass::Real if joined.decimals < NOT_FIXED_DECIMALS => {
+            ExprType::double_fixed(17 + u32::from(joined.decimals), joined.decimals)
+        }
+        TypeClass::Real => ExprType::double(),
+        _ => joined,
+    }
+    .with_nullable(any_nullable(args)))
 }
 
 /// Fraction digits of a text among dates; six when it is none.
@@ -111,7 +127,10 @@ fn type_interval(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_elt(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let derived = joined_collation(&args[1..], env, "elt")?;
-    Ok(string_of(derived, args[1..].iter().map(width).max().unwrap_or(0)))
+    let text = long_string_of(derived, args[1..].iter().map(width).max().unwrap_or(0));
+    let decimals = args[1..].iter().map(|a| a.ty_cow().decimals).max();
+    let decimals = decimals.filter(|d| *d < NOT_FIXED_DECIMALS).unwrap_or(text.decimals);
+    Ok(ExprType { decimals, ..text })
 }
 
 fn is_true(a: Args<'_>) -> SqlResult<Value> {
@@ -165,7 +184,8 @@ fn how(a: &Args<'_>) -> CompareHow {
 
 fn nullif(a: Args<'_>) -> SqlResult<Value> {
     let (value, other) = (a.value(0)?, a.value(1)?);
-    let equal = compare(&value, &other, &how(&a), a.ctx)? == Some(Ordering::Equal);
+    let exprs = [Some(a.expr(0)), Some(a.expr(1))];
+    let equal = compare_operands(&value, &other, &how(&a), exprs, a.ctx)? == Some(Ordering::Equal);
     Ok(if equal { Value::Null } else { value.into_owned() })
 }
 
@@ -203,6 +223,9 @@ fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
     let how = how(&a);
     let mut best = extreme_operand(&a, 0)?;
     for n in 1..a.count() {
+        if best.is_null() {
+            break;
+        }
         let next = extreme_operand(&a, n)?;
         match compare(&next, &best, &how, a.ctx)? {
             None => return Ok(Value::Null),
@@ -211,6 +234,20 @@ fn extreme(a: Args<'_>, wanted: Ordering) -> SqlResult<Value> {
         }
     }
     Ok(best)
+}
+
+/// LEAST or GREATEST of strings where a number is wanted: that of their numbers.
+pub(crate) fn extreme_number(call: &Call, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let wanted = if call.function.name == "least" { Ordering::Less } else { Ordering::Greater };
+    let mut best: Option<f64> = None;
+    for arg in &call.args {
+        let value = arg.eval_number(row, ctx)?;
+        let next = or_null!(convert::to_f64(&value, ctx));
+        if best.is_none_or(|best| next.partial_cmp(&best) == Some(wanted)) {
+            best = Some(next);
+        }
+    }
+    Ok(best.map_or(Value::Null, Value::Double))
 }
 
 /// INTERVAL(n, a, b, ..): how many of the ascending a, b, .. are not above n; -1 for NULL.

@@ -15,7 +15,7 @@ use crate::date_part::real_moment;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::{Extra, Function, NumberOf};
-use crate::typing::ascii_string;
+use crate::typing::{any_nullable, ascii_string};
 
 pub(crate) static DATE_ADD: Function =
     Function::of_statement("date_add", 2, 2, type_date_arith, date_add).with_number(NumberOf::Moment);
@@ -56,11 +56,24 @@ pub(crate) fn date_arith_type(
     let decimals = temporal_decimals(operand).max(amount_decimals);
     match operand.ty_cow().class() {
         TypeClass::DateTime => ExprType::datetime(decimals),
+        TypeClass::Time if is_calendar_unit(unit) => ExprType::datetime(decimals),
         TypeClass::Time => ExprType::time(decimals),
         TypeClass::Date if unit.has_time() => ExprType::datetime(amount_decimals),
         TypeClass::Date => ExprType::date(),
-        _ => ascii_string(env, 19),
+        _ => moment_text(decimals, decimals, env),
     }
+}
+
+/// Units that a time of day knows nothing of.
+fn is_calendar_unit(unit: IntervalUnit) -> bool {
+    use IntervalUnit::{Month, Quarter, Week, Year, YearMonth};
+    matches!(unit, Year | Quarter | Month | Week | YearMonth)
+}
+
+/// The text of a moment or a time, with so many fraction digits.
+fn moment_text(digits: u8, decimals: u8, env: &SessionEnv) -> ExprType {
+    let length = if digits > 0 { 20 + u64::from(digits) } else { 19 };
+    ExprType { kind: TypeKind::Char, decimals, ..ascii_string(env, length) }
 }
 
 /// Fraction digits of what is read as a datetime.
@@ -95,8 +108,8 @@ fn type_days(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 8, 0))
 }
 
-fn type_period(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::number(TypeKind::Int, 6, 0))
+fn type_period(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 6, 0).with_nullable(any_nullable(args)))
 }
 
 fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -116,7 +129,9 @@ fn type_add_time(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(match args[0].ty_cow().class() {
         TypeClass::DateTime | TypeClass::Date => ExprType::datetime(decimals),
         TypeClass::Time => ExprType::time(decimals),
-        _ => ascii_string(env, 26),
+        // A text may be of any form.
+        TypeClass::String => moment_text(6, crate::expr_type::STRING_DECIMALS, env),
+        _ => moment_text(decimals, decimals, env),
     })
 }
 

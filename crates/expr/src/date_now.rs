@@ -95,12 +95,23 @@ fn digits_after_point(text: &[u8]) -> u8 {
 
 fn type_unix(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let Some(arg) = args.first() else { return Ok(ExprType::bigint(17)) };
-    let decimals = temporal_decimals(arg);
+    let decimals = match arg {
+        Expr::Const(node) if arg.ty_cow().class() == TypeClass::String => {
+            moment_literal_decimals(&node.value)
+        }
+        _ => temporal_decimals(arg),
+    };
     Ok(if decimals == 0 {
         ExprType::bigint(17)
     } else {
-        ExprType::decimal(15 + u32::from(decimals), decimals, false)
+        ExprType { length: 18 + u32::from(decimals), ..ExprType::decimal(15, decimals, false) }
     })
+}
+
+/// Fraction digits of a text that is a constant; six when it is no moment.
+fn moment_literal_decimals(value: &Value) -> u8 {
+    let parsed = DateTime::parse(value.as_bytes().unwrap_or_default(), cohort_types::SqlMode::NONE);
+    if parsed.value.is_some() { parsed.decimals } else { 6 }
 }
 
 fn type_from_unix(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -17,7 +17,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("month", 1, 1, type_2, month),
     Function::of_statement("day", 1, 1, type_2, day),
     Function::of_statement("dayofmonth", 1, 1, type_2, day),
-    Function::of_statement("quarter", 1, 1, type_2, quarter),
+    Function::of_statement("quarter", 1, 1, type_1, quarter),
     Function::of_statement("dayofweek", 1, 1, type_1, day_of_week),
     Function::of_statement("weekday", 1, 1, type_1, weekday),
     Function::of_statement("dayofyear", 1, 1, type_3, day_of_year),
@@ -68,7 +68,7 @@ fn type_seconds(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 fn type_time_to_sec(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let decimals = crate::date_now::temporal_decimals(&args[0]);
     Ok(if decimals > 0 {
-        ExprType::decimal(10 + u32::from(decimals), decimals, false)
+        ExprType { length: 18 + u32::from(decimals), ..ExprType::decimal(10, decimals, false) }
     } else {
         ExprType::bigint(17)
     })
@@ -248,24 +248,33 @@ fn time_to_sec(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// The digits of a unit.
-pub(crate) fn extract_type(unit: IntervalUnit) -> ExprType {
+pub(crate) fn extract_type(unit: IntervalUnit, operand: &Expr) -> ExprType {
+    // A text may be an interval of many days.
+    let more = if operand.ty_cow().is_temporal() { 0 } else { 5 };
+    let of_days = |length: u32| {
+        let kind = if length + more >= 11 { TypeKind::BigInt } else { TypeKind::Int };
+        ExprType::number(kind, length + more, 0)
+    };
     match unit {
         IntervalUnit::Year => ExprType::number(TypeKind::Int, 4, 0),
         IntervalUnit::YearMonth => ExprType::number(TypeKind::Int, 6, 0),
-        IntervalUnit::Quarter | IntervalUnit::Month | IntervalUnit::Week | IntervalUnit::Day => {
+        IntervalUnit::Quarter | IntervalUnit::Month | IntervalUnit::Week => {
             ExprType::number(TypeKind::Int, 2, 0)
         }
+        IntervalUnit::Day => of_days(3),
         IntervalUnit::Hour | IntervalUnit::Minute | IntervalUnit::Second => {
             ExprType::number(TypeKind::Int, 3, 0)
         }
         IntervalUnit::HourMinute | IntervalUnit::MinuteSecond => ExprType::number(TypeKind::Int, 5, 0),
-        IntervalUnit::DayHour => ExprType::number(TypeKind::Int, 5, 0),
-        IntervalUnit::DayMinute | IntervalUnit::HourSecond => ExprType::number(TypeKind::Int, 7, 0),
+        IntervalUnit::DayHour => of_days(5),
+        IntervalUnit::DayMinute => of_days(7),
+        IntervalUnit::HourSecond => ExprType::number(TypeKind::Int, 7, 0),
         IntervalUnit::Microsecond => ExprType::number(TypeKind::Int, 7, 0),
-        IntervalUnit::DaySecond | IntervalUnit::SecondMicrosecond => ExprType::number(TypeKind::Int, 9, 0),
+        IntervalUnit::DaySecond => of_days(9),
+        IntervalUnit::SecondMicrosecond => ExprType::number(TypeKind::Int, 9, 0),
         IntervalUnit::MinuteMicrosecond => ExprType::bigint(11),
         IntervalUnit::HourMicrosecond => ExprType::bigint(13),
-        IntervalUnit::DayMicrosecond => ExprType::bigint(15),
+        IntervalUnit::DayMicrosecond => of_days(15),
     }
 }
 

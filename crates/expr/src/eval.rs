@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use cohort_types::{Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
 
 use crate::args::Args;
-use crate::compare::{CompareHow, compare_operands};
+use crate::compare::{CompareHow, compare_operands, read_constant};
 use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
@@ -172,11 +172,16 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     }
     let right = node.right.eval_output(row, ctx)?;
     if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
+        // Both sides are read, so a text that is no number warns even beside NULL.
+        compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?;
+        compare_operands(&right, &left, &node.how, [Some(&node.right), Some(&node.left)], ctx)?;
         return Ok(Some(left.is_null() && right.is_null()));
     }
     if let (Value::Int(a), Value::Int(b)) = (left.as_ref(), right.as_ref()) {
         return Ok(Some(node.op.accepts(a.cmp(b))));
     }
+    let right = read_constant(right, &node.right, &left, &node.how, ctx)?;
+    let left = read_constant(left, &node.left, &right, &node.how, ctx)?;
     Ok(compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?
         .map(|order| node.op.accepts(order)))
 }
@@ -285,7 +290,8 @@ fn eval_between(node: &Between, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     Ok(inside.map(|v| v != node.negated))
 }
 
-/// The operand of BETWEEN as the date or time that both comparisons read it as, so that it warns once.
+/// The operand of BETWEEN as the number, date or time that both comparisons read it as, so that it warns
+/// once.
 fn read_once<'v>(node: &Between, value: Cow<'v, Value>, ctx: &EvalContext<'_>) -> SqlResult<Cow<'v, Value>> {
     let CompareHow::Scalar { class: Some(class), .. } = &node.how else { return Ok(value) };
     let from = convert::Origin::compared(Some(&node.operand));
@@ -294,6 +300,14 @@ fn read_once<'v>(node: &Between, value: Cow<'v, Value>, ctx: &EvalContext<'_>) -
             Cow::Owned(Value::DateTime(convert::to_datetime(&value, from, ctx)?.unwrap_or_default()))
         }
         TypeClass::Time => Cow::Owned(Value::Time(convert::to_time(&value, from, ctx)?.unwrap_or_default())),
+        TypeClass::Decimal | TypeClass::Real if matches!(*value, Value::Str(_)) => {
+            let value = node.operand.as_number(value)?;
+            let read = match class {
+                TypeClass::Decimal => convert::to_decimal(&value, ctx)?.map(Value::Decimal),
+                _ => convert::to_f64(&value, ctx)?.map(Value::Double),
+            };
+            Cow::Owned(read.unwrap_or(Value::Null))
+        }
         _ => value,
     })
 }
@@ -311,7 +325,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     }
     let mut found = Some(false);
     for item in &node.list {
-        let candidate = item.eval_output(row, ctx)?;
+        let candidate = read_constant(item.eval_output(row, ctx)?, item, &value, &node.how, ctx)?;
         match compare_operands(&value, &candidate, &node.how, [Some(&node.operand), Some(item)], ctx)? {
             Some(Ordering::Equal) => return Ok(Some(!node.negated)),
             Some(_) => {}

@@ -358,7 +358,9 @@ impl Expr {
         match self.type_ref() {
             Some(ty) => ty.nullable,
             None if matches!(self, Expr::IsNull(_)) => false,
-            None if matches!(self, Expr::Row(_)) => true,
+            None if let Expr::Row(items) = self => {
+                depth == 0 || items.iter().any(|item| item.may_be_null(depth - 1))
+            }
             None => self.may_be_unknown(depth),
         }
     }

@@ -9,7 +9,7 @@ use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKi
 pub const NOT_FIXED_DECIMALS: u8 = 31;
 
 /// `decimals` of strings in result metadata.
-const STRING_DECIMALS: u8 = 39;
+pub(crate) const STRING_DECIMALS: u8 = 39;
 
 /// Bytes that a function's result is announced with at most.
 const RESULT_BYTES_MAX: u32 = 1 << 24;
@@ -62,6 +62,8 @@ pub enum Flavor {
     Boolean,
     /// A literal `0x41` or `b'1000001'`: bytes that count as a big-endian number where a number is wanted.
     Hex,
+    /// A document that is kept as a text of another kind than JSON.
+    Json,
     /// A ZEROFILL column: as text it has zeros in front, up to its declared width.
     Zerofill(u32),
 }
@@ -255,6 +257,11 @@ impl ExprType {
         }
     }
 
+    /// Whether it is a JSON document.
+    pub fn is_json(&self) -> bool {
+        self.kind == TypeKind::Json || self.flavor == Flavor::Json
+    }
+
     /// Whether it is DATE, TIME, DATETIME or TIMESTAMP.
     pub fn is_temporal(&self) -> bool {
         matches!(self.class(), TypeClass::Date | TypeClass::Time | TypeClass::DateTime)
@@ -284,6 +291,17 @@ impl ExprType {
     /// Characters it may print, as a function that makes text of it counts them.
     pub fn char_length(&self) -> u32 {
         self.length
+    }
+
+    /// The type of a value that stands for itself, no longer for its column: ENUM and SET are strings then, and
+    /// TIMESTAMP is unsigned.
+    #[must_use]
+    pub fn taken(self) -> ExprType {
+        match self.kind {
+            TypeKind::Enum | TypeKind::Set => ExprType { kind: TypeKind::VarChar, ..self },
+            TypeKind::Timestamp => self.with_unsigned(true),
+            _ => self,
+        }
     }
 
     /// The same type, nullable or not.

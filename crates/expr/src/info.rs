@@ -10,7 +10,7 @@ use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
 use crate::table::{Extra, Function};
-use crate::typing::{ascii_string, string_of};
+use crate::typing::{ascii_string, string_of, width};
 
 pub(crate) static USER_VARIABLE: Function = Function::volatile("@", 0, 0, type_text, user_variable);
 pub(crate) static ASSIGN: Function = Function::volatile(":=", 1, 1, type_text, assign);
@@ -28,8 +28,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("last_insert_id", 0, 1, type_last_insert_id, last_insert_id),
     Function::of_statement("row_count", 0, 0, type_count, row_count),
     Function::of_statement("found_rows", 0, 0, type_count, found_rows),
-    Function::volatile("benchmark", 2, 2, type_small, benchmark),
-    Function::volatile("sleep", 1, 1, type_small, sleep),
+    Function::volatile("benchmark", 2, 2, type_done, benchmark),
+    Function::volatile("sleep", 1, 1, type_done, sleep),
     Function::volatile("uuid", 0, 0, type_uuid, uuid),
     Function::volatile("uuid_short", 0, 0, type_uuid_short, uuid_short),
     Function::volatile("sys_guid", 0, 0, type_guid, sys_guid),
@@ -89,8 +89,12 @@ fn type_connection_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0).with_unsigned(true).with_nullable(false))
 }
 
-fn type_last_insert_id(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::bigint(21).with_unsigned(true).with_nullable(false))
+fn type_last_insert_id(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    let (length, nullable) = match args.first() {
+        Some(arg) => (u32::try_from(width(arg)).unwrap_or(u32::MAX), arg.ty_cow().nullable),
+        None => (21, false),
+    };
+    Ok(ExprType::bigint(length).with_unsigned(true).with_nullable(nullable))
 }
 
 fn type_count(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -99,6 +103,10 @@ fn type_count(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_small(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean())
+}
+
+fn type_done(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean().with_nullable(false))
 }
 
 fn type_uuid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -21,7 +21,7 @@ use crate::expr::Expr;
 use crate::expr_type::{
     Coercibility, Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass, aggregate_collations,
 };
-use crate::typing::{or_connection, width};
+use crate::typing::{byte_width, or_connection, width};
 
 /// What BIT is among other kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,9 +67,23 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
 fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitAs) -> SqlResult<ExprType> {
     let nullable = branches.iter().any(|b| b.ty_cow().nullable);
     let present: Vec<&Expr> = branches.iter().copied().filter(|b| !b.ty_cow().null_literal).collect();
-    let types: Vec<ExprType> = present.iter().map(|b| b.ty()).collect();
+    let mut types: Vec<ExprType> = present.iter().map(|b| b.ty()).collect();
+    // The literal NULL is signed.
+    if bit == BitAs::Number
+        && present.len() < branches.len()
+        && types.iter().all(|t| t.unsigned && !matches!(t.kind, TypeKind::Bit | TypeKind::Year))
+        && types.iter().all(|t| matches!(t.class(), TypeClass::Int | TypeClass::Decimal))
+    {
+        types.iter_mut().for_each(|t| t.unsigned = false);
+        return Ok(joined_decimal(&present, &types).with_nullable(nullable));
+    }
     let Some(first) = types.first() else { return Ok(ExprType::null()) };
-    let kind = types[1..].iter().fold(first.kind, |kind, next| join_kinds(kind, next.kind, bit));
+    let only_bits = types.iter().all(|t| t.kind == TypeKind::Bit);
+    let kind_of = |t: &ExprType| match t.kind {
+        TypeKind::Bit if bit == BitAs::Number && !only_bits && t.length <= 32 => TypeKind::Int,
+        kind => kind,
+    };
+    let kind = types[1..].iter().fold(kind_of(first), |kind, next| join_kinds(kind, kind_of(next), bit));
     let signs_differ = types.iter().any(|t| t.unsigned != first.unsigned);
     let mut ty = match ExprType::number(kind, 0, 0).class() {
         TypeClass::Int if kind == TypeKind::Bit || !signs_differ => joined_int(kind, &present, &types),
@@ -102,11 +116,12 @@ fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
     match (a, b) {
         (Bit, other) | (other, Bit) => match bit {
             BitAs::Number => join_kinds(BigInt, other, bit),
-            BitAs::Bytes if is_string(other) => join_strings(VarBinary, other),
+            BitAs::Bytes if is_string(other) => join_strings(VarBinary, other, bit),
             BitAs::Bytes => VarBinary,
         },
         (Float, other) | (other, Float) if integer_rank(other).is_some_and(|rank| rank < 4) => Float,
-        (x, y) if is_string(x) && is_string(y) => join_strings(x, y),
+        (x, y) if is_string(x) && is_string(y) => join_strings(x, y, bit),
+        (Json, _) | (_, Json) => LongText,
         // CHAR stays what it is beside what is no string.
         (x, _) | (_, x) if matches!(x, Char | Binary) && (!is_string(a) || !is_string(b)) => x,
         (x, _) | (_, x) if is_string(x) => {
@@ -123,7 +138,7 @@ fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
     }
 }
 
-fn join_strings(a: TypeKind, b: TypeKind) -> TypeKind {
+fn join_strings(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
     use TypeKind::*;
     match (a, b) {
         (Json, Json) => Json,
@@ -134,7 +149,8 @@ fn join_strings(a: TypeKind, b: TypeKind) -> TypeKind {
                 x
             }
         }
-        (Char | Binary, Char | Binary | Enum | Set) | (Enum | Set, Char | Binary) => Char,
+        (Char | Binary, Char | Binary) => Char,
+        (Char | Binary, Enum | Set) | (Enum | Set, Char | Binary) if bit == BitAs::Bytes => Char,
         _ => VarChar,
     }
 }
@@ -221,7 +237,14 @@ fn joined_string(
             ascii: true,
         },
     };
-    let length = branches.iter().map(|b| width(b)).max().unwrap_or(0);
+    // Among bytes each character counts with all that it may take.
+    let among_bytes = joined.collation == Collation::BINARY && !is_long(kind);
+    let length_of = |branch: &Expr| match among_bytes {
+        true => byte_width(branch),
+        false if is_long(branch.ty_cow().kind) => branch.ty_cow().length.into(),
+        false => width(branch),
+    };
+    let length = branches.iter().map(|b| length_of(b)).max().unwrap_or(0);
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     let mut ty = ExprType::text(length, joined.collation, joined.coercibility);
     ty.ascii = joined.ascii;

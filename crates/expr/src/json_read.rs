@@ -2,36 +2,37 @@
 
 use std::collections::HashSet;
 
-use cohort_types::{ErrorCode, Interrupt, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
-use crate::expr_type::ExprType;
+use crate::expr_type::{Coercibility, Derived, ExprType};
 use crate::json::{Json, all, any, complaint, document, member, number, spans, unescape};
 use crate::json_path::{Path, path, single_path};
+use crate::json_typing;
 use crate::table::{ANY, Function, NumberOf};
-use crate::typing::{joined_collation, string_of, width};
+use crate::typing::string_of;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_valid", 1, 1, type_flag, valid),
-    Function::pure("json_extract", 2, ANY, type_json, extract).with_number(NumberOf::Json),
-    Function::pure("json_query", 2, 2, type_json, query),
-    Function::pure("json_value", 2, 2, type_text, value),
-    Function::pure("json_unquote", 1, 1, type_text, unquote),
+    Function::pure("json_extract", 2, ANY, json_typing::extracted, extract).with_number(NumberOf::Json),
+    Function::pure("json_query", 2, 2, json_typing::part, query),
+    Function::pure("json_value", 2, 2, json_typing::scalar, value),
+    Function::pure("json_unquote", 1, 1, json_typing::unquoted, unquote),
     Function::pure("json_length", 1, 2, type_count, length),
     Function::pure("json_depth", 1, 1, type_count, depth),
     Function::pure("json_type", 1, 1, type_word, type_name),
-    Function::pure("json_keys", 1, 2, type_json, keys),
+    Function::pure("json_keys", 1, 2, json_typing::scalar, keys),
     Function::pure("json_contains", 2, 3, type_flag, contains),
     Function::pure("json_contains_path", 3, ANY, type_flag, contains_path),
     Function::pure("json_exists", 2, 2, type_flag, exists),
     Function::pure("json_equals", 2, 2, type_flag, equals),
     Function::pure("json_overlaps", 2, 2, type_flag, overlaps),
-    Function::pure("json_compact", 1, 1, type_json, compact),
-    Function::pure("json_loose", 1, 1, type_json, loose),
-    Function::pure("json_detailed", 1, 1, type_json, detailed),
-    Function::pure("json_pretty", 1, 1, type_json, detailed),
+    Function::pure("json_compact", 1, 1, json_typing::compact, compact),
+    Function::pure("json_loose", 1, 1, json_typing::loose, loose),
+    Function::pure("json_detailed", 1, 1, json_typing::detailed, detailed),
+    Function::pure("json_pretty", 1, 1, json_typing::detailed, detailed),
 ];
 
 fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -42,21 +43,13 @@ fn type_count(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0))
 }
 
-/// A document of about the size of the arguments.
-pub(crate) fn type_json(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let length = args.iter().map(|a| width(a).saturating_mul(6)).fold(2, u64::saturating_add);
-    let mut ty = string_of(joined_collation(args, env, "json")?, length);
-    ty.kind = TypeKind::Json;
-    Ok(ty)
-}
-
-fn type_text(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let length = width(&args[0]);
-    Ok(string_of(joined_collation(&args[..1], env, "json")?, length))
-}
-
-fn type_word(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(crate::typing::ascii_string(env, 12))
+fn type_word(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    let derived = Derived {
+        collation: Collation::UTF8MB3_GENERAL_CI,
+        coercibility: Coercibility::Coercible,
+        ascii: true,
+    };
+    Ok(string_of(derived, 12))
 }
 
 /// A bad document is the answer here, so it makes a note only.

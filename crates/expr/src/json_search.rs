@@ -6,13 +6,13 @@ use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
 use crate::args::{Args, or_null};
 use crate::json::{Json, document, unescape};
 use crate::json_path::{Path, path};
-use crate::json_read::type_json;
+use crate::json_typing;
 use crate::json_write::append_string;
 use crate::table::{ANY, Function};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_search", 3, ANY, type_json, search),
-    Function::pure("json_normalize", 1, 1, type_json, normalize),
+    Function::pure("json_search", 3, ANY, json_typing::found, search),
+    Function::pure("json_normalize", 1, 1, json_typing::normalized, normalize),
 ];
 
 /// What a search looks for and has found.

@@ -3,44 +3,29 @@
 use cohort_types::{ErrorCode, SqlResult, Value};
 
 use crate::args::{Args, or_null};
-use crate::context::{EvalContext, SessionEnv};
+use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, Flavor, TypeClass};
+use crate::expr_type::{Flavor, TypeClass};
 use crate::json::{Json, document};
 use crate::json_path::{Index, Path, Step, same_key, single_path};
-use crate::json_read::type_json;
+use crate::json_typing;
 use crate::table::{ANY, Function};
-use crate::typing::{joined_collation, string_of, width};
-use cohort_types::TypeKind;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::pure("json_array", 0, ANY, type_list, array),
-    Function::pure("json_object", 0, ANY, type_list, object),
-    Function::pure("json_quote", 1, 1, type_quote, quote),
-    Function::pure("json_set", 3, ANY, type_json, set),
-    Function::pure("json_insert", 3, ANY, type_json, insert),
-    Function::pure("json_replace", 3, ANY, type_json, replace),
-    Function::pure("json_remove", 2, ANY, type_json, remove),
-    Function::pure("json_array_append", 3, ANY, type_json, array_append),
-    Function::pure("json_array_insert", 3, ANY, type_json, array_insert),
-    Function::pure("json_merge", 2, ANY, type_json, merge_preserve),
-    Function::pure("json_merge_preserve", 2, ANY, type_json, merge_preserve),
-    Function::pure("json_merge_patch", 2, ANY, type_json, merge_patch),
+    Function::pure("json_array", 0, ANY, json_typing::array, array),
+    Function::pure("json_object", 0, ANY, json_typing::object, object),
+    Function::pure("json_quote", 1, 1, json_typing::quoted, quote),
+    Function::pure("json_set", 3, ANY, json_typing::changed, set),
+    Function::pure("json_insert", 3, ANY, json_typing::changed, insert),
+    Function::pure("json_replace", 3, ANY, json_typing::changed, replace),
+    Function::pure("json_remove", 2, ANY, json_typing::part, remove),
+    Function::pure("json_array_append", 3, ANY, json_typing::longer, array_append),
+    Function::pure("json_array_insert", 3, ANY, json_typing::longer, array_insert),
+    Function::pure("json_merge", 2, ANY, json_typing::array, merge_preserve),
+    Function::pure("json_merge_preserve", 2, ANY, json_typing::array, merge_preserve),
+    Function::pure("json_merge_patch", 2, ANY, json_typing::array, merge_patch),
 ];
-
-fn type_quote(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let length = width(&args[0]).saturating_mul(6).saturating_add(2);
-    Ok(string_of(joined_collation(args, env, "json_quote")?, length))
-}
-
-/// A document of the arguments, each with what stands around it.
-fn type_list(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let length = args.iter().map(|a| width(a).saturating_add(4)).fold(2, u64::saturating_add);
-    let mut ty = string_of(joined_collation(args, env, "json")?, length);
-    ty.kind = TypeKind::Json;
-    Ok(ty)
-}
 
 /// Appends text as a JSON string.
 pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
@@ -78,7 +63,7 @@ pub(crate) fn append_json(
         Value::Int(v) if ty.flavor == Flavor::Boolean => {
             out.extend_from_slice(if *v != 0 { b"true" } else { b"false" })
         }
-        _ if ty.kind == TypeKind::Json => out.extend_from_slice(&text),
+        _ if ty.is_json() => out.extend_from_slice(&text),
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) if number => {
             out.extend_from_slice(&text);
         }

@@ -51,6 +51,7 @@ mod json;
 mod json_path;
 mod json_read;
 mod json_search;
+mod json_typing;
 mod json_write;
 mod locale;
 mod math;
@@ -77,9 +78,9 @@ mod walk;
 pub use aggregate::{Aggregate, AggregateKind, AggregateOptions, AggregateState, OrderKey, Quantifier};
 pub use build::{
     BinaryOp, IntervalOp, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call, build_unary,
-    case, cast, char_using, collate, compare_exprs, date_arith, extract, in_list, is_null, is_truth, like,
-    not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim, user_variable,
-    user_variable_assign,
+    case, cast, char_using, collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null,
+    is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
+    user_variable, user_variable_assign,
 };
 pub use common_class::to_common_class;
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};

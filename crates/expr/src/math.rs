@@ -9,7 +9,7 @@ use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass, decimal_width};
 use crate::table::Function;
-use crate::typing::any_nullable;
+use crate::typing::{any_nullable, byte_width};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("abs", 1, 1, type_abs, abs),
@@ -35,16 +35,24 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("acos", 1, 1, type_double, acos),
     Function::pure("atan", 1, 2, type_double, atan),
     Function::pure("atan2", 2, 2, type_double, atan),
-    Function::pure("radians", 1, 1, type_double, radians),
-    Function::pure("degrees", 1, 1, type_double, degrees),
+    Function::pure("radians", 1, 1, type_angle, radians),
+    Function::pure("degrees", 1, 1, type_angle, degrees),
     Function::pure("pi", 0, 0, type_pi, pi),
-    Function::volatile("rand", 0, 1, type_double, rand),
+    Function::volatile("rand", 0, 1, type_rand, rand),
     Function::pure("crc32", 1, 2, type_crc, crc32),
     Function::pure("crc32c", 1, 2, type_crc, crc32c),
 ];
 
 fn type_double(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::double())
+}
+
+fn type_angle(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::double().with_nullable(any_nullable(args)))
+}
+
+fn type_rand(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::double().with_nullable(false))
 }
 
 fn type_pi(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -65,6 +73,10 @@ fn type_abs(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let nullable = ty.nullable;
     Ok(match class_of_types(args) {
         TypeClass::Real => real_like(&ty),
+        // ENUM and SET are as long as their text.
+        TypeClass::Int if ty.class() == TypeClass::String => {
+            int_type(u32::try_from(byte_width(&args[0])).unwrap_or(u32::MAX), false)
+        }
         TypeClass::Decimal => {
             ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, ty.unsigned)
         }
@@ -75,15 +87,26 @@ fn type_abs(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn real_like(ty: &ExprType) -> ExprType {
     match ty.class() {
-        TypeClass::Real if ty.decimals < NOT_FIXED_DECIMALS => ExprType::double_fixed(ty.length, ty.decimals),
+        TypeClass::Real if ty.decimals < NOT_FIXED_DECIMALS => {
+            ExprType::double_fixed(17 + u32::from(ty.decimals), ty.decimals)
+        }
         _ => ExprType::double(),
     }
+}
+
+/// Decimal digits of so many bits.
+pub(crate) fn bit_digits(bits: u32) -> u32 {
+    let largest = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    largest.to_string().len() as u32
 }
 
 /// The type of an integer that stays as it is.
 fn same_integer(ty: &ExprType) -> ExprType {
     match ty.kind {
-        TypeKind::Bit | TypeKind::Year => int_type(ty.length, ty.unsigned),
+        TypeKind::Bit => int_type(bit_digits(ty.length), true),
+        TypeKind::Year => int_type(ty.length, ty.unsigned),
+        TypeKind::Enum | TypeKind::Set => ExprType::number(TypeKind::Int, 5, 0).with_unsigned(true),
+        TypeKind::Date => ExprType::number(TypeKind::Int, 8, 0).with_unsigned(true),
         kind if ty.class() == TypeClass::Int => {
             ExprType::number(kind, ty.length, 0).with_unsigned(ty.unsigned)
         }
@@ -101,11 +124,14 @@ fn type_whole(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(match class_of_types(args) {
         TypeClass::Real => ExprType::double_fixed(17, 0),
         TypeClass::Decimal => {
-            let digits = precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0])) + 1;
+            let carry = u32::from(scale_of(&args[0]) > 0 || !ty.unsigned);
+            let digits = precision_of(&args[0]) - scale_of(&args[0]).min(precision_of(&args[0])) + carry;
             if digits > 18 {
                 ExprType::decimal(digits.min(65), 0, ty.unsigned)
             } else {
-                int_type(digits + u32::from(!ty.unsigned), ty.unsigned)
+                let length = digits + u32::from(!ty.unsigned);
+                let kind = if length > 10 { TypeKind::BigInt } else { TypeKind::Int };
+                ExprType::number(kind, length, 0).with_unsigned(ty.unsigned)
             }
         }
         _ => same_integer(&ty),
@@ -194,7 +220,8 @@ fn type_cut(args: &mut [Expr], how: Cut) -> ExprType {
             ExprType::decimal(precision_of(&args[0]), scale_of(&args[0]) as u8, ty.unsigned)
         }
         _ => {
-            let grows = u32::from(how == Cut::Round && places.is_none_or(|n| n < 0));
+            let is_bit = ty.kind == TypeKind::Bit;
+            let grows = u32::from(how == Cut::Round && !is_bit && places.is_none_or(|n| n < 0));
             let precision = precision_of(&args[0]) + grows;
             // One more digit may be beyond BIGINT.
             if grows == 0 {

@@ -9,7 +9,7 @@ use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::Function;
-use crate::typing::{ascii_string, binary_string};
+use crate::typing::{any_nullable, ascii_string, binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("inet6_aton", 1, 1, type_bytes, inet6_aton),
@@ -21,15 +21,15 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn type_bytes(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(binary_string(16))
+    Ok(ExprType { decimals: 0, ..binary_string(16) })
 }
 
 fn type_text(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ascii_string(env, 39))
+    Ok(ExprType { decimals: 0, ..ascii_string(env, 39) })
 }
 
-fn type_flag(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::boolean().with_nullable(false))
+fn type_flag(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
 /// Four numbers of at most three digits.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{DateTime, SqlMode, SqlResult, Time, TypeKind, Value};
+use cohort_types::{DateTime, SqlMode, SqlResult, Time, Value};
 
 use crate::context::EvalContext;
 use crate::expr::Expr;
@@ -19,7 +19,7 @@ impl Expr {
                 (call.function.number != NumberOf::Text).then_some(call.function.number)
             }
             // What folding made of a JSON function.
-            Expr::Const(node) if node.ty.kind == TypeKind::Json => Some(NumberOf::Json),
+            Expr::Const(node) if node.ty.is_json() => Some(NumberOf::Json),
             _ => None,
         }
     }
@@ -30,6 +30,11 @@ impl Expr {
         row: &'a [Value],
         ctx: &'a EvalContext<'_>,
     ) -> SqlResult<Cow<'a, Value>> {
+        if let Expr::Call(call) = self
+            && self.number_view() == Some(NumberOf::OfArguments)
+        {
+            return crate::control::extreme_number(call, row, ctx).map(Cow::Owned);
+        }
         let value = self.eval(row, ctx)?;
         self.as_number(value)
     }
@@ -44,7 +49,7 @@ impl Expr {
         let Some(view) = self.number_view() else { return Ok(value) };
         let Value::Str(text) = value.as_ref() else { return Ok(value) };
         Ok(match view {
-            NumberOf::Text => value,
+            NumberOf::Text | NumberOf::OfArguments => value,
             NumberOf::Json => json_number(&text.bytes).map_or(value, Cow::Owned),
             NumberOf::Moment => moment_number(&text.bytes).map_or(value, Cow::Owned),
         })

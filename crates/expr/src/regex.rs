@@ -11,7 +11,7 @@ use crate::expr::Expr;
 use crate::expr_type::{ExprType, aggregate_collations};
 use crate::pcre::{Groups, Pattern, PatternOptions};
 use crate::table::Function;
-use crate::typing::{any_nullable, joined_collation, string_of, width};
+use crate::typing::{any_nullable, joined_collation, long_string_of, string_of, width};
 
 pub(crate) static REGEXP: Function = Function::operator("regexp", type_match, matches);
 
@@ -33,7 +33,7 @@ fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_substr(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(string_of(joined_collation(args, env, "regexp_substr")?, length))
+    Ok(long_string_of(joined_collation(args, env, "regexp_substr")?, length))
 }
 
 fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -46,6 +46,8 @@ pub(crate) enum NumberOf {
     Json,
     /// A date or time: its digits.
     Moment,
+    /// That of the call over its arguments' numbers: LEAST and GREATEST of strings.
+    OfArguments,
 }
 
 /// One function.

@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
 use crate::table::{ANY, Function};
 use crate::text_size::find;
-use crate::typing::{binary_string, joined_collation, or_connection, string_of, width};
+use crate::typing::{binary_string, joined_collation, long_string_of, or_connection, string_of, width};
 
 /// CHAR(n, .. USING charset).
 pub(crate) static CHAR: Function = Function::pure("char", 1, ANY, type_char, char);
@@ -63,8 +63,8 @@ fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let growth = width(&args[2]).saturating_sub(width(&args[1]));
-    let length = width(&args[0]) + width(&args[0]) * growth;
+    let (text, from, to) = (width(&args[0]), width(&args[1]), width(&args[2]));
+    let length = if from > 0 && to > from { text * to } else { text };
     Ok(string_of(joined_collation(args, env, "replace")?, length))
 }
 
@@ -76,7 +76,7 @@ fn type_insert(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_make_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args[1..].iter().map(width).sum::<u64>() + args.len() as u64 - 2;
-    Ok(string_of(joined_collation(&args[1..], env, "make_set")?, length))
+    Ok(long_string_of(joined_collation(&args[1..], env, "make_set")?, length))
 }
 
 fn type_export_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

@@ -12,7 +12,10 @@ use crate::expr_type::{ExprType, TypeClass};
 use crate::number_style::NumberStyle;
 use crate::table::Function;
 use crate::text_size::stored_bytes;
-use crate::typing::{ascii_string, binary_string, joined_collation, string_of, width};
+use crate::typing::{
+    ascii_string, binary_string, byte_width, joined_collation, long_ascii_string, long_binary_string,
+    long_string_of, string_of, width,
+};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("hex", 1, 1, type_hex, hex),
@@ -28,17 +31,20 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn type_hex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let bytes = args[0].ty_cow().collation.charset().mbmaxlen();
-    let digits = match args[0].ty_cow().class() {
-        TypeClass::Int if args[0].ty_cow().kind == TypeKind::Year => 8,
+    let ty = args[0].ty();
+    let digits = match ty.class() {
+        // A negative number shows all 64 bits.
+        TypeClass::Int if ty.unsigned && !matches!(args[0], Expr::Const(_)) => u64::from(ty.length) * 2,
         TypeClass::Int | TypeClass::Decimal | TypeClass::Real => 16,
-        _ => width(&args[0]) * 2 * u64::from(bytes),
+        _ => byte_width(&args[0]) * 2,
     };
-    Ok(ExprType { decimals: 0, ..ascii_string(env, digits) })
+    Ok(ExprType { decimals: 0, ..long_ascii_string(env, digits) })
 }
 
 fn type_unhex(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(binary_string(width(&args[0]).div_ceil(2)))
+    // 32 bits, as MariaDB reckons.
+    let length = (byte_width(&args[0]) as u32).wrapping_add(1) / 2;
+    Ok(ExprType { decimals: 0, ..long_binary_string(length.into()) })
 }
 
 fn type_conv(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -57,12 +63,38 @@ fn type_format(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         }
         _ => 38,
     };
-    Ok(ascii_string(env, width(&args[0]) + width(&args[0]) / 3 + places as u64))
+    let digits = notation_digits(&args[0], places as u8);
+    let separators = digits / 3 + u64::from(places > 0) + 1;
+    Ok(ascii_string(env, digits + separators + places as u64))
+}
+
+/// Digits before the point that the argument prints at most.
+fn notation_digits(arg: &Expr, places: u8) -> u64 {
+    use TypeKind::*;
+    let ty = arg.ty_cow();
+    // Rounding may carry into one more.
+    let carry = u64::from(ty.decimals > places);
+    match ty.kind {
+        TinyInt => 3,
+        SmallInt => 5,
+        MediumInt => 8 - u64::from(!ty.unsigned),
+        Int => 10,
+        BigInt => 19 + u64::from(ty.unsigned),
+        Bit => u64::from(crate::math::bit_digits(ty.length)),
+        Float => 40,
+        Double => 310,
+        Decimal => u64::from(ty.int_digits()) + carry,
+        Year => 4,
+        Date => 8,
+        Time => 7 + carry,
+        DateTime | Timestamp => 14 + carry,
+        _ => 310,
+    }
 }
 
 fn type_soundex(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).max(4);
-    Ok(string_of(joined_collation(args, env, "soundex")?, length))
+    Ok(long_string_of(joined_collation(args, env, "soundex")?, length))
 }
 
 fn type_to_base64(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -72,7 +104,7 @@ fn type_to_base64(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_from_base64(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(binary_string(width(&args[0]) / 4 * 3))
+    Ok(binary_string(byte_width(&args[0]).div_ceil(4) * 3))
 }
 
 /// HEX of a number is its value, of a string its bytes.
@@ -83,8 +115,10 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     {
         let number = match value.as_ref() {
             // Halves go away from zero here.
-            Value::Double(d) if *d >= 0.0 => d.round() as u64,
-            Value::Double(d) => d.round() as i64 as u64,
+            v @ (Value::Double(_) | Value::Float(_)) => {
+                let d = or_null!(convert::to_f64(v, a.ctx)).round();
+                if d >= 0.0 { d as u64 } else { d as i64 as u64 }
+            }
             v => convert::bits_of(or_null!(convert::to_int(v, a.ctx))),
         };
         return a.string(format!("{number:X}"));
@@ -129,10 +163,15 @@ fn conv(a: Args<'_>) -> SqlResult<Value> {
 
 /// CONV: a negative base on either side makes that side signed.
 fn converted(a: &Args<'_>, from: i64, to: i64) -> SqlResult<Value> {
-    let text = match a.value(0)?.as_ref() {
+    let value = a.value(0)?;
+    let text = match value.as_ref() {
         // The number, whatever base the digits of others are said to be in.
         Value::Bit { bits, .. } => in_base(*bits, from.unsigned_abs().clamp(2, 36), false),
-        _ => or_null!(a.text(0)).into_owned(),
+        _ => or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(
+            value,
+            a.expr(0).ty_cow().decimals
+        )))
+        .into_owned(),
     };
     if text.is_empty() {
         return Ok(Value::Null);

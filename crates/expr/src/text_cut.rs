@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::expr_type::ExprType;
 use crate::table::{Extra, Function};
 use crate::text_size::find;
-use crate::typing::{joined_collation, string_of, width};
+use crate::typing::{byte_width, joined_collation, long_string_of, string_of, width};
 
 pub(crate) static TRIM: Function = Function::pure("trim", 1, 2, type_trim, trim);
 
@@ -27,12 +27,16 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("trim", 1, 1, type_trim, trim),
     Function::pure("ltrim", 1, 1, type_trim, ltrim),
     Function::pure("rtrim", 1, 1, type_trim, rtrim),
-    Function::pure("reverse", 1, 1, type_same, reverse),
+    Function::pure("reverse", 1, 1, type_reversed, reverse),
 ];
 
 fn type_same(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(string_of(joined_collation(&args[..1], env, "upper")?, length))
+}
+
+fn type_reversed(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(long_string_of(joined_collation(&args[..1], env, "reverse")?, width(&args[0])))
 }
 
 /// A constant number of characters, 0 when it is below.
@@ -49,11 +53,12 @@ fn constant_chars(arg: Option<&Expr>) -> Option<u64> {
 
 fn type_side(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]).min(constant_chars(args.get(1)).unwrap_or(u64::MAX));
-    Ok(string_of(joined_collation(&args[..1], env, "left")?, length))
+    Ok(long_string_of(joined_collation(&args[..1], env, "left")?, length))
 }
 
 fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let all = width(&args[0]);
+    // MariaDB counts bytes here, of which a character may have several.
+    let all = byte_width(&args[0]);
     let start = match args.get(1) {
         Some(Expr::Const(c)) => match c.value {
             Value::Int(v) if v > 0 => (v - 1) as u64,
@@ -63,17 +68,17 @@ fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         _ => 0,
     };
     let length = all.saturating_sub(start).min(constant_chars(args.get(2)).unwrap_or(u64::MAX));
-    Ok(string_of(joined_collation(&args[..1], env, "substr")?, length))
+    Ok(long_string_of(joined_collation(&args[..1], env, "substr")?, length))
 }
 
 fn type_index(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(string_of(joined_collation(&args[..2], env, "substring_index")?, length))
+    Ok(long_string_of(joined_collation(&args[..2], env, "substring_index")?, length))
 }
 
 fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(string_of(joined_collation(args, env, "trim")?, length))
+    Ok(long_string_of(joined_collation(args, env, "trim")?, length))
 }
 
 fn collation_of(a: &Args<'_>) -> Collation {

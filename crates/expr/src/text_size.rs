@@ -17,9 +17,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("lengthb", 1, 1, type_length, length),
     Function::pure("char_length", 1, 1, type_length, char_length),
     Function::pure("character_length", 1, 1, type_length, char_length),
-    Function::pure("bit_length", 1, 1, type_length, bit_length),
+    Function::pure("bit_length", 1, 1, type_bits, bit_length),
     Function::pure("ascii", 1, 1, type_small, ascii),
-    Function::pure("ord", 1, 1, type_position, ord),
+    Function::pure("ord", 1, 1, type_code, ord),
     Function::pure("instr", 2, 2, type_position, instr),
     Function::pure("locate", 2, 3, type_position, locate),
     Function::pure("position", 2, 2, type_position, locate),
@@ -27,7 +27,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("find_in_set", 2, 2, type_small, find_in_set),
     Function::pure("charset", 1, 1, type_name, charset),
     Function::pure("collation", 1, 1, type_name, collation),
-    Function::pure("coercibility", 1, 1, type_length, coercibility),
+    Function::pure("coercibility", 1, 1, type_strength, coercibility),
 ];
 
 fn int(args: &[Expr], length: u32) -> ExprType {
@@ -36,6 +36,18 @@ fn int(args: &[Expr], length: u32) -> ExprType {
 
 fn type_length(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(int(args, 10))
+}
+
+fn type_bits(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::bigint(11).with_nullable(any_nullable(args)))
+}
+
+fn type_code(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(int(args, 7))
+}
+
+fn type_strength(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::number(TypeKind::Int, 10, 0).with_nullable(false))
 }
 
 fn type_position(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -51,9 +63,7 @@ fn type_order(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let mut ty = crate::info::system_string(env, 64);
-    ty.nullable = false;
-    Ok(ty)
+    Ok(crate::info::system_string(env, 64))
 }
 
 /// Bytes of argument n in its own character set; in memory all text is UTF-8.

@@ -10,7 +10,7 @@ use crate::expr::Expr;
 use crate::expr_type::ExprType;
 use crate::table::Function;
 use crate::text_size::stored_bytes;
-use crate::typing::{binary_string, width};
+use crate::typing::{binary_string, byte_width, long_binary_string};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("compress", 1, 1, type_compressed, compress),
@@ -19,8 +19,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn type_compressed(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    let length = width(&args[0]).saturating_mul(4);
-    Ok(binary_string(length + length / 1000 * 120 + 12))
+    // 32 bits, as MariaDB reckons.
+    let length = byte_width(&args[0]) as u32;
+    Ok(long_binary_string(u64::from(length.wrapping_mul(120) / 100 + 12)))
 }
 
 fn type_uncompressed(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {

@@ -34,11 +34,27 @@ pub(crate) fn string_of(derived: Derived, length: u64) -> ExprType {
     ty
 }
 
+/// The same for a part of an argument, or an argument in another form: it may be as long as that.
+pub(crate) fn long_string_of(derived: Derived, length: u64) -> ExprType {
+    let bytes_max = u64::from(u32::MAX) / u64::from(derived.collation.charset().mbmaxlen());
+    let length = u32::try_from(length.min(bytes_max)).unwrap_or(u32::MAX);
+    let mut ty = ExprType::text(length, derived.collation, derived.coercibility);
+    ty.ascii = derived.ascii;
+    ty
+}
+
 /// A string of ASCII characters in the connection's collation (`HEX`, `MD5`, ..).
 pub(crate) fn ascii_string(env: &SessionEnv, length: u64) -> ExprType {
     let derived =
         Derived { collation: env.collation_connection, coercibility: Coercibility::Coercible, ascii: true };
     string_of(derived, length)
+}
+
+/// A string of ASCII characters in the connection's collation, of any length.
+pub(crate) fn long_ascii_string(env: &SessionEnv, length: u64) -> ExprType {
+    let derived =
+        Derived { collation: env.collation_connection, coercibility: Coercibility::Coercible, ascii: true };
+    long_string_of(derived, length)
 }
 
 /// A binary string of any length.
@@ -50,8 +66,10 @@ pub(crate) fn long_binary_string(length: u64) -> ExprType {
 /// Bytes that the argument takes at most.
 pub(crate) fn byte_width(arg: &Expr) -> u64 {
     let ty = arg.ty_cow();
-    let per_character = if ty.class() == TypeClass::String { ty.collation.charset().mbmaxlen() } else { 1 };
-    width(arg) * u64::from(per_character)
+    if ty.class() != TypeClass::String {
+        return width(arg);
+    }
+    (u64::from(ty.length) * u64::from(ty.collation.charset().mbmaxlen())).min(u32::MAX.into())
 }
 
 /// A binary string.
@@ -68,7 +86,8 @@ pub(crate) fn binary_string(length: u64) -> ExprType {
 pub(crate) fn width(arg: &Expr) -> u64 {
     let ty = arg.ty_cow();
     match ty.class() {
-        TypeClass::Int => u64::from(ty.length),
-        _ => u64::from(ty.char_length()),
+        // No string takes more bytes than 32 bits count.
+        TypeClass::String => u64::from(ty.length.min(u32::MAX / ty.collation.charset().mbmaxlen())),
+        _ => u64::from(ty.length),
     }
 }

@@ -4,7 +4,7 @@ use cohort_types::SqlResult;
 
 use crate::context::EvalContext;
 use crate::expr::{Expr, SubqueryTest};
-use crate::table::Stability;
+use crate::table::{NumberOf, Stability};
 
 impl Expr {
     /// The operands of this node.
@@ -182,7 +182,9 @@ impl Expr {
         if ctx.check_stack().is_err() {
             return self;
         }
-        if self.is_const() && !matches!(self, Expr::Row(_)) {
+        // Its number is not that of its text.
+        let has_own_number = self.number_view() == Some(NumberOf::OfArguments);
+        if self.is_const() && !matches!(self, Expr::Row(_)) && !has_own_number {
             return self.fold_constant(ctx);
         }
         let mut folded = self;

@@ -11,10 +11,11 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use crate::bind::{
     Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, not_supported, same_name,
 };
-use crate::block::{From, FromJoin, FromTable, Source};
+use crate::block::{From, FromJoin, FromTable, Query, Source};
 use crate::conjuncts;
 use crate::names::VirtualDefinition;
 use crate::query::bind_query;
+use crate::updatable::can_merge;
 use crate::view::bind_view;
 use crate::with::CommonTables;
 
@@ -77,8 +78,9 @@ impl Tables<'_> {
                     false => columns.clone(),
                 };
                 let (first, types) = (bound.first_column, bound.types.clone());
+                let merged = merged_columns(&bound);
                 let source = Source::Derived(Box::new(bound));
-                self.add_derived(first, alias, &names, &types, source)
+                self.add_derived(first, alias, &names, &types, merged, source)
             }
             ast::TableRef::Join(join) => self.add_join(join),
         }
@@ -94,7 +96,7 @@ impl Tables<'_> {
         {
             let first = self.ctx.new_columns(known.types.len());
             let source = Source::Common(known.number);
-            return self.add_derived(first, shown, &known.names, &known.types, source);
+            return self.add_derived(first, shown, &known.names, &known.types, known.merged, source);
         }
         let schema = self.ctx.schema_of(&factor.name)?;
         self.ctx.note(|meanings| meanings.note_table(factor, schema));
@@ -111,7 +113,7 @@ impl Tables<'_> {
                     let name = vec!["seq".to_owned()];
                     let ty = ExprType::bigint(20).with_unsigned(true).with_nullable(false);
                     let first = self.ctx.new_columns(1);
-                    return self.add_derived(first, shown, &name, &[ty], source);
+                    return self.add_derived(first, shown, &name, &[ty], None, source);
                 }
                 None => return Err(error),
             },
@@ -143,6 +145,7 @@ impl Tables<'_> {
             columns,
             first_slot,
             view: None,
+            merged: merged_columns(&bound),
         };
         self.push(table, Source::Derived(Box::new(bound)))
     }
@@ -153,6 +156,7 @@ impl Tables<'_> {
         alias: &str,
         names: &[String],
         types: &[ExprType],
+        merged: Option<Arc<[ColumnMeta]>>,
         source: Source,
     ) -> SqlResult<Side> {
         if names.len() != types.len() {
@@ -178,6 +182,7 @@ impl Tables<'_> {
             columns,
             first_slot: first,
             view: None,
+            merged,
         };
         self.push(table, source)
     }
@@ -299,6 +304,11 @@ impl Tables<'_> {
     }
 }
 
+/// What the columns of a query are that becomes a part of the one around.
+pub(crate) fn merged_columns(query: &Query) -> Option<Arc<[ColumnMeta]>> {
+    can_merge(query, false).then(|| query.columns.as_slice().into())
+}
+
 /// A computed table under its alias, or its name as written.
 fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: usize) -> ScopeTable {
     let name: Arc<str> = shown.into();
@@ -314,7 +324,15 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
         })
         .collect();
     let schema = Some(found.schema().into());
-    ScopeTable { relation: Relation::Virtual(found.clone()), schema, name, columns, first_slot, view: None }
+    ScopeTable {
+        relation: Relation::Virtual(found.clone()),
+        schema,
+        name,
+        columns,
+        first_slot,
+        view: None,
+        merged: None,
+    }
 }
 
 /// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.

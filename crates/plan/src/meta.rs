@@ -5,7 +5,7 @@ use cohort_expr::{Expr, ExprType, TypeClass};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_types::{Collation, ColumnType, TypeKind};
 
-use crate::bind::{Relation, Scope};
+use crate::bind::{Relation, Scope, ScopeTable};
 
 /// A select item's metadata; columns of base tables say where they are from.
 pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
@@ -14,6 +14,9 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     };
     let table = &scope.tables[scope.table_of(slot)];
     let n = slot - table.first_slot;
+    if let Some(merged) = &table.merged {
+        return merged_meta(name, ty, table, &merged[n], n);
+    }
     let mut meta = match &table.relation {
         Relation::Base(base) => column_type_meta(name.to_owned(), &base.columns[n].ty, ty),
         Relation::Virtual(found) => column_type_meta(name.to_owned(), &found.columns()[n].ty, ty),
@@ -37,6 +40,28 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
             meta.org_table = view.name.table.clone();
         }
         Relation::Derived => {}
+    }
+    meta
+}
+
+/// A column of a view or derived table that becomes a part of the query: it is what it was inside.
+fn merged_meta(name: &str, ty: &ExprType, table: &ScopeTable, inside: &ColumnMeta, n: usize) -> ColumnMeta {
+    let is_column = !inside.org_table.is_empty();
+    let mut meta = match is_column {
+        true => ColumnMeta { name: name.to_owned(), ..inside.clone() },
+        false => expression_meta(name.to_owned(), ty),
+    };
+    if ty.nullable {
+        meta.flags = meta.flags.without(ColumnFlags::NOT_NULL);
+    }
+    meta.table = table.name.to_string();
+    meta.org_name = table.columns[n].name.to_string();
+    match &table.relation {
+        Relation::View(view) => {
+            meta.schema = view.name.schema.clone();
+            meta.org_table = view.name.table.clone();
+        }
+        _ => meta.org_table = table.name.to_string(),
     }
     meta
 }
@@ -117,7 +142,7 @@ pub fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
     ColumnMeta {
         flags,
         decimals: ty.decimals,
-        format: format_of(ty.kind),
+        format: format_of(ty),
         ..ColumnMeta::expression(name, type_code(ty), ty.length.saturating_mul(bytes), collation)
     }
 }
@@ -154,8 +179,8 @@ fn type_code(ty: &ExprType) -> TypeCode {
 }
 
 /// MariaDB's name of the format of a type's text.
-fn format_of(kind: TypeKind) -> Option<&'static str> {
-    (kind == TypeKind::Json).then_some("json")
+fn format_of(ty: &ExprType) -> Option<&'static str> {
+    ty.is_json().then_some("json")
 }
 
 /// The metadata of a column of a table: a base table's, or one that holds a result in between.
@@ -169,5 +194,5 @@ pub fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
 fn column_type_meta(name: String, column: &ColumnType, ty: &ExprType) -> ColumnMeta {
     let meta = ColumnMeta::typed(name, &column.meta());
     let flags = if ty.nullable { meta.flags } else { meta.flags.with(ColumnFlags::NOT_NULL) };
-    ColumnMeta { flags, format: format_of(ty.kind), ..meta }
+    ColumnMeta { flags, format: format_of(ty), ..meta }
 }

@@ -146,7 +146,7 @@ fn bind_values(
         ast::Expr::Literal(literal) => literal.value.to_text(),
         _ => "expr".to_owned(),
     });
-    let columns = names.zip(&types).map(|(name, ty)| field_meta(name, ty)).collect();
+    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty)).collect();
     Ok(Query::new(ctx, Body::Values(bound), columns, types))
 }
 

@@ -5,13 +5,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cohort_expr::ExprType;
+use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::bind::{PlanContext, not_supported};
 use crate::block::{CommonTable, Query, Step};
+use crate::from::merged_columns;
 use crate::query::{bind_query, bind_union};
 
 /// The common tables in sight, innermost last.
@@ -36,6 +39,8 @@ pub(crate) struct Known {
     pub number: usize,
     pub names: Vec<String>,
     pub types: Vec<ExprType>,
+    /// What its columns are where it becomes a part of the query around.
+    pub merged: Option<Arc<[ColumnMeta]>>,
 }
 
 impl<'q> CommonTables<'q> {
@@ -141,10 +146,11 @@ impl Common<'_> {
             true => seed.types.iter().map(|ty| ty.clone().with_nullable(true)).collect(),
             false => seed.types.clone(),
         };
+        let merged = if self.recursive { None } else { merged_columns(&seed) };
         let mut common = ctx.common.borrow_mut();
         let number = common.len();
         common.push(CommonTable { seed, step: None, references: 0 });
-        *self.known.borrow_mut() = Some(Known { number, names, types });
+        *self.known.borrow_mut() = Some(Known { number, names, types, merged });
         Ok(number)
     }
 }

@@ -81,6 +81,12 @@ impl ColumnFlags {
         ColumnFlags(self.0 | other.0)
     }
 
+    /// The bits that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: ColumnFlags) -> ColumnFlags {
+        ColumnFlags(self.0 & !other.0)
+    }
+
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: ColumnFlags) -> bool {
         self.0 & other.0 == other.0

@@ -65,6 +65,8 @@ pub(super) struct Extras {
     /// ENGINE= or FORCE: the rows are copied whatever changes.
     pub(super) rebuild: bool,
     pub(super) rename: Option<TableName>,
+    /// Columns whose default was changed, in lower case.
+    defaults: Vec<String>,
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
@@ -204,6 +206,11 @@ fn apply(
             rename_column(draft, n, new_name)
         }
         AlterAction::SetDefault { if_exists, column, default } => {
+            let name = column.to_lowercase();
+            if extras.defaults.contains(&name) {
+                return Err(SqlError::unknown_column(column, &draft.name.table));
+            }
+            extras.defaults.push(name);
             set_default(ctx, draft, (column, *if_exists), default.as_ref())
         }
         AlterAction::AddKey(_)

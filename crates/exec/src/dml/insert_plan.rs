@@ -394,6 +394,7 @@ impl Sourced {
             columns: types[first..].iter().enumerate().map(column).collect(),
             first_slot,
             view: None,
+            merged: None,
         }
     }
 }

@@ -129,6 +129,14 @@ impl QueryPlan {
         }
     }
 
+    /// Whether it reads any table, computed ones too.
+    pub(crate) fn reads_tables(&self) -> bool {
+        match &self.body {
+            PlanBody::Direct(direct) => direct.table.is_some(),
+            PlanBody::Tree(_) => true,
+        }
+    }
+
     /// Its base tables, with what the statement calls them.
     pub(crate) fn tables(&self) -> Vec<(&Arc<Table>, &str)> {
         match &self.body {

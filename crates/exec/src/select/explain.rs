@@ -3,7 +3,7 @@
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Scan, Span, Spans};
-use cohort_protocol::{ColumnMeta, TypeCode};
+use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_types::{Collation, Value};
 
 use crate::dispatch::Planned;
@@ -26,11 +26,15 @@ pub(crate) fn explain(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
 }
 
 fn columns() -> Vec<ColumnMeta> {
-    let number =
-        |name: &str, digits| ColumnMeta::expression(name, TypeCode::LongLong, digits, Collation::BINARY);
+    let not_null =
+        |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
+    let id = ColumnMeta {
+        flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY),
+        ..ColumnMeta::expression("id", TypeCode::LongLong, 3, Collation::BINARY)
+    };
     vec![
-        number("id", 3),
-        ColumnMeta::text("select_type", 19),
+        id,
+        not_null(ColumnMeta::text("select_type", 19)),
         ColumnMeta::text("table", 64),
         ColumnMeta::text("type", 10),
         ColumnMeta::text("possible_keys", 4096),
@@ -38,7 +42,7 @@ fn columns() -> Vec<ColumnMeta> {
         ColumnMeta::text("key_len", 4096),
         ColumnMeta::text("ref", 2048),
         ColumnMeta::text("rows", 64),
-        ColumnMeta::text("Extra", 255),
+        not_null(ColumnMeta::text("Extra", 255)),
     ]
 }
 

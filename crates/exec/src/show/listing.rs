@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cohort_expr::ExprType;
-use cohort_protocol::{ColumnFlags, ColumnMeta};
+use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_sql::ast::ShowFilter;
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
@@ -50,6 +50,13 @@ impl Listing {
         self
     }
 
+    /// All columns are those of another table of information_schema, where they have the same names; the first
+    /// may be longer.
+    pub(super) fn found_in(&mut self, table: &'static str, name_chars: u32) {
+        self.columns[0].ty.length = name_chars;
+        self.columns.iter_mut().filter_map(|c| c.from.as_mut()).for_each(|from| from.0 = table);
+    }
+
     pub(super) fn text(&mut self, name: impl Into<String>, length: u32) -> &mut Listing {
         let ty = ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB3_GENERAL_CI);
         self.column(name, ty, false)
@@ -64,8 +71,9 @@ impl Listing {
         self.column(name, ColumnType::int(TypeKind::BigInt, Some(digits), false), false)
     }
 
-    pub(super) fn decimal(&mut self, name: impl Into<String>, digits: u8, scale: u8) -> &mut Listing {
-        self.column(name, ColumnType::decimal(digits, scale), false)
+    /// An unsigned INT that is never NULL.
+    pub(super) fn unsigned(&mut self, name: impl Into<String>, digits: u32) -> &mut Listing {
+        self.column(name, ColumnType::int(TypeKind::Int, Some(digits), true), false)
     }
 
     /// Adds a row.
@@ -92,7 +100,14 @@ impl Listing {
                 None if meta.collation == Collation::BINARY => {
                     meta.flags = meta.flags.with(ColumnFlags::BINARY);
                 }
-                None => meta.decimals = 39,
+                None => {
+                    meta.decimals = 39;
+                    meta.type_code = match meta.length {
+                        0..=0xffff => meta.type_code,
+                        0x1_0000..=0xff_ffff => TypeCode::MediumBlob,
+                        _ => TypeCode::LongBlob,
+                    };
+                }
             }
             meta
         };
@@ -136,6 +151,7 @@ impl Listing {
             columns: self.columns.iter().map(column).collect(),
             first_slot: 0,
             view: None,
+            merged: None,
         };
         let mut scope = Scope::default();
         scope.push(table);

@@ -21,11 +21,16 @@ use crate::table::{
     Columns, CursorOptions, KeySpan, KeySpans, ReadMode, TableCursor, check_entries, every_row,
 };
 
+/// Characters that a message of a maintenance statement is announced with.
+const MESSAGE_CHARS_MAX: u32 = 131_072;
+
 pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
     if maintenance.kind == MaintenanceKind::Checksum {
         return checksum(ctx, maintenance);
     }
-    let mut listing = Listing::new(&[("Table", 130), ("Op", 10), ("Msg_type", 10), ("Msg_text", 393_216)]);
+    let mut listing = Listing::default();
+    listing.nullable_text("Table", 128).nullable_text("Op", 10).nullable_text("Msg_type", 10);
+    listing.nullable_text("Msg_text", MESSAGE_CHARS_MAX);
     for name in &maintenance.names {
         let schema = schema_of(ctx, name.db.as_deref())?;
         let full_name = format!("{schema}.{}", name.name);
@@ -166,7 +171,8 @@ fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> S
 }
 
 fn checksum(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
-    let mut listing = Listing::new(&[("Table", 128)]);
+    let mut listing = Listing::default();
+    listing.nullable_text("Table", 384);
     listing.column("Checksum", ColumnType::int(TypeKind::BigInt, Some(21), false), true);
     // QUICK asks for a checksum that is kept with the table: there is none.
     let is_quick = maintenance.options.iter().any(|o| o == "QUICK");

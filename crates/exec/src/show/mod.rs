@@ -45,7 +45,7 @@ mod view;
 use cohort_catalog::Table;
 use cohort_config::Scope;
 use cohort_sql::ast::{ObjectName, Show, ShowFilter, Statement, VariableScope};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
 use crate::ddl::{create_user_line, grant_lines};
@@ -219,19 +219,20 @@ fn variables(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let scope = if scope == VariableScope::Global { Scope::Global } else { Scope::Session };
+    // MariaDB counts it as a query of that table.
+    ctx.session.reads_whole_table.set(true);
     name_value(ctx, "SESSION_VARIABLES", rows_server::variables(ctx, scope), filter)
 }
 
 fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
     const INFO_CHARS: usize = 100;
     let mut listing = Listing::default();
-    listing.number("Id", 10);
+    listing.number("Id", 11);
     listing.text("User", 128).text("Host", 64).nullable_text("db", 64).text("Command", 16);
-    listing
-        .number("Time", 7)
-        .nullable_text("State", 30)
-        .nullable_text("Info", if full { 65_535 } else { 100 });
-    listing.decimal("Progress", 7, 3);
+    let time = ColumnType::int(TypeKind::Int, Some(7), false);
+    listing.column("Time", time, false).nullable_text("State", 30);
+    listing.nullable_text("Info", if full { 1 << 24 } else { INFO_CHARS as u32 });
+    listing.column("Progress", ColumnType::real(TypeKind::Double, Some((7, 3))), false);
     for p in rows_server::processes(ctx) {
         let seconds = rows_server::running_us(ctx, &p) / 1_000_000;
         let info = p.info.map(|info| match full {

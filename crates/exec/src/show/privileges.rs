@@ -50,7 +50,7 @@ const PRIVILEGES: [(&str, &str); 41] = [
 
 /// What can be granted, and on what.
 pub(super) fn all() -> Listing {
-    let mut listing = Listing::new(&[("Privilege", 25), ("Context", 15), ("Comment", 64)]);
+    let mut listing = Listing::new(&[("Privilege", 10), ("Context", 15), ("Comment", 64)]);
     for (name, context) in PRIVILEGES {
         listing.add([Value::text(name), Value::text(context), Value::text("")]);
     }

@@ -216,6 +216,9 @@ fn known_schema(ctx: &StatementContext<'_>, db: Option<&str>) -> SqlResult<Strin
     if is_known { Ok(name) } else { Err(SqlError::unknown_database(&name)) }
 }
 
+/// Characters of a table's name with the mark of a name that is not encoded in its file's name.
+const FILE_NAME_CHARS: u32 = 73;
+
 pub(super) fn tables(
     ctx: &mut StatementContext<'_>,
     full: bool,
@@ -232,6 +235,7 @@ pub(super) fn tables(
     let place = from.place("TABLE_SCHEMA");
     let mut listing =
         project(ctx, from, &names, &WantedNames::of(&schema, None), |row| is_text(&row[place], &schema))?;
+    listing.found_in("TABLE_NAMES", FILE_NAME_CHARS);
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }
@@ -256,8 +260,12 @@ pub(super) fn open_tables(
     db: Option<&str>,
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
-    let mut listing = Listing::new(&[("Database", 64), ("Table", 64)]);
-    listing.number("In_use", 1).number("Name_locked", 4);
+    let mut listing = Listing::default();
+    listing.text("Database", 64).of("OPEN_TABLES", "Database");
+    listing.text("Table", 64).of("OPEN_TABLES", "Table");
+    listing.number("In_use", 1).of("OPEN_TABLES", "In_use");
+    listing.number("Name_locked", 4).of("OPEN_TABLES", "Name_locked");
+    ctx.session.reads_whole_table.set(true);
     let access = ctx.session.access();
     for schema in ctx.db.catalog().schemas.values().filter(|s| db.is_none_or(|db| db == s.name)) {
         for name in schema.tables.keys().filter(|name| sees_table(&access, &schema.name, name)) {
@@ -349,6 +357,9 @@ pub(super) fn simple(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<L
         _ => return Err(not_supported("this SHOW")),
     };
     let mut listing = project(ctx, table(from), names, &WantedNames::default(), |_| true)?;
+    if matches!(show, Show::Events { .. }) {
+        ctx.session.reads_whole_table.set(false);
+    }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }

@@ -10,92 +10,102 @@ use super::listing::Listing;
 use crate::replication::SourceName;
 use crate::statement::StatementContext;
 
-/// Text columns with their length, number columns with 0.
-const STATUS: [(&str, u32); 54] = [
-    ("Slave_IO_State", 30),
-    ("Master_Host", 766),
-    ("Master_User", 385),
-    ("Master_Port", 0),
-    ("Connect_Retry", 0),
-    ("Master_Log_File", 512),
-    ("Read_Master_Log_Pos", 0),
-    ("Relay_Log_File", 512),
-    ("Relay_Log_Pos", 0),
-    ("Relay_Master_Log_File", 512),
-    ("Slave_IO_Running", 3),
-    ("Slave_SQL_Running", 3),
-    ("Replicate_Do_DB", 20),
-    ("Replicate_Ignore_DB", 20),
-    ("Replicate_Do_Table", 20),
-    ("Replicate_Ignore_Table", 23),
-    ("Replicate_Wild_Do_Table", 24),
-    ("Replicate_Wild_Ignore_Table", 28),
-    ("Last_Errno", 0),
-    ("Last_Error", 20),
-    ("Skip_Counter", 0),
-    ("Exec_Master_Log_Pos", 0),
-    ("Relay_Log_Space", 0),
-    ("Until_Condition", 6),
-    ("Until_Log_File", 512),
-    ("Until_Log_Pos", 0),
-    ("Master_SSL_Allowed", 7),
-    ("Master_SSL_CA_File", 512),
-    ("Master_SSL_CA_Path", 512),
-    ("Master_SSL_Cert", 512),
-    ("Master_SSL_Cipher", 512),
-    ("Master_SSL_Key", 512),
-    ("Seconds_Behind_Master", 0),
-    ("Master_SSL_Verify_Server_Cert", 3),
-    ("Last_IO_Errno", 0),
-    ("Last_IO_Error", 20),
-    ("Last_SQL_Errno", 0),
-    ("Last_SQL_Error", 20),
-    ("Replicate_Ignore_Server_Ids", 512),
-    ("Master_Server_Id", 0),
-    ("Master_SSL_Crl", 512),
-    ("Master_SSL_Crlpath", 512),
-    ("Using_Gtid", 11),
-    ("Gtid_IO_Pos", 30),
-    ("Replicate_Do_Domain_Ids", 512),
-    ("Replicate_Ignore_Domain_Ids", 512),
-    ("Parallel_Mode", 12),
-    ("SQL_Delay", 0),
-    ("SQL_Remaining_Delay", 0),
-    ("Slave_SQL_Running_State", 20),
-    ("Slave_DDL_Groups", 0),
-    ("Slave_Non_Transactional_Groups", 0),
-    ("Slave_Transactional_Groups", 0),
-    ("Replicate_Rewrite_DB", 23),
+/// What a column of the status is, with its digits or characters.
+#[derive(Clone, Copy)]
+enum Shown {
+    Text(u32),
+    /// INT UNSIGNED.
+    Int(u32),
+    /// BIGINT UNSIGNED.
+    BigInt(u32),
+}
+
+/// The columns of SHOW SLAVE STATUS.
+const STATUS: [(&str, Shown); 54] = [
+    ("Slave_IO_State", Shown::Text(30)),
+    ("Master_Host", Shown::Text(766)),
+    ("Master_User", Shown::Text(385)),
+    ("Master_Port", Shown::Int(7)),
+    ("Connect_Retry", Shown::Int(10)),
+    ("Master_Log_File", Shown::Text(512)),
+    ("Read_Master_Log_Pos", Shown::BigInt(10)),
+    ("Relay_Log_File", Shown::Text(512)),
+    ("Relay_Log_Pos", Shown::BigInt(10)),
+    ("Relay_Master_Log_File", Shown::Text(512)),
+    ("Slave_IO_Running", Shown::Text(3)),
+    ("Slave_SQL_Running", Shown::Text(3)),
+    ("Replicate_Do_DB", Shown::Text(20)),
+    ("Replicate_Ignore_DB", Shown::Text(20)),
+    ("Replicate_Do_Table", Shown::Text(20)),
+    ("Replicate_Ignore_Table", Shown::Text(23)),
+    ("Replicate_Wild_Do_Table", Shown::Text(24)),
+    ("Replicate_Wild_Ignore_Table", Shown::Text(28)),
+    ("Last_Errno", Shown::Int(4)),
+    ("Last_Error", Shown::Text(20)),
+    ("Skip_Counter", Shown::Int(10)),
+    ("Exec_Master_Log_Pos", Shown::BigInt(10)),
+    ("Relay_Log_Space", Shown::BigInt(10)),
+    ("Until_Condition", Shown::Text(6)),
+    ("Until_Log_File", Shown::Text(512)),
+    ("Until_Log_Pos", Shown::BigInt(10)),
+    ("Master_SSL_Allowed", Shown::Text(7)),
+    ("Master_SSL_CA_File", Shown::Text(512)),
+    ("Master_SSL_CA_Path", Shown::Text(512)),
+    ("Master_SSL_Cert", Shown::Text(512)),
+    ("Master_SSL_Cipher", Shown::Text(512)),
+    ("Master_SSL_Key", Shown::Text(512)),
+    ("Seconds_Behind_Master", Shown::BigInt(10)),
+    ("Master_SSL_Verify_Server_Cert", Shown::Text(3)),
+    ("Last_IO_Errno", Shown::Int(4)),
+    ("Last_IO_Error", Shown::Text(20)),
+    ("Last_SQL_Errno", Shown::Int(4)),
+    ("Last_SQL_Error", Shown::Text(20)),
+    ("Replicate_Ignore_Server_Ids", Shown::Text(512)),
+    ("Master_Server_Id", Shown::Int(8)),
+    ("Master_SSL_Crl", Shown::Text(512)),
+    ("Master_SSL_Crlpath", Shown::Text(512)),
+    ("Using_Gtid", Shown::Text(11)),
+    ("Gtid_IO_Pos", Shown::Text(30)),
+    ("Replicate_Do_Domain_Ids", Shown::Text(512)),
+    ("Replicate_Ignore_Domain_Ids", Shown::Text(512)),
+    ("Parallel_Mode", Shown::Text(12)),
+    ("SQL_Delay", Shown::Int(10)),
+    ("SQL_Remaining_Delay", Shown::Int(8)),
+    ("Slave_SQL_Running_State", Shown::Text(20)),
+    ("Slave_DDL_Groups", Shown::BigInt(20)),
+    ("Slave_Non_Transactional_Groups", Shown::BigInt(20)),
+    ("Slave_Transactional_Groups", Shown::BigInt(20)),
+    ("Replicate_Rewrite_DB", Shown::Text(23)),
 ];
 
 /// In front of them in SHOW ALL SLAVES STATUS.
-const BEFORE: [(&str, u32); 2] = [("Connection_name", 64), ("Slave_SQL_State", 30)];
+const BEFORE: [(&str, Shown); 2] =
+    [("Connection_name", Shown::Text(64)), ("Slave_SQL_State", Shown::Text(30))];
 
 /// Behind them there.
-const BEHIND: [(&str, u32); 6] = [
-    ("Retried_transactions", 0),
-    ("Max_relay_log_size", 0),
-    ("Executed_log_entries", 0),
-    ("Slave_received_heartbeats", 0),
-    ("Slave_heartbeat_period", 9),
-    ("Gtid_Slave_Pos", 30),
+const BEHIND: [(&str, Shown); 6] = [
+    ("Retried_transactions", Shown::Int(10)),
+    ("Max_relay_log_size", Shown::BigInt(10)),
+    ("Executed_log_entries", Shown::Int(10)),
+    ("Slave_received_heartbeats", Shown::Int(10)),
+    ("Slave_heartbeat_period", Shown::Text(9)),
+    ("Gtid_Slave_Pos", Shown::Text(30)),
 ];
-
-/// Columns that may be NULL.
-const NULLABLE: [&str; 2] = ["Seconds_Behind_Master", "SQL_Remaining_Delay"];
 
 /// SHOW SLAVE STATUS and SHOW ALL SLAVES STATUS.
 pub(super) fn status(ctx: &StatementContext<'_>, all: bool, connection: Option<&str>) -> SqlResult<Listing> {
     let mut listing = Listing::default();
     let (before, behind): (&[_], &[_]) = if all { (&BEFORE, &BEHIND) } else { (&[], &[]) };
-    for &(name, length) in before.iter().chain(&STATUS).chain(behind) {
-        match length {
-            0 if NULLABLE.contains(&name) => {
-                listing.column(name, ColumnType::int(TypeKind::BigInt, Some(20), false), true)
+    for &(name, shown) in before.iter().chain(&STATUS).chain(behind) {
+        let (kind, digits) = match shown {
+            Shown::Text(length) => {
+                listing.text(name, length);
+                continue;
             }
-            0 => listing.number(name, 20),
-            length => listing.text(name, length),
+            Shown::Int(digits) => (TypeKind::Int, digits),
+            Shown::BigInt(digits) => (TypeKind::BigInt, digits),
         };
+        listing.column(name, ColumnType::int(kind, Some(digits), true), false);
     }
     let name = match all {
         true => SourceName::All,
@@ -150,7 +160,7 @@ pub(super) fn relay_events(
 /// SHOW SLAVE HOSTS.
 pub(super) fn hosts(ctx: &StatementContext<'_>) -> Listing {
     let mut listing = Listing::default();
-    listing.number("Server_id", 10).text("Host", 20).number("Port", 7).number("Master_id", 10);
+    listing.unsigned("Server_id", 10).text("Host", 20).unsigned("Port", 7).unsigned("Master_id", 10);
     let replicas = ctx.db.facts.read().as_ref().map_or_else(Vec::new, |facts| facts.replicas());
     let own = ctx.db.globals.uint(VarId::ServerId);
     for replica in replicas {

@@ -2,6 +2,7 @@
 -- answer is found says nothing.
 set global log_slow_rate_limit = 2;
 show warnings;
+show tables;
 set global log_slow_rate_limit = 1;
 show warnings;
 set session join_cache_level = 8;

@@ -6,8 +6,8 @@ use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
     Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier,
     UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using, collate,
-    compare_exprs, date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp, row,
-    system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp,
+    row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
@@ -381,8 +381,7 @@ impl<'b> Binder<'b> {
             ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, env)?, env),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let collation = convert::charset(charset)?.default_collation();
-                let to = cohort_expr::CastType::Char { length: None, collation };
-                cast(self.bind(expr)?, to, env)
+                convert_using(self.bind(expr)?, collation, env)
             }
             ast::Expr::Collate { expr, collation: name } => {
                 let collation = Collation::by_name(name).ok_or_else(|| {

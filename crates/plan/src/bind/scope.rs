@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
 use cohort_expr::{Expr, ExprType};
+use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
@@ -87,6 +88,8 @@ pub struct ScopeTable {
     pub first_slot: usize,
     /// A base table that the statement names through a view.
     pub view: Option<Arc<View>>,
+    /// Of a view or derived table that becomes a part of the query around: what its columns are.
+    pub merged: Option<Arc<[ColumnMeta]>>,
 }
 
 /// The tables in scope, in the order of FROM.
@@ -214,6 +217,7 @@ impl ScopeTable {
             columns,
             first_slot,
             view: None,
+            merged: None,
         }
     }
 

@@ -25,8 +25,9 @@ impl Binder<'_> {
 
     pub(super) fn scalar_subquery(&self, query: &ast::Query) -> SqlResult<Expr> {
         let (id, types) = self.subquery(query)?;
-        let value =
-            |(n, ty): (usize, ExprType)| expression(id, SubqueryTest::Column(n), ty.with_nullable(true));
+        let value = |(n, ty): (usize, ExprType)| {
+            expression(id, SubqueryTest::Column(n), ty.taken().with_nullable(true))
+        };
         Ok(row(types.into_iter().enumerate().map(value).collect()))
     }
 
@@ -69,7 +70,13 @@ impl Binder<'_> {
             return Err(not_supported("this comparison with a subquery"));
         };
         let test = SubqueryTest::Quantified { operand: compared.left, op, all, how: compared.how };
-        Ok(expression(id, test, ExprType::boolean().with_nullable(nullable)))
+        let reads_table = self.ctx.subqueries.borrow()[id].select().is_none_or(|s| s.from.is_some());
+        let ty = match reads_table && is_membership && !all {
+            // MariaDB announces a BIGINT's width for IN.
+            true => ExprType { length: 21, ..ExprType::boolean() },
+            false => ExprType::boolean().with_nullable(nullable),
+        };
+        Ok(expression(id, test, ty))
     }
 }
 

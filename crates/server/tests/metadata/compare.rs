@@ -11,6 +11,9 @@ const NOT_SUPPORTED: u16 = 1235;
 /// Bits of the status that tell of the statement or the session.
 const STATUS_BITS: u16 = 0x2 | 0x1 | 0x10 | 0x20 | 0x100 | 0x200 | 0x400 | 0x2000;
 
+/// Examples that are kept of a class.
+const EXAMPLES_MAX: usize = 8;
+
 /// Cohort and MariaDB with the same tables.
 pub struct Pair {
     ours: Wire,
@@ -21,8 +24,8 @@ pub struct Pair {
 /// Differences by class.
 #[derive(Default)]
 pub struct Differences {
-    /// An example of each class: the statement, what Cohort says, what MariaDB says.
-    classes: BTreeMap<String, (String, String, String)>,
+    /// Examples of each class: the statement, what Cohort says, what MariaDB says.
+    classes: BTreeMap<String, Vec<(String, String, String)>>,
     count: usize,
     compared: usize,
 }
@@ -189,7 +192,10 @@ impl Differences {
         if ours != theirs {
             self.count += 1;
             let example = (sql.to_owned(), ours.to_owned(), theirs.to_owned());
-            self.classes.entry(format!("{field}: {class}")).or_insert(example);
+            let examples = self.classes.entry(format!("{field}: {class}")).or_default();
+            if examples.len() < EXAMPLES_MAX {
+                examples.push(example);
+            }
         }
     }
 
@@ -197,18 +203,18 @@ impl Differences {
     pub fn check(&self, name: &str, known: &str, sees_all: bool) {
         println!("{name}: {} comparisons, {} classes differ", self.compared, self.classes.len());
         if let Ok(file) = std::env::var("COHORT_METADATA_CLASSES") {
-            let list: String = self.classes.keys().map(|class| format!("{class}\n")).collect();
+            let told = |(class, examples): (&String, &Vec<_>)| {
+                examples.iter().map(|example| example_text(class, example)).collect::<String>()
+            };
+            let list: String = self.classes.iter().map(told).collect();
             std::fs::write(format!("{file}.{name}"), list).expect("written");
         }
         let known: Vec<&str> =
             known.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let mut report = String::new();
-        for (class, (sql, ours, theirs)) in &self.classes {
+        for (class, examples) in &self.classes {
             if !known.contains(&class.as_str()) {
-                let _ = writeln!(
-                    report,
-                    "{class}\n    {sql:.200}\n    Cohort  {ours:.200}\n    MariaDB {theirs:.200}"
-                );
+                report.push_str(&example_text(class, &examples[0]));
             }
         }
         if sees_all {
@@ -218,6 +224,10 @@ impl Differences {
         }
         assert!(report.is_empty(), "{name}:\n{report}");
     }
+}
+
+fn example_text(class: &str, (sql, ours, theirs): &(String, String, String)) -> String {
+    format!("{class}\n    {sql:.200}\n    Cohort  {ours:.200}\n    MariaDB {theirs:.200}\n")
 }
 
 fn flag_names(flags: u16) -> String {
