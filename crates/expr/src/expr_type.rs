@@ -293,8 +293,8 @@ impl ExprType {
         self.length
     }
 
-    /// The type of a value that stands for itself, no longer for its column: ENUM and SET are strings then, and
-    /// TIMESTAMP is unsigned.
+    /// The type of a value that stands for itself, no longer for its column: ENUM and SET are strings then,
+    /// and TIMESTAMP is unsigned.
     #[must_use]
     pub fn taken(self) -> ExprType {
         match self.kind {

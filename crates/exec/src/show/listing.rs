@@ -50,8 +50,8 @@ impl Listing {
         self
     }
 
-    /// All columns are those of another table of information_schema, where they have the same names; the first
-    /// may be longer.
+    /// All columns are those of another table of information_schema, where they have the same names; the
+    /// first may be longer.
     pub(super) fn found_in(&mut self, table: &'static str, name_chars: u32) {
         self.columns[0].ty.length = name_chars;
         self.columns.iter_mut().filter_map(|c| c.from.as_mut()).for_each(|from| from.0 = table);
