@@ -20,7 +20,7 @@ OK
 > GRANT RELOAD ON app.* TO u2
 ERROR 1221 (HY000): Incorrect usage of DB GRANT and GLOBAL PRIVILEGES
 > GRANT SELECT ON *.* TO nobody
-ERROR 1133 (42000): Can't find any matching row in the user table
+ERROR 1133 (28000): Can't find any matching row in the user table
 > SHOW GRANTS FOR u1@localhost
 Grants for u1@localhost
 GRANT USAGE ON *.* TO `u1`@`localhost` IDENTIFIED BY PASSWORD '*B69027D44F6E5EDC07F1AEAD1477967B16F28227'

@@ -5,7 +5,7 @@ OK 1
 > CREATE DATABASE d
 ERROR 1007 (HY000): Can't create database 'd'; database exists
 > CREATE DATABASE IF NOT EXISTS d
-OK 1
+OK
 - Note | 1007 | Can't create database 'd'; database exists
 > USE d
 OK
