@@ -307,7 +307,7 @@ mod tests {
         let nested = format!("{}1{}", "[".repeat(30), "]".repeat(30));
         let json = Json::parse(nested.as_bytes()).expect("a document");
         let find = |path: &str| {
-            let path = Path::parse(path.as_bytes()).ok().expect("a path");
+            let Ok(path) = Path::parse(path.as_bytes()) else { panic!("{path} is a path") };
             path.find(&json, &Uninterrupted).expect("not interrupted").len()
         };
         assert_eq!(find("$**[0]"), 31);
