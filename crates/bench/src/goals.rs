@@ -422,6 +422,8 @@ mod tests {
             ..Default::default()
         };
         all.replication = vec![replication("cohort"), replication("mariadb")];
+        all.replica.rates = crate::replica::one_rate(1.0);
+        all.replica.live = Some(Default::default());
         let missing: Vec<String> = goals(&Figures { results: &all })
             .into_iter()
             .filter(|goal| goal.figures.is_empty() || goal.figures.iter().any(|(_, figure)| figure.is_none()))

@@ -55,6 +55,23 @@ const VARIANTS: [Variant; 9] = [
     variant(Kind::Cohort, "optimistic", 4, Disk::HDD),
 ];
 
+/// All that is measured, with one rate for everything.
+#[cfg(test)]
+pub fn one_rate(per_second: f64) -> Vec<ReplicaRate> {
+    let of = |variant: &Variant, workload: &str| ReplicaRate {
+        server: match variant.kind {
+            Kind::MariaDb => crate::report::BASE.to_owned(),
+            Kind::Cohort => crate::report::SUBJECT.to_owned(),
+        },
+        mode: variant.mode.to_owned(),
+        disk: variant.disk.name(),
+        workload: workload.to_owned(),
+        per_second,
+        ..ReplicaRate::default()
+    };
+    VARIANTS.iter().flat_map(|variant| WORKLOADS.map(|workload| of(variant, workload))).collect()
+}
+
 fn text(error: ConnectionError) -> String {
     error.to_string()
 }
