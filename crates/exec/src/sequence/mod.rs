@@ -7,7 +7,8 @@
 //! So no rollback takes a number back, and no crash gives one twice.
 //!
 //! Whoever finds numbers left takes one without a lock on the row. Whoever waits for the row looks again when
-//! he has it. The name is locked by the statement, so that nobody drops or alters the sequence meanwhile.
+//! he has it. What is reserved next goes by the row alone: its lock goes when a reservation is ordered, and its
+//! numbers come into memory a moment later, perhaps behind those of later ones. The name is locked by the statement, so that nobody drops or alters the sequence meanwhile.
 //!
 //! # On failure
 //! What cannot be reserved is not given: the numbers in memory are forgotten, and read from the row again.
@@ -87,9 +88,13 @@ impl Sequences {
         self.0.lock().get(&space).map(|shared| shared.numbers)
     }
 
-    /// Numbers that were reserved, unless others are there by now: then these are lost.
+    /// Numbers that were reserved, unless those of a later reservation are there by now: then these are lost.
     fn add(&self, space: IndexId, shared: Shared) {
-        self.0.lock().entry(space).or_insert(shared);
+        let mut all = self.0.lock();
+        let known = all.entry(space).or_insert(shared);
+        if known.reserved_by < shared.reserved_by {
+            *known = shared;
+        }
     }
 }
 
@@ -165,40 +170,43 @@ impl<'u> Use<'u> {
             return Ok(number);
         }
         self.lock_row()?;
-        loop {
-            // Who had the row may have reserved enough.
-            if let Some(number) = self.reserved()? {
-                return Ok(number);
-            }
-            let (next, shared) = self.with_numbers(|shared| {
-                let mut ahead = *shared;
-                let next = ahead.numbers.take();
-                (next, ahead)
-            })?;
-            match next {
-                // Others have put some there just now.
-                Next::Reserved(_) => {}
-                Next::ToReserve(number) => return self.reserve(shared).map(|()| number),
-                Next::RunOut => return Err(self.run_out()),
-            }
+        // Who had the row may have reserved enough.
+        if let Some(number) = self.reserved()? {
+            return Ok(number);
+        }
+        let mut ahead = self.of_row()?;
+        match ahead.numbers.take() {
+            Next::Reserved(_) => unreachable!("nothing that the row has reserved is left"),
+            Next::ToReserve(number) => self.reserve(ahead).map(|()| number),
+            Next::RunOut => Err(self.run_out()),
         }
     }
 
     fn set(&mut self, number: i64, is_used: bool, round: i64) -> SqlResult<bool> {
         self.lock_row()?;
-        let (set, shared) = self.with_numbers(|shared| {
+        let set = self.with_numbers(|shared| {
             let mut ahead = *shared;
             let set = ahead.numbers.set(number, is_used, round);
             if set == Set::Done {
                 *shared = ahead;
             }
-            (set, ahead)
+            set
         })?;
+        if set != Set::ToReserve {
+            return self.outcome(set);
+        }
+        let mut ahead = self.of_row()?;
+        match ahead.numbers.set(number, is_used, round) {
+            Set::Done | Set::ToReserve => self.reserve(ahead).map(|()| true),
+            other => self.outcome(other),
+        }
+    }
+
+    fn outcome(&self, set: Set) -> SqlResult<bool> {
         match set {
-            Set::Passed => Ok(false),
-            Set::Done => Ok(true),
-            Set::ToReserve => self.reserve(shared).map(|()| true),
             Set::RunOut => Err(self.run_out()),
+            Set::Passed => Ok(false),
+            Set::Done | Set::ToReserve => Ok(true),
         }
     }
 
@@ -235,15 +243,18 @@ impl<'u> Use<'u> {
         let db = &self.session.db;
         let read = match db.sequences.numbers(self.space) {
             Some(_) => None,
-            None => {
-                let definition = read(self.session, &self.table)?;
-                let numbers = Numbers::new(definition, default_step(db));
-                Some(Shared { numbers, reserved_by: CommitSeq(0) })
-            }
+            None => Some(self.of_row()?),
         };
         let used = db.sequences.with(self.space, read, use_them);
         // Only a DDL statement takes them away, and the name is locked.
         used.ok_or_else(|| SqlError::unknown_sequence(&self.table.table().name.table))
+    }
+
+    /// What the row says: nothing that it has reserved is left. The row is locked.
+    fn of_row(&self) -> SqlResult<Shared> {
+        let definition = read(self.session, &self.table)?;
+        let numbers = Numbers::new(definition, default_step(&self.session.db));
+        Ok(Shared { numbers, reserved_by: CommitSeq(0) })
     }
 
     /// Has the row say what the numbers say, in a transaction of its own; then others may use them.
