@@ -316,7 +316,7 @@ macro_rules! with_inert_settings {
             SslCapath = Setting::global("ssl_capath", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
             SslCrl = Setting::global("ssl_crl", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
             SslCrlpath = Setting::global("ssl_crlpath", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
-            StandardCompliantCte = Setting::both("standard_compliant_cte", flag(true)).no_effect("WITH RECURSIVE is not there yet").doc("Whether recursive WITH keeps to the standard.");
+            StandardCompliantCte = Setting::both("standard_compliant_cte", flag(true)).no_effect("recursive members that the standard refuses are refused always").doc("Whether recursive WITH keeps to the standard.");
             StoredProgramCache = Setting::global("stored_program_cache", num(256, 0, 524288)).no_effect(NO_ROUTINES).doc("Of stored routines.");
             StrictPasswordValidation = Setting::global("strict_password_validation", flag(true)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
             SyncFrm = Setting::global("sync_frm", flag(true)).no_effect(MYISAM).doc("Of tables kept in files of their own.");
