@@ -50,7 +50,9 @@ impl Maria {
 
     /// One that others follow.
     pub fn source(options: &[&str]) -> Maria {
-        Maria::start(super::cohort::free_port(), &[&["--log-bin=binlog"], options].concat())
+        // Definitions that change beside a load wait for rows in circles that MariaDB does not see.
+        let always = ["--log-bin=binlog", "--innodb-lock-wait-timeout=2"];
+        Maria::start(super::cohort::free_port(), &[&always, options].concat())
     }
 
     fn start(port: u16, options: &[&str]) -> Maria {
