@@ -308,7 +308,7 @@ impl CommitEnv for ServerEnv {
             self.assign_gtid(trx);
             trx.depends_on = trx.request.locks.depends_on();
             // What is staged is not applied yet: nobody may get at these rows before.
-            let is_large = trx.request.locks.row_locks() > EARLY_RELEASE_ROWS_MAX;
+            let is_large = trx.request.locks.release_steps() > EARLY_RELEASE_ROWS_MAX;
             if is_early && !is_large && trx.staged.is_empty() {
                 wakeups.append(self.locks.release_early(&mut trx.request.locks, seq));
             }

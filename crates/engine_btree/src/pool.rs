@@ -350,7 +350,7 @@ impl Pool {
                 return Ok(Found::Read(frame));
             }
             Err(error) => {
-                drop(frame);
+                // While it is latched: nobody takes an empty frame for one to evict.
                 self.loaded(id, &loading, false);
                 return Err(error);
             }
@@ -434,8 +434,14 @@ impl Pool {
         let page = self.store.read_page(index, id).ok();
         let is_there = page.is_some();
         frame.page = page;
-        drop(frame);
-        self.loaded(id, &loading, is_there);
+        match is_there {
+            true => {
+                drop(frame);
+                self.loaded(id, &loading, true);
+            }
+            // While it is latched: nobody takes an empty frame for one to evict.
+            false => self.loaded(id, &loading, false),
+        }
         self.evict_some();
     }
 

@@ -11,14 +11,16 @@ use cohort_engine::KeyRange;
 use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
 use cohort_protocol::ResultSink;
-use cohort_sql::ast::{Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
+use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
 
 use crate::dispatch::Job;
 use crate::plan::SessionNames;
 use crate::session::Session;
 use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
+use crate::table::{
+    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, is_current,
+};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
 /// A table that HANDLER OPEN has opened.
@@ -112,6 +114,14 @@ impl Session {
             self.handlers.remove(&key);
             return Err(unknown(alias));
         }
+        let of_key = match &read.to {
+            HandlerTo::Key(_, values) => values.as_slice(),
+            _ => &[],
+        };
+        let is_refused = |part: &ast::Expr| matches!(part, ast::Expr::Sequence(_));
+        if of_key.iter().chain(&read.filter).any(|expr| expr.has_subquery() || expr.has_part(is_refused)) {
+            return Err(SqlError::no_subqueries_in("HANDLER..READ"));
+        }
         let index = read.index.as_deref().map(|name| index_of(&table, name, alias)).transpose()?;
         let (skipped, count) = match &read.limit {
             None => (0, 1),
@@ -122,6 +132,10 @@ impl Session {
         let mut memory = Reservation::new(Arc::clone(self.process.memory()));
         let (found, reverse) = self.with_context(job, |ctx| {
             ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
+            if !ctx.db.read_catalog(|catalog| is_current(catalog, &table)) {
+                // It was altered while the name was waited for.
+                return Err(unknown(alias));
+            }
             let (range, reverse) = range(ctx, job, &table, index.unwrap_or(0), read, &place)?;
             let spans = KeySpans { index: index.unwrap_or(0), reverse, spans: range.into_iter().collect() };
             rows(ctx, job, &table, spans, read.filter.as_ref(), (skipped, count), &mut memory)

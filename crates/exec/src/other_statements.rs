@@ -101,7 +101,13 @@ impl Session {
             let show = ast::Show::Columns { full: false, table: table.clone(), filter };
             return self.show_elsewhere(&show, job, sink);
         }
-        match self.with_context(job, |ctx| show::administrate(ctx, statement).transpose())? {
+        let epoch = self.state.temporary.epoch();
+        let administrated = self.with_context(job, |ctx| show::administrate(ctx, statement).transpose());
+        if self.state.temporary.epoch() != epoch {
+            // OPTIMIZE has made a temporary table anew.
+            self.state.refresh();
+        }
+        match administrated? {
             None => {}
             Some(None) => {
                 self.state.env.row_count = 0;
@@ -134,7 +140,8 @@ impl Session {
         for ast::LockTable { table, alias, mode } in tables {
             let current = self.state.current_schema.as_deref();
             let schema = table.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-            if self.state.db.virtual_tables.has_schema(schema) {
+            let is_own = self.state.temporary.find(schema, &table.name).is_some();
+            if is_own || self.state.db.virtual_tables.has_schema(schema) {
                 continue;
             }
             let lock = match mode {

@@ -146,3 +146,25 @@ fn who_may_not_write_takes_no_numbers() {
     root.ok("UNLOCK TABLES");
     assert_eq!(next(&mut root, "s"), 1);
 }
+
+#[test]
+fn nobody_holds_up_the_next_number() {
+    let disk = disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let (mut one, mut other) = (server.connect(), server.connect());
+    one.ok("CREATE SEQUENCE s NOCACHE");
+    one.ok("SET innodb_lock_wait_timeout = 1");
+    other.ok("SET innodb_lock_wait_timeout = 1");
+    one.ok("BEGIN");
+    one.run("SELECT * FROM s FOR UPDATE");
+    assert_eq!((next(&mut one, "s"), next(&mut other, "s")), (1, 2));
+    one.ok("COMMIT");
+    one.ok("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    one.ok("BEGIN");
+    one.run("SELECT COUNT(*) FROM s");
+    assert_eq!((next(&mut one, "s"), next(&mut other, "s")), (3, 4));
+    one.ok("CREATE TABLE t (a INT PRIMARY KEY)");
+    one.ok("HANDLER t OPEN");
+    let refused = one.run("HANDLER t READ FIRST WHERE NEXTVAL(s) > 0");
+    assert!(refused.starts_with("ERROR 1970 "), "{refused}");
+}

@@ -199,3 +199,56 @@ fn what_does_not_fit_goes_to_a_file_or_is_refused() {
     assert!(full.starts_with("ERROR 1290") || full.starts_with("ERROR 1041"), "{full}");
     assert_eq!(client.run("SELECT COUNT(*) FROM keys_only"), "COUNT(*)\n0\n");
 }
+
+/// A temporary table gives no right to what it hides.
+#[test]
+fn what_a_temporary_table_hides_is_as_safe_as_before() {
+    let mut server = Server::open(&disk()).expect("an empty disk opens");
+    let mut root = server.connect();
+    for sql in [
+        "CREATE DATABASE mine",
+        "CREATE DATABASE victim",
+        "CREATE TABLE victim.t (a INT)",
+        "CREATE VIEW victim.v AS SELECT 1 x",
+        "CREATE USER guest@localhost",
+        "GRANT CREATE TEMPORARY TABLES ON mine.* TO guest@localhost",
+        "GRANT LOCK TABLES ON victim.* TO guest@localhost",
+    ] {
+        root.ok(sql);
+    }
+    let mut guest = server.connect_as("guest", "localhost");
+    for name in ["t", "v"] {
+        guest.ok("CREATE TEMPORARY TABLE mine.x (a INT)");
+        guest.ok(&format!("RENAME TABLE mine.x TO victim.{name}"));
+    }
+    for sql in [
+        "RENAME TABLE victim.t TO victim.t1, victim.t TO mine.stolen",
+        "DROP VIEW victim.v",
+        "CREATE OR REPLACE VIEW victim.v AS SELECT 3",
+        "CREATE VIEW victim.w AS SELECT 3",
+        "SHOW CREATE VIEW victim.v",
+    ] {
+        let answer = guest.run(sql);
+        assert!(answer.starts_with("ERROR 1142 "), "{sql}: {answer}");
+    }
+    guest.ok("LOCK TABLES victim.t READ");
+    root.ok("INSERT INTO victim.t VALUES (1)");
+    guest.ok("UNLOCK TABLES");
+    assert!(root.run("SELECT COUNT(*) FROM victim.t").ends_with("\n1\n"));
+}
+
+#[test]
+fn kept_plans_see_that_a_temporary_table_was_made_anew() {
+    let mut server = Server::open(&disk()).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE TEMPORARY TABLE t (a INT)");
+    client.ok("INSERT INTO t VALUES (1), (2)");
+    client.ok("PREPARE s FROM 'SELECT COUNT(*) FROM t'");
+    client.ok("PREPARE i FROM 'INSERT INTO t VALUES (3)'");
+    assert!(client.run("EXECUTE s").ends_with("\n2\n"));
+    client.ok("EXECUTE i");
+    client.run("OPTIMIZE TABLE t");
+    assert!(client.run("EXECUTE s").ends_with("\n3\n"));
+    client.ok("EXECUTE i");
+    assert!(client.run("SELECT COUNT(*) FROM t").ends_with("\n4\n"));
+}

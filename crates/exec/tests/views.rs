@@ -191,3 +191,23 @@ fn what_windows_name_is_kept_in_full() {
         refused(&mut root, &format!("CREATE TABLE app.x (a INT {clause})"), 1901);
     }
 }
+
+#[test]
+fn a_condition_does_not_change_what_is_counted_below_it() {
+    let (_server, mut root) = server();
+    root.ok("SET @r := 0");
+    let sql = "SELECT * FROM (SELECT id, @r := @r + 1 rn FROM app.t ORDER BY id) q WHERE id > 1";
+    assert_eq!(root.run(sql), "id | rn\n2 | 2\n");
+}
+
+#[test]
+fn what_an_earlier_assignment_does_not_hold_is_not_read() {
+    let (_server, mut root) = server();
+    root.ok("CREATE TABLE app.j (id INT PRIMARY KEY, a INT DEFAULT 7, b DECIMAL(6,2), c VARCHAR(40), d VARCHAR(40))");
+    root.ok("INSERT INTO app.j VALUES (1, 1, 0, '', '')");
+    for set in ["a = 1.6, b = a", "c = UUID(), d = c", "a = DEFAULT, b = a"] {
+        refused(&mut root, &format!("UPDATE app.j SET {set} WHERE id IN (SELECT 1)"), 1235);
+    }
+    root.ok("UPDATE app.j SET a = a + 1, b = a WHERE id IN (SELECT 1)");
+    assert_eq!(root.run("SELECT a, b FROM app.j"), "a | b\n2 | 2.00\n");
+}

@@ -211,6 +211,11 @@ impl LockOwner {
         self.rows.len() + self.grouped_rows
     }
 
+    /// What a release has to go through, at most.
+    pub fn release_steps(&self) -> usize {
+        self.row_locks() + self.groups.len()
+    }
+
     /// Adds to the weight that decides which transaction of a deadlock is rolled back: rows changed.
     pub fn add_weight(&mut self, rows: u64) {
         self.shared.weight.fetch_add(rows, Ordering::Relaxed);

@@ -95,7 +95,10 @@ fn accepts(query: &Query, condition: &Expr) -> bool {
                 Some(group) => group.explicit && !group.rollup && group.keys.contains(&items[n]),
             };
             let makes_one = group.is_some() || *distinct;
-            windows.is_empty()
+            // What counts rows, or has an effect for each, sees all of them.
+            let is_steady = !items.iter().any(Expr::is_volatile);
+            is_steady
+                && windows.is_empty()
                 && read().all(|n| is_plain(n) && is_key(n))
                 && (!makes_one || keeps_alike(query, condition))
         }

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
-use cohort_expr::{Expr, ExprType};
+use cohort_expr::{Expr, ExprType, TypeClass};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
 use crate::block::{Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
 use crate::from::bind_from_for;
@@ -72,7 +72,10 @@ pub fn bind_joined_update(
             value => {
                 let kind = change.scope.slot(slot).ty.kind;
                 let value = change.binder(Clause::Set).value(value)?.for_column(kind);
-                Some(if is_single && !at_once { after_assignments(value, &bound) } else { value })
+                match is_single && !at_once {
+                    true => Some(change.after_assignments(value, &bound)?),
+                    false => Some(value),
+                }
             }
         };
         bound.push((slot, value));
@@ -180,6 +183,27 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
+    /// The value with what was assigned before in place of the columns. Refused where a column does not come to
+    /// hold what the expression yields, or yields each time anew.
+    fn after_assignments(&self, value: Expr, before: &[(usize, Option<Expr>)]) -> SqlResult<Expr> {
+        for column in value.columns() {
+            let Some((slot, assigned)) = before.iter().rev().find(|(slot, _)| *slot == column) else {
+                continue;
+            };
+            let is_held = assigned.as_ref().is_some_and(|assigned| {
+                let (of_column, ty) = (&self.scope.slot(*slot).ty, assigned.ty());
+                let is_fraction = of_column.class() != TypeClass::Int && of_column.decimals != ty.decimals;
+                !assigned.is_volatile() && of_column.class() == ty.class() && !is_fraction
+            });
+            if !is_held {
+                let what =
+                    "an assignment that reads a column assigned before, beside a subquery or in a view";
+                return Err(not_supported(what));
+            }
+        }
+        Ok(after_assignments(value, before))
+    }
+
     /// A table that is changed under two names keeps its primary key: error 1706.
     fn check_keys_of_aliases(&self, assigned: &[(usize, usize)]) -> SqlResult<()> {
         let in_key = |(target, column): (usize, usize)| {

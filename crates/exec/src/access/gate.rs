@@ -67,13 +67,18 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::AlterTable(alter) => gate.alter_table(alter),
         Statement::AlterSequence(alter) => gate.table(P::Alter, &alter.name),
         Statement::DropTable(drop) if drop.temporary => Ok(()),
+        Statement::DropTable(drop) if drop.view => {
+            drop.names.iter().try_for_each(|name| gate.shared(P::Drop, name))
+        }
         Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
         Statement::CreateView(create) => match (create.alter, create.mode) {
-            (false, CreateMode::Create | CreateMode::IfNotExists) => gate.table(P::CreateView, &create.name),
-            (true, _) | (_, CreateMode::OrReplace) => gate.table(or(P::CreateView, P::Drop), &create.name),
+            (false, CreateMode::Create | CreateMode::IfNotExists) => gate.shared(P::CreateView, &create.name),
+            (true, _) | (_, CreateMode::OrReplace) => gate.shared(or(P::CreateView, P::Drop), &create.name),
         },
         Statement::RenameTable(rename) => {
-            rename.renames.iter().try_for_each(|(from, to)| gate.rename(from, to))
+            let own = own_renames(session, &rename.renames);
+            let shared = rename.renames.iter().zip(own).filter(|(_, own)| !own);
+            shared.map(|(pair, _)| pair).try_for_each(|(from, to)| gate.rename_shared(from, to))
         }
         Statement::Truncate(name) => gate.table(P::Drop, name),
         Statement::CreateIndex(create) => gate.table(P::Index, &create.table),
@@ -130,6 +135,11 @@ impl Gate<'_> {
         if is_temporary(self.session, name) {
             return Ok(());
         }
+        self.shared(all, name)
+    }
+
+    /// What all sessions see under the name, whatever temporary table hides it.
+    fn shared(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
         self.schema_of(name).map_or(Ok(()), |schema| check_table(self.session, all, schema, &name.name))
     }
 
@@ -205,8 +215,12 @@ impl Gate<'_> {
         if is_temporary(self.session, from) {
             return Ok(());
         }
-        self.table(or(P::Alter, P::Drop), from)?;
-        self.table(or(P::Create, P::Insert), to)
+        self.rename_shared(from, to)
+    }
+
+    fn rename_shared(&self, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        self.shared(or(P::Alter, P::Drop), from)?;
+        self.shared(or(P::Create, P::Insert), to)
     }
 
     fn flush(&self, flush: &Flush) -> SqlResult<()> {
@@ -275,11 +289,11 @@ impl Gate<'_> {
             // It shows every column.
             Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
-                if is_temporary(session, name) {
+                if !matches!(show, Show::CreateView(_)) && is_temporary(session, name) {
                     return Ok(());
                 }
                 if session.db.catalog().view(schema, &name.name).is_some() {
-                    return self.table(or(P::Select, P::ShowView), name);
+                    return self.shared(or(P::Select, P::ShowView), name);
                 }
                 check_any_on_whole(session, "SHOW", schema, &name.name)
             }
@@ -307,6 +321,18 @@ impl Gate<'_> {
     }
 }
 
+/// Which pairs of RENAME TABLE mean temporary tables of the session: the first of each name. What a later pair
+/// finds under the name is what all see.
+pub(crate) fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectName)]) -> Vec<bool> {
+    let mut taken = std::collections::BTreeSet::new();
+    let mut is_own = |name: &ObjectName| {
+        let schema = name.db.as_deref().or(session.current_schema.as_deref());
+        let found = schema.and_then(|schema| session.temporary.find(schema, &name.name));
+        found.is_some_and(|table| taken.insert(table.name.clone()))
+    };
+    pairs.iter().map(|(from, _)| is_own(from)).collect()
+}
+
 /// Whether the name is that of one of the session's temporary tables: whoever made it may do anything with
 /// it.
 fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
@@ -329,7 +355,7 @@ pub(crate) fn is_about_temporary(session: &SessionState, statement: &Statement) 
         Statement::CreateIndex(create) => own(&create.table),
         Statement::DropIndex(drop) => own(&drop.table),
         Statement::Truncate(name) => own(name),
-        Statement::RenameTable(rename) => rename.renames.iter().all(|(from, _)| own(from)),
+        Statement::RenameTable(rename) => own_renames(session, &rename.renames).into_iter().all(|own| own),
         Statement::TableMaintenance(work) => work.names.iter().all(own),
         _ => false,
     }

@@ -29,7 +29,7 @@ mod needs;
 
 pub(crate) use check::{check_global, check_schema, may_enter, sees_schema, sees_table};
 pub(crate) use gate::{
-    check_statement, counts_as_write, is_about_temporary, refused_in_read_only_transaction,
+    check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
 pub(crate) use held::Access;
 pub(crate) use needs::{Needs, TableNeed, Viewer};

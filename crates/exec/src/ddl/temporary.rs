@@ -3,7 +3,6 @@
 //!
 //! A change of definition copies the rows, as MariaDB does.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cohort_catalog::{Schema, Table, TableName};
@@ -194,10 +193,10 @@ fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResu
 
 /// RENAME TABLE: names of temporary tables and of others do not get in each other's way.
 fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
-    let mut taken = BTreeSet::new();
+    let is_own = crate::access::own_renames(ctx.session, &rename.renames);
     let (mut own, mut others) = (Vec::new(), Vec::new());
-    for pair in &rename.renames {
-        match named(ctx, &pair.0).filter(|table| taken.insert(table.name.clone())) {
+    for (pair, is_own) in rename.renames.iter().zip(is_own) {
+        match named(ctx, &pair.0).filter(|_| is_own) {
             Some(table) => own.push((table, &pair.1)),
             None => others.push(pair.clone()),
         }

@@ -137,9 +137,13 @@ impl TableCursor {
         trx: &mut SessionTrx,
         table: &Arc<Table>,
         spans: KeySpans,
-        options: CursorOptions,
+        mut options: CursorOptions,
     ) -> SqlResult<TableCursor> {
         let table = trx.open_table(table)?;
+        if table.table().is_sequence() {
+            // A transaction that holds the row would hold up everybody's next number, its own too.
+            options.mode = ReadMode::Snapshot;
+        }
         let view = match options.mode {
             ReadMode::Snapshot => Some(trx.read_view()?),
             _ => None,
