@@ -183,8 +183,8 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
-    /// The value with what was assigned before in place of the columns. Refused where a column does not come to
-    /// hold what the expression yields, or yields each time anew.
+    /// The value with what was assigned before in place of the columns. Refused where a column does not come
+    /// to hold what the expression yields, or yields each time anew.
     fn after_assignments(&self, value: Expr, before: &[(usize, Option<Expr>)]) -> SqlResult<Expr> {
         for column in value.columns() {
             let Some((slot, assigned)) = before.iter().rev().find(|(slot, _)| *slot == column) else {

@@ -321,8 +321,8 @@ impl Gate<'_> {
     }
 }
 
-/// Which pairs of RENAME TABLE mean temporary tables of the session: the first of each name. What a later pair
-/// finds under the name is what all see.
+/// Which pairs of RENAME TABLE mean temporary tables of the session: the first of each name. What a later
+/// pair finds under the name is what all see.
 pub(crate) fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectName)]) -> Vec<bool> {
     let mut taken = std::collections::BTreeSet::new();
     let mut is_own = |name: &ObjectName| {
