@@ -8,7 +8,8 @@
 //!
 //! Whoever finds numbers left takes one without a lock on the row. Whoever waits for the row looks again when
 //! he has it. What is reserved next goes by the row alone: its lock goes when a reservation is ordered, and
-//! its numbers come into memory a moment later, perhaps behind those of later ones. The name is locked by the statement, so that nobody drops or alters the sequence meanwhile.
+//! its numbers come into memory a moment later, perhaps behind those of later ones. The name is locked by the
+//! statement, so that nobody drops or alters the sequence meanwhile.
 //!
 //! # On failure
 //! What cannot be reserved is not given: the numbers in memory are forgotten, and read from the row again.
