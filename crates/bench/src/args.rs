@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::demo::Demo;
 use crate::disk::Disk;
+use crate::engine::{self, EngineRun};
 use crate::instructions::Instructions;
 use crate::plan::{self, Overrides};
 use crate::run::Run;
@@ -28,6 +29,7 @@ pub enum Command {
     Demo(Demo),
     Instructions(Instructions),
     Sql(SqlRun),
+    Engine(EngineRun),
     Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
     Report { json: Vec<PathBuf>, pages: Pages },
 }
@@ -45,6 +47,9 @@ cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCEN
                                                    one build or of some compared with the first
 cohort-bench sql [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
                                                    TPC-H and single operators beside MariaDB
+cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH] [--dir=PATH]
+                                                   the B+tree engine where short loads do not look; parts:
+                                                   scan, range, pool, view, checkpoint, size, tpcc
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
@@ -86,6 +91,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
         Some("report") => parse_report(words),
         Some("instructions") => parse_instructions(words),
         Some("sql") => parse_sql(words),
+        Some("engine") => parse_engine(words),
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),
         Some(name) => parse_run(words.with_first(name)),
     }
@@ -276,6 +282,32 @@ fn parse_sql(mut words: Words) -> Result<Command, String> {
         words.finish(name)?;
     }
     Ok(Command::Sql(asked))
+}
+
+fn parse_engine(mut words: Words) -> Result<Command, String> {
+    let mut asked = EngineRun {
+        parts: Vec::new(),
+        measure: Duration::from_secs(5),
+        repeats: 3,
+        hold: Duration::from_secs(60),
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--repeats" => asked.repeats = words.read(name, positive)?,
+            "--hold" => asked.hold = words.read(name, seconds)?,
+            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--dir" => asked.dir = words.value(name)?.into(),
+            _ => {
+                asked.parts.push(engine::Part::parse(name).ok_or(format!("unknown word '{name}' of engine"))?)
+            }
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Engine(asked))
 }
 
 fn parse_demo(mut words: Words) -> Result<Command, String> {

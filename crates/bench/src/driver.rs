@@ -354,6 +354,7 @@ impl Driven {
     }
 }
 
-fn is_retryable(code: u16) -> bool {
+/// What a user would repeat the transaction for.
+pub fn is_retryable(code: u16) -> bool {
     [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD].contains(&code)
 }

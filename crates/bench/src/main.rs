@@ -10,6 +10,7 @@ mod demo;
 mod disk;
 mod driver;
 mod dump;
+mod engine;
 mod flushes;
 mod goals;
 mod html;
@@ -32,6 +33,7 @@ mod sample;
 mod servers;
 mod sql;
 mod tables;
+mod tpcc;
 mod tpch;
 mod wire;
 mod workload;
@@ -65,6 +67,10 @@ fn obey(command: Command) -> Result<(), String> {
         }
         Command::Instructions(asked) => instructions::run(&asked),
         Command::Sql(asked) => sql::run(&asked),
+        Command::Engine(asked) => {
+            interrupt::catch();
+            engine::run(&asked)
+        }
         Command::Run { run, json, pages } => {
             interrupt::catch();
             process::raise_open_files();

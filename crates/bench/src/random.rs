@@ -33,6 +33,14 @@ impl Random {
         (sum / THROWS) as u32
     }
 
+    /// A number of `low..=high`, some of which come more often than others: `NURand` of TPC-C.
+    pub fn non_uniform(&mut self, a: u32, low: u32, high: u32) -> u32 {
+        /// What the standard calls C; any number of `0..=a` will do.
+        const SHIFT: u32 = 123;
+        let (x, y) = (self.one_to(a + 1) - 1, low + self.one_to(high - low + 1) - 1);
+        ((x | y) + SHIFT % (a + 1)) % (high - low + 1) + low
+    }
+
     /// Appends sysbench's filler: `groups` runs of eleven digits with dashes between them.
     pub fn digits(&mut self, groups: usize, out: &mut Vec<u8>) {
         for group in 0..groups {
@@ -70,6 +78,14 @@ mod tests {
         let hot = drawn.iter().filter(|n| (496..=505).contains(*n)).count();
         assert!((7400..8200).contains(&hot), "{hot} of 10,000");
         assert!((1..4).all(|n| (1..=n).contains(&random.one_to_skewed(n))));
+    }
+
+    #[test]
+    fn non_uniform_numbers_stay_in_their_range() {
+        let mut random = Random::new(5);
+        for (a, low, high) in [(255, 0, 999), (1023, 1, 3000), (8191, 1, 100_000)] {
+            assert!((0..10_000).all(|_| (low..=high).contains(&random.non_uniform(a, low, high))));
+        }
     }
 
     #[test]

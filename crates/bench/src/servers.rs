@@ -160,6 +160,10 @@ impl Server {
         self.await_answer().map(drop)
     }
 
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

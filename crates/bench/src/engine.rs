@@ -1,0 +1,467 @@
+//! `cohort-bench engine`: the engine where short loads on small, fresh tables do not look.
+//!
+//! Each part starts servers of its own and prints a table: whole scans, ranges beside the LSM engine, a
+//! buffer pool smaller than the data, a read view that stays open, checkpoints, the size on the disk after
+//! random updates, and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::connection::{Connection, ConnectionError};
+use crate::driver::{self, Load};
+use crate::interrupt;
+use crate::process;
+use crate::servers::{Contestant, Kind, Server, Setup};
+use crate::tables::{self, SCHEMA};
+use crate::tpcc;
+use crate::workload::{self, Keys, Protocol, Scale, Schema};
+
+/// What to measure.
+#[derive(Debug, PartialEq)]
+pub struct EngineRun {
+    /// All without any.
+    pub parts: Vec<Part>,
+    pub measure: Duration,
+    pub repeats: usize,
+    /// How long a read view is open under load before it is measured beside.
+    pub hold: Duration,
+    pub dir: PathBuf,
+    pub cohortd: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Scan,
+    Range,
+    Pool,
+    View,
+    Checkpoint,
+    Size,
+    TpcC,
+}
+
+impl Part {
+    const ALL: [(&str, Part); 7] = [
+        ("scan", Part::Scan),
+        ("range", Part::Range),
+        ("pool", Part::Pool),
+        ("view", Part::View),
+        ("checkpoint", Part::Checkpoint),
+        ("size", Part::Size),
+        ("tpcc", Part::TpcC),
+    ];
+
+    pub fn parse(name: &str) -> Option<Part> {
+        Part::ALL.iter().find(|(known, _)| *known == name).map(|(_, part)| *part)
+    }
+}
+
+/// sysbench's tables as `run` has them.
+const SCALE: Scale = Scale { tables: 4, rows: 25_000, keys: Keys::Even };
+/// Some 200 MiB.
+const LARGE: Scale = Scale { tables: 8, rows: 125_000, keys: Keys::Even };
+const MILLION: Scale = Scale { tables: 1, rows: 1_000_000, keys: Keys::Even };
+/// An eighth of [`LARGE`]'s bytes in InnoDB's files.
+const SMALL_POOL: &str = "--innodb-buffer-pool-size=32M";
+const WAREHOUSES: u32 = 2;
+
+fn text(error: ConnectionError) -> String {
+    error.to_string()
+}
+
+/// Measures, and prints each table as soon as it is there.
+pub fn run(asked: &EngineRun) -> Result<(), String> {
+    let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
+    let setup = Setup {
+        dir: dir.clone(),
+        cohortd: asked.cohortd.clone(),
+        defaults: false,
+        tcp: false,
+        callgrind: None,
+    };
+    let parts: Vec<Part> = match asked.parts.is_empty() {
+        true => Part::ALL.iter().map(|(_, part)| *part).collect(),
+        false => asked.parts.clone(),
+    };
+    let done = parts.iter().try_for_each(|part| {
+        let table = match part {
+            Part::Scan => scan(asked, &setup),
+            Part::Range => range(asked, &setup),
+            Part::Pool => pool(asked, &setup),
+            Part::View => view(asked, &setup),
+            Part::Checkpoint => checkpoint(asked, &setup),
+            Part::Size => size(asked, &setup),
+            Part::TpcC => tpc_c(asked, &setup),
+        }?;
+        println!("{table}");
+        if interrupt::is_requested() { Err("interrupted".to_owned()) } else { Ok(()) }
+    });
+    // What cannot be removed is only a folder too many.
+    let _ = fs::remove_dir_all(&dir);
+    done
+}
+
+fn start(name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> {
+    let contestant = Contestant::parse(name).expect("a server").with(options);
+    let label = std::iter::once(name).chain(options.iter().copied()).collect::<Vec<_>>().join(" ");
+    eprintln!("{label}: starting, filling tables");
+    Server::start(&contestant.named(&label), setup)
+}
+
+/// A server with sysbench's tables, which stands still.
+fn filled(name: &str, options: &[&str], scale: Scale, setup: &Setup) -> Result<Server, String> {
+    let mut server = start(name, options, setup)?;
+    let fill = || -> Result<(), ConnectionError> {
+        Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
+        tables::prepare(&mut Connection::open(&server.address, SCHEMA)?, Schema::Sbtest, scale)
+    };
+    let done = fill();
+    done.map_err(|error| server.complaint(&format!("filling tables: {error}")))?;
+    server.pause();
+    Ok(server)
+}
+
+/// What one measurement found.
+#[derive(Clone, Copy)]
+struct Rate {
+    per_second: f64,
+    p99_ms: f64,
+    /// Processor time of the server by transaction.
+    processor_us: f64,
+}
+
+struct Loaded<'a> {
+    workload: &'static str,
+    clients: usize,
+    scale: Scale,
+    asked: &'a EngineRun,
+}
+
+impl Loaded<'_> {
+    fn on(&self, server: &Server) -> Result<Rate, String> {
+        self.lasting(server, self.asked.measure)
+    }
+
+    fn lasting(&self, server: &Server, measure: Duration) -> Result<Rate, String> {
+        let workload = workload::find(self.workload).expect("parts name workloads that exist");
+        let load = Load {
+            address: server.address.clone(),
+            schema: SCHEMA.to_owned(),
+            workload,
+            protocol: workload.protocol(Protocol::Prepared),
+            clients: self.clients,
+            threads: 1,
+            scale: self.scale,
+            warm: Duration::from_secs(1),
+            measure,
+        };
+        let used = || process::processor_seconds(server.pid()).unwrap_or(0.0);
+        let (mut before, mut after) = (0.0, 0.0);
+        let outcome = driver::run(&load, |moment| match moment {
+            driver::Moment::MeasureBegins => before = used(),
+            driver::Moment::Tick(_) => {}
+            driver::Moment::MeasureEnds => after = used(),
+        })?;
+        let transactions = outcome.latencies.count().max(1) as f64;
+        Ok(Rate {
+            per_second: transactions / outcome.seconds,
+            p99_ms: outcome.latencies.percentile(0.99) as f64 / 1e6,
+            processor_us: (after - before) * 1e6 / transactions,
+        })
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn median_rate(rates: &[Rate]) -> Rate {
+    let of = |field: fn(&Rate) -> f64| median(rates.iter().map(field).collect());
+    Rate {
+        per_second: of(|rate| rate.per_second),
+        p99_ms: of(|rate| rate.p99_ms),
+        processor_us: of(|rate| rate.processor_us),
+    }
+}
+
+/// Measures servers that stand still in turns, the sequence turned round each time.
+fn turns<T>(
+    servers: &mut [Server],
+    repeats: usize,
+    mut measure: impl FnMut(&mut Server) -> Result<T, String>,
+) -> Result<Vec<Vec<T>>, String> {
+    let mut found: Vec<Vec<T>> = servers.iter().map(|_| Vec::new()).collect();
+    for repeat in 0..repeats {
+        let mut order: Vec<usize> = (0..servers.len()).collect();
+        if repeat % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            servers[at].resume();
+            let one = measure(&mut servers[at]);
+            found[at].push(one.map_err(|error| servers[at].complaint(&error))?);
+            servers[at].pause();
+            if interrupt::is_requested() {
+                return Err("interrupted".to_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn rates(servers: &mut [Server], load: &Loaded) -> Result<Vec<Rate>, String> {
+    let found = turns(servers, load.asked.repeats, |server| load.on(server))?;
+    Ok(found.iter().map(|rates| median_rate(rates)).collect())
+}
+
+/// Statements that read a million rows, from one client.
+fn scan(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut servers = [filled("cohort", &[], MILLION, setup)?, filled("mariadb", &[], MILLION, setup)?];
+    let mut out = "### A million rows, one client, s\n\n| statement | cohort | mariadb | times as fast |\n\
+                   |---|---:|---:|---:|\n"
+        .to_owned();
+    for sql in
+        ["SELECT COUNT(*) FROM sbtest1", "SELECT SUM(k) FROM sbtest1", "SELECT SUM(LENGTH(c)) FROM sbtest1"]
+    {
+        let ask = |server: &mut Server| -> Result<f64, String> {
+            let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;
+            connection.query(sql).map_err(text)?;
+            let began = Instant::now();
+            connection.query(sql).map_err(text)?;
+            Ok(began.elapsed().as_secs_f64())
+        };
+        let mut found = turns(&mut servers, asked.repeats, ask)?.into_iter().map(median);
+        let (Some(a), Some(b)) = (found.next(), found.next()) else { unreachable!("two servers") };
+        out.push_str(&format!("| {sql} | {a:.3} | {b:.3} | {:.2} |\n", b / a));
+    }
+    Ok(out)
+}
+
+/// Ranges of a hundred rows from both engines.
+fn range(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut servers = [
+        filled("cohort", &[], SCALE, setup)?,
+        filled("cohort", &["--default-storage-engine=ROCKSDB"], SCALE, setup)?,
+    ];
+    let load = Loaded { workload: "range", clients: 16, scale: SCALE, asked };
+    let found = rates(&mut servers, &load)?;
+    let mut out =
+        "### A range of 100 rows, 16 clients\n\n| engine | /s | server us |\n|---|---:|---:|\n".to_owned();
+    for (name, rate) in ["B+tree", "RocksDB"].iter().zip(&found) {
+        out.push_str(&format!("| {name} | {:.0} | {:.1} |\n", rate.per_second, rate.processor_us));
+    }
+    Ok(out)
+}
+
+/// A buffer pool of an eighth of the data.
+fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut servers =
+        [filled("cohort", &[SMALL_POOL], LARGE, setup)?, filled("mariadb", &[SMALL_POOL], LARGE, setup)?];
+    let mut out = "### A buffer pool of an eighth of the data, even keys\n\n\
+                   | workload | clients | cohort/s | mariadb/s | ratio | cohort p99 ms | mariadb p99 ms |\n\
+                   |---|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
+    for workload in ["point_select", "update_non_index"] {
+        for clients in [16, 64] {
+            let found = rates(&mut servers, &Loaded { workload, clients, scale: LARGE, asked })?;
+            let [a, b] = [found[0], found[1]];
+            out.push_str(&format!(
+                "| {workload} | {clients} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} |\n",
+                a.per_second,
+                b.per_second,
+                a.per_second / b.per_second,
+                a.p99_ms,
+                b.p99_ms
+            ));
+        }
+    }
+    Ok(out)
+}
+
+/// Updates beside a read view that was opened long before, by those without one.
+fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut servers = [filled("cohort", &[], SCALE, setup)?, filled("mariadb", &[], SCALE, setup)?];
+    let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
+    let alone = rates(&mut servers, &load)?;
+    let mut out = format!(
+        "### update_index, 64 clients, a read view open for {} s and more\n\n\
+         | server | /s alone | /s beside | ratio | p99 ms alone | p99 ms beside | ratio |\n\
+         |---|---:|---:|---:|---:|---:|---:|\n",
+        asked.hold.as_secs()
+    );
+    for (server, alone) in servers.iter_mut().zip(&alone) {
+        server.resume();
+        let beside = || -> Result<Rate, String> {
+            let mut viewer = Connection::open(&server.address, SCHEMA).map_err(text)?;
+            viewer.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").map_err(text)?;
+            viewer.query("START TRANSACTION WITH CONSISTENT SNAPSHOT").map_err(text)?;
+            let sum = "SELECT SUM(k) FROM sbtest1";
+            let before = viewer.query(sum).map_err(text)?;
+            load.lasting(server, asked.hold)?;
+            let measured = (0..asked.repeats).map(|_| load.on(server)).collect::<Result<Vec<_>, _>>()?;
+            if viewer.query(sum).map_err(text)? != before {
+                return Err("the read view has changed".to_owned());
+            }
+            Ok(median_rate(&measured))
+        };
+        let beside = beside();
+        let beside = beside.map_err(|error| server.complaint(&error))?;
+        server.pause();
+        out.push_str(&format!(
+            "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} |\n",
+            server.label,
+            alone.per_second,
+            beside.per_second,
+            beside.per_second / alone.per_second,
+            alone.p99_ms,
+            beside.p99_ms,
+            beside.p99_ms / alone.p99_ms
+        ));
+    }
+    Ok(out)
+}
+
+/// Cohort with checkpoints that follow each other, and without any.
+fn checkpoint(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let often = ["--checkpoint-bytes-max=16M"];
+    let never = ["--checkpoint-bytes-max=1T"];
+    let mut servers = [filled("cohort", &never, SCALE, setup)?, filled("cohort", &often, SCALE, setup)?];
+    let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
+    let found = turns(&mut servers, asked.repeats, |server| {
+        let before = checkpoints(server)?;
+        let rate = load.on(server)?;
+        Ok((rate, checkpoints(server)? - before))
+    })?;
+    let mut out = "### update_index, 64 clients, beside checkpoints\n\n\
+                   | checkpoints | each measurement has | /s | p99 ms |\n|---|---:|---:|---:|\n"
+        .to_owned();
+    for (name, found) in ["none", "one behind the other"].iter().zip(&found) {
+        let rate = median_rate(&found.iter().map(|(rate, _)| *rate).collect::<Vec<_>>());
+        let count = median(found.iter().map(|(_, count)| *count).collect());
+        out.push_str(&format!("| {name} | {count:.0} | {:.0} | {:.2} |\n", rate.per_second, rate.p99_ms));
+    }
+    Ok(out)
+}
+
+fn checkpoints(server: &Server) -> Result<f64, String> {
+    let mut connection = Connection::open(&server.address, "").map_err(text)?;
+    let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort\\_checkpoints'").map_err(text)?;
+    let count = rows.first().and_then(|row| row[1].as_deref()?.parse().ok());
+    count.ok_or_else(|| "the server does not tell its checkpoints".to_owned())
+}
+
+/// Bytes of the tables on the disk: after filling, and after random updates.
+fn size(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut out = format!(
+        "### MiB of the tables on the disk\n\n| server | rows | filled | after {} s of updates |\n\
+         |---|---:|---:|---:|\n",
+        asked.hold.as_secs()
+    );
+    for (kind, name) in [(Kind::Cohort, "cohort"), (Kind::MariaDb, "mariadb")] {
+        let mut server = filled(name, &[], LARGE, setup)?;
+        server.resume();
+        let sizes = || -> Result<[u64; 2], String> {
+            let fresh = settled_bytes(&server, kind)?;
+            for workload in ["update_index", "update_non_index"] {
+                Loaded { workload, clients: 16, scale: LARGE, asked }.lasting(&server, asked.hold / 2)?;
+            }
+            Ok([fresh, settled_bytes(&server, kind)?])
+        };
+        let sizes = sizes();
+        let [fresh, updated] = sizes.map_err(|error| server.complaint(&error))?;
+        out.push_str(&format!(
+            "| {name} | {} | {} | {} |\n",
+            LARGE.tables * LARGE.rows,
+            fresh >> 20,
+            updated >> 20
+        ));
+    }
+    Ok(out)
+}
+
+/// Bytes of a server's tables and their undo once background work has ended.
+fn settled_bytes(server: &Server, kind: Kind) -> Result<u64, String> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    if kind == Kind::Cohort {
+        let mut connection = Connection::open(&server.address, "").map_err(text)?;
+        connection.query("FLUSH TABLES").map_err(text)?;
+    }
+    let began = Instant::now();
+    let mut last = 0;
+    loop {
+        std::thread::sleep(Duration::from_secs(5));
+        let bytes = table_bytes(&server.data_dir(), kind);
+        if bytes == last || began.elapsed() > PATIENCE {
+            return Ok(bytes);
+        }
+        last = bytes;
+    }
+}
+
+/// Files of tables and undo; logs and the binary log are left out. Blocks count, not lengths.
+fn table_bytes(dir: &Path, kind: Kind) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let of = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(found) = entry.metadata() else { return 0 };
+        if found.is_dir() {
+            return table_bytes(&entry.path(), kind);
+        }
+        let is_table = match kind {
+            Kind::Cohort => name.starts_with("btree"),
+            Kind::MariaDb => name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo"),
+        };
+        if is_table { found.blocks() * 512 } else { 0 }
+    };
+    entries.flatten().map(of).sum()
+}
+
+fn tpc_c(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    let mut servers = [start("cohort", &[], setup)?, start("mariadb", &[], setup)?];
+    for server in &mut servers {
+        let load = || -> Result<(), ConnectionError> {
+            Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
+            tpcc::load(&mut Connection::open(&server.address, SCHEMA)?, WAREHOUSES)
+        };
+        let done = load();
+        done.map_err(|error| server.complaint(&format!("TPC-C: {error}")))?;
+        server.pause();
+    }
+    let mut out = format!(
+        "### TPC-C, {WAREHOUSES} warehouses\n\n| terminals | cohort/s | mariadb/s | ratio | cohort new orders a \
+         minute | cohort p99 ms | mariadb p99 ms | cohort repeated | mariadb repeated |\n\
+         |---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+    );
+    for terminals in [8, 32] {
+        let warm = Duration::from_secs(1);
+        let found = turns(&mut servers, asked.repeats, |server| {
+            tpcc::run(&server.address, WAREHOUSES, terminals, warm, asked.measure)
+        })?;
+        let of = |at: usize, field: fn(&tpcc::Outcome) -> f64| median(found[at].iter().map(field).collect());
+        let per_second = |at| of(at, |outcome| outcome.transactions as f64 / outcome.seconds);
+        let p99 = |at| of(at, |outcome| outcome.latencies.percentile(0.99) as f64 / 1e6);
+        let repeated =
+            |at| of(at, |outcome| outcome.retries as f64 / outcome.transactions.max(1) as f64 * 100.0);
+        out.push_str(&format!(
+            "| {terminals} | {:.0} | {:.0} | {:.2} | {:.0} | {:.1} | {:.1} | {:.2} % | {:.2} % |\n",
+            per_second(0),
+            per_second(1),
+            per_second(0) / per_second(1),
+            of(0, |outcome| outcome.new_orders as f64 / outcome.seconds * 60.0),
+            p99(0),
+            p99(1),
+            repeated(0),
+            repeated(1)
+        ));
+    }
+    for server in &mut servers {
+        server.resume();
+        let checked = tpcc::check(&server.address);
+        checked.map_err(|error| server.complaint(&error))?;
+    }
+    out.push_str("\nThe consistency conditions hold on both afterwards.\n");
+    Ok(out)
+}

@@ -1,0 +1,166 @@
+//! TPC-C: the five transactions of a wholesale supplier, without keying and thinking times, so that the
+//! figure is what the server can do with so many terminals.
+//!
+//! [`load`] fills the nine tables as clause 4.3 of the standard describes it, [`run`] drives terminals, each
+//! a thread with a connection, [`check`] asks for the consistency conditions of clause 3.3.2 that every
+//! state of the tables fulfils.
+//!
+//! Not as the standard has it: terminals are not bound to a district, the response times of the standard are
+//! not asked for, and figures are transactions of all kinds, not new orders alone.
+
+mod load;
+mod terminal;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cohort_base::{Histogram, HistogramSnapshot};
+
+use crate::connection::{Address, Connection, ConnectionError};
+use crate::tables::SCHEMA;
+
+pub use load::load;
+use terminal::Terminal;
+
+pub const DISTRICTS: u32 = 10;
+/// Of a district, and as many orders at the start.
+pub const CUSTOMERS: u32 = 3000;
+pub const ITEMS: u32 = 100_000;
+
+const WARM: u8 = 0;
+const MEASURE: u8 = 1;
+const STOP: u8 = 2;
+
+/// What terminals did within the measurement.
+pub struct Outcome {
+    pub transactions: u64,
+    pub new_orders: u64,
+    /// Deadlocks and the like, after which a transaction was repeated.
+    pub retries: u64,
+    pub seconds: f64,
+    pub latencies: HistogramSnapshot,
+}
+
+/// Drives so many terminals.
+pub fn run(
+    address: &Address,
+    warehouses: u32,
+    terminals: u32,
+    warm: Duration,
+    measure: Duration,
+) -> Result<Outcome, String> {
+    let phase = AtomicU8::new(WARM);
+    let mut all = Vec::new();
+    for number in 0..terminals {
+        let connection = Connection::open(address, SCHEMA).map_err(|error| error.to_string())?;
+        all.push(Terminal::new(connection, u64::from(number) + 1, warehouses));
+    }
+    thread::scope(|scope| {
+        let phase = &phase;
+        let threads: Vec<_> =
+            all.into_iter().map(|terminal| scope.spawn(move || drive(terminal, phase))).collect();
+        thread::sleep(warm);
+        phase.store(MEASURE, Ordering::Relaxed);
+        let began = Instant::now();
+        thread::sleep(measure);
+        let seconds = began.elapsed().as_secs_f64();
+        phase.store(STOP, Ordering::Relaxed);
+        let mut outcome = Outcome {
+            transactions: 0,
+            new_orders: 0,
+            retries: 0,
+            seconds,
+            latencies: HistogramSnapshot::default(),
+        };
+        for thread in threads {
+            let tally = thread.join().expect("a terminal does not panic").map_err(|e| e.to_string())?;
+            outcome.transactions += tally.transactions;
+            outcome.new_orders += tally.new_orders;
+            outcome.retries += tally.retries;
+            outcome.latencies.merge(&tally.latencies.snapshot());
+        }
+        Ok(outcome)
+    })
+}
+
+#[derive(Default)]
+struct Tally {
+    transactions: u64,
+    new_orders: u64,
+    retries: u64,
+    latencies: Histogram,
+}
+
+fn drive(mut terminal: Terminal, phase: &AtomicU8) -> Result<Tally, ConnectionError> {
+    let mut tally = Tally::default();
+    while phase.load(Ordering::Relaxed) != STOP {
+        let began = Instant::now();
+        let done = terminal.next()?;
+        if phase.load(Ordering::Relaxed) == MEASURE {
+            tally.transactions += 1;
+            tally.new_orders += u64::from(done.is_new_order);
+            tally.retries += done.retries;
+            tally.latencies.record_alone(began.elapsed().as_nanos() as u64, 1);
+        }
+    }
+    Ok(tally)
+}
+
+/// A condition, and a query that finds what breaks it.
+const CONDITIONS: &[(&str, &str)] = &[
+    (
+        "W_YTD is the sum of D_YTD",
+        "SELECT w_id FROM warehouse JOIN (SELECT d_w_id, SUM(d_ytd) s FROM district GROUP BY d_w_id) d \
+         ON d_w_id = w_id WHERE w_ytd <> s",
+    ),
+    (
+        "D_NEXT_O_ID is the last order's number and one",
+        "SELECT d_w_id, d_id FROM district JOIN (SELECT o_w_id, o_d_id, MAX(o_id) m FROM orders \
+         GROUP BY o_w_id, o_d_id) o ON o_w_id = d_w_id AND o_d_id = d_id WHERE d_next_o_id <> m + 1",
+    ),
+    (
+        "new orders are numbered without gaps",
+        "SELECT no_w_id, no_d_id FROM new_orders GROUP BY no_w_id, no_d_id \
+         HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)",
+    ),
+    (
+        "orders have the lines that they tell",
+        "SELECT a.o_w_id, a.o_d_id FROM \
+         (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) n FROM orders GROUP BY o_w_id, o_d_id) a JOIN \
+         (SELECT ol_w_id, ol_d_id, COUNT(*) n FROM order_line GROUP BY ol_w_id, ol_d_id) b \
+         ON a.o_w_id = b.ol_w_id AND a.o_d_id = b.ol_d_id WHERE a.n <> b.n",
+    ),
+    (
+        "an order has no carrier if and only if it is new",
+        "SELECT o_w_id, o_d_id, o_id FROM orders LEFT JOIN new_orders ON no_w_id = o_w_id AND \
+         no_d_id = o_d_id AND no_o_id = o_id WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL) LIMIT 1",
+    ),
+    (
+        "W_YTD is the sum of H_AMOUNT",
+        "SELECT w_id FROM warehouse JOIN (SELECT h_w_id, SUM(h_amount) s FROM history GROUP BY h_w_id) h \
+         ON h_w_id = w_id WHERE w_ytd <> s",
+    ),
+    (
+        "D_YTD is the sum of H_AMOUNT",
+        "SELECT d_w_id, d_id FROM district JOIN (SELECT h_w_id, h_d_id, SUM(h_amount) s FROM history \
+         GROUP BY h_w_id, h_d_id) h ON h_w_id = d_w_id AND h_d_id = d_id WHERE d_ytd <> s",
+    ),
+    (
+        "a line has a delivery date if and only if its order has a carrier",
+        "SELECT ol_w_id, ol_d_id, ol_o_id FROM order_line JOIN orders ON o_w_id = ol_w_id AND \
+         o_d_id = ol_d_id AND o_id = ol_o_id WHERE (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL) LIMIT 1",
+    ),
+];
+
+/// What breaks a consistency condition; nothing on a server that keeps its promises.
+pub fn check(address: &Address) -> Result<(), String> {
+    let mut connection = Connection::open(address, SCHEMA).map_err(|error| error.to_string())?;
+    for (condition, sql) in CONDITIONS {
+        let found = connection.query(sql).map_err(|error| format!("{error}: {sql}"))?;
+        if let Some(row) = found.first() {
+            return Err(format!("TPC-C: not true that {condition}: {row:?}"));
+        }
+    }
+    Ok(())
+}
