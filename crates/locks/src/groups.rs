@@ -43,6 +43,10 @@ impl Bits {
         had
     }
 
+    fn is_empty(self) -> bool {
+        self == Bits::default()
+    }
+
     fn iter(self) -> impl Iterator<Item = u8> {
         (0..=u8::MAX).filter(move |last| self.has(*last))
     }
@@ -115,6 +119,15 @@ impl Released {
     pub fn moved(&self) -> impl Iterator<Item = u8> + use<> {
         self.moved.iter()
     }
+}
+
+/// One row that a transaction has given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReleasedRow {
+    /// It had moved out: its slot is to be released.
+    pub has_slot: bool,
+    /// It was the last of its group, which is gone.
+    pub is_last: bool,
 }
 
 /// The groups of a shard.
@@ -193,14 +206,24 @@ impl Groups {
         (Arc::ptr_eq(&group.owner, owner) && group.held.has(key.last)).then_some(group.mode)
     }
 
-    /// Gives one row back. None: no group of the owner knows it. Some(false): it has a slot, which is to be
-    /// released.
-    pub fn release_one(&mut self, key: RowKey, owner: &Arc<Owner>) -> Option<bool> {
-        let group = self.find(key).filter(|group| Arc::ptr_eq(&group.owner, owner))?;
-        if group.held.clear(key.last) {
-            return Some(true);
+    /// Gives one row back. None: no group of the owner knows it.
+    pub fn release_one(&mut self, key: RowKey, owner: &Arc<Owner>) -> Option<ReleasedRow> {
+        let of = GroupKey::of(key);
+        let mut entry = self.table.find_entry(of.hash, |group| group.key == of).ok()?;
+        let group = entry.get_mut();
+        if !Arc::ptr_eq(&group.owner, owner) {
+            return None;
         }
-        group.moved.clear(key.last).then_some(false)
+        let was_held = group.held.clear(key.last);
+        let had_moved = !was_held && group.moved.clear(key.last);
+        if !was_held && !had_moved {
+            return None;
+        }
+        let is_last = group.held.is_empty() && group.moved.is_empty();
+        if is_last {
+            entry.remove();
+        }
+        Some(ReleasedRow { has_slot: had_moved, is_last })
     }
 
     /// Gives a whole group back.

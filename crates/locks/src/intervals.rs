@@ -5,11 +5,21 @@ use std::ops::Bound;
 
 use crate::points::LockSpan;
 
-/// Disjoint spans that do not touch each other: end by start.
+/// Disjoint spans that do not touch each other: end by start. The one that a scan makes longer, key by key,
+/// is kept beside them.
 #[derive(Default)]
 pub(crate) struct Intervals {
     ends: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    growing: Option<Growing>,
     bytes: usize,
+}
+
+/// A span that grows upwards.
+struct Growing {
+    start: Vec<u8>,
+    end: Vec<u8>,
+    /// Where the next one begins.
+    next: Option<Vec<u8>>,
 }
 
 /// What a span takes in memory, roughly.
@@ -23,8 +33,52 @@ fn reaches(end: Option<&Vec<u8>>, key: &[u8]) -> bool {
     end.is_none_or(|end| **end >= *key)
 }
 
+/// Whether `key` and a zero byte come before `next`.
+fn is_well_before(key: &[u8], next: &[u8]) -> bool {
+    *key < *next && next.strip_prefix(key).is_none_or(|rest| rest != [0])
+}
+
 impl Intervals {
+    /// Makes the span that ends at `from` end right behind `key`, if it is the one that was made longer last
+    /// and meets no other.
+    pub fn grow(&mut self, from: &[u8], key: &[u8]) -> bool {
+        let Some(growing) = &mut self.growing else { return false };
+        let is_free = growing.next.as_ref().is_none_or(|next| is_well_before(key, next));
+        if growing.end != from || *key < *from || !is_free {
+            return false;
+        }
+        self.bytes += key.len() + 1;
+        self.bytes -= growing.end.len();
+        growing.end.clear();
+        growing.end.extend_from_slice(key);
+        growing.end.push(0);
+        true
+    }
+
+    /// Adds a span that a scan is likely to make longer.
+    pub fn add_growing(&mut self, span: LockSpan) {
+        let start = span.start.clone();
+        self.add(span);
+        let at_most = (Bound::Unbounded, Bound::Included(&*start));
+        let Some((start, Some(_))) = self.ends.range::<[u8], _>(at_most).next_back() else { return };
+        let start = start.clone();
+        let end = self.ends.remove(&start).flatten().expect("it has just been found");
+        let behind = (Bound::Excluded(&*start), Bound::Unbounded);
+        let next = self.ends.range::<[u8], _>(behind).next().map(|(start, _)| start.clone());
+        self.growing = Some(Growing { start, end, next });
+    }
+
+    fn settle(&mut self) {
+        if let Some(Growing { start, end, .. }) = self.growing.take() {
+            self.ends.insert(start, Some(end));
+        }
+    }
+
     pub fn contains(&self, key: &[u8]) -> bool {
+        let is_in = |growing: &Growing| *growing.start <= *key && *key < *growing.end;
+        if self.growing.as_ref().is_some_and(is_in) {
+            return true;
+        }
         let at_most = (Bound::Unbounded, Bound::Included(key));
         let before = self.ends.range::<[u8], _>(at_most).next_back();
         before.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| **end > *key))
@@ -32,6 +86,7 @@ impl Intervals {
 
     /// Adds a span; what it touches becomes one with it.
     pub fn add(&mut self, mut span: LockSpan) {
+        self.settle();
         if span.is_empty() {
             return;
         }
@@ -72,8 +127,12 @@ mod tests {
     use super::*;
 
     fn add(intervals: &mut Intervals, start: u8, end: u8) {
-        let end = (end != 0).then(|| vec![end]);
-        intervals.add(LockSpan { start: if start == 0 { Vec::new() } else { vec![start] }, end });
+        let start = if start == 0 { Vec::new() } else { vec![start] };
+        let span = LockSpan { start: start.clone(), end: (end != 0).then(|| vec![end]) };
+        match start.len() + usize::from(end) % 2 {
+            0 => intervals.add(span),
+            _ => intervals.add_growing(span),
+        }
     }
 
     #[test]
@@ -86,10 +145,15 @@ mod tests {
                 for c in &spans {
                     let mut intervals = Intervals::default();
                     [a, b, c].iter().for_each(|(s, e)| add(&mut intervals, *s, *e));
-                    for n in 0..9 {
-                        let expected = [a, b, c].iter().any(|span| is_in(span, n));
-                        assert_eq!(intervals.contains(&[n]), expected, "{a:?} {b:?} {c:?} at {n}");
-                    }
+                    let check = |intervals: &Intervals| {
+                        for n in 0..9 {
+                            let expected = [a, b, c].iter().any(|span| is_in(span, n));
+                            assert_eq!(intervals.contains(&[n]), expected, "{a:?} {b:?} {c:?} at {n}");
+                        }
+                    };
+                    check(&intervals);
+                    intervals.settle();
+                    check(&intervals);
                     let parts: Vec<_> = intervals.ends.iter().collect();
                     let bytes: usize = parts.iter().map(|(start, end)| bytes_of(start, end.as_ref())).sum();
                     assert_eq!(intervals.bytes(), bytes);
@@ -99,5 +163,45 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A scan in steps, which may meet what was locked before it, beside one that locks its way as a whole.
+    #[test]
+    fn a_span_that_grows_is_what_it_would_be_as_a_whole() {
+        let keys: Vec<Vec<u8>> =
+            vec![vec![], vec![1], vec![1, 0], vec![1, 0, 0], vec![1, 1], vec![2], vec![3]];
+        let behind = |key: &[u8]| [key, &[0]].concat();
+        let mut grown = 0;
+        for first in &keys {
+            for other in 0..keys.len() * keys.len() {
+                let other = LockSpan {
+                    start: keys[other % keys.len()].clone(),
+                    end: keys.get(other / keys.len() + 1).cloned(),
+                };
+                let (mut stepped, mut whole) = (Intervals::default(), Intervals::default());
+                stepped.add(other.clone());
+                whole.add(other.clone());
+                let mut from = first.clone();
+                for key in keys.iter().filter(|key| *key >= first) {
+                    match stepped.grow(&from, key) {
+                        true => grown += 1,
+                        false => stepped.add_growing(LockSpan { start: from, end: Some(behind(key)) }),
+                    }
+                    from = behind(key);
+                    whole.add(LockSpan { start: first.clone(), end: Some(from.clone()) });
+                    for key in keys.iter().flat_map(|key| [key.clone(), behind(key)]) {
+                        assert_eq!(
+                            stepped.contains(&key),
+                            whole.contains(&key),
+                            "{first:?} {other:?} {key:?}"
+                        );
+                    }
+                }
+                stepped.settle();
+                whole.settle();
+                assert_eq!((&stepped.ends, stepped.bytes), (&whole.ends, whole.bytes), "{first:?} {other:?}");
+            }
+        }
+        assert!(grown > 300, "{grown}");
     }
 }

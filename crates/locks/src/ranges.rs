@@ -249,7 +249,7 @@ impl Space {
     }
 
     /// Adds to an owner's ranges. Who waits to put a key there waits for this owner, too, from now on.
-    fn lock(&mut self, index: IndexId, owner: &Arc<Owner>, span: LockSpan) {
+    fn lock(&mut self, index: IndexId, owner: &Arc<Owner>, span: LockSpan, towards: Towards) {
         let waits_in = |waiter: &Waiter| match &waiter.wish {
             Wish::Put(key) => span.contains(key) && !Arc::ptr_eq(&waiter.owner, owner),
             Wish::Pass(_) => false,
@@ -257,11 +257,32 @@ impl Space {
         if self.waiters.iter().any(waits_in) {
             owner.note_awaited_in(index);
         }
+        self.change(owner, |locked| match towards {
+            Towards::Up => locked.add_growing(span),
+            Towards::Down => locked.add(span),
+        });
+    }
+
+    /// Makes the part that an upward scan has locked longer by an entry, if that is all there is to do.
+    fn grow(&mut self, owner: &Arc<Owner>, ahead: &mut LockSpan, key: &[u8]) -> bool {
+        if !self.waiters.is_empty() || !self.change(owner, |locked| locked.grow(&ahead.start, key)) {
+            return false;
+        }
+        ahead.start.clear();
+        ahead.start.extend_from_slice(key);
+        ahead.start.push(0);
+        true
+    }
+
+    fn change<R>(&mut self, owner: &Arc<Owner>, change: impl FnOnce(&mut Intervals) -> R) -> R {
         let locked = &mut self.holder(owner).expect("it has ranges here").locked;
         let before = locked.bytes();
-        locked.add(span);
+        let result = change(locked);
         let grown = locked.bytes() as i64 - before as i64;
-        owner.range_bytes.fetch_add(grown as u64, Ordering::Relaxed);
+        if grown != 0 {
+            owner.range_bytes.fetch_add(grown as u64, Ordering::Relaxed);
+        }
+        result
     }
 
     fn let_go_on(&self, index: IndexId, waiter: Waiter, hardened: u64) -> Arc<Owner> {
@@ -444,8 +465,13 @@ impl Ranges {
         };
         let is_clear = watch.nearest.as_ref().is_none_or(|nearest| is_beyond(nearest));
         if is_clear {
+            if let (StepTo::Entry(key), Towards::Up) = (to, scan.towards)
+                && space.grow(owner, &mut watch.ahead, key)
+            {
+                return Claimed::Done(Step::Passed);
+            }
             let passed = watch.ahead.cut(to, scan.towards);
-            space.lock(scan.index, owner, passed);
+            space.lock(scan.index, owner, passed, scan.towards);
             return Claimed::Done(Step::Passed);
         }
         let mut passed = watch.ahead.clone().cut(to, scan.towards);
@@ -456,7 +482,7 @@ impl Ranges {
         // Whoever put it has committed, or given up.
         let Some((key, other)) = in_the_way else { return Claimed::Done(Step::Again) };
         let passed = passed.cut(StepTo::Entry(&key), scan.towards);
-        space.lock(scan.index, owner, passed);
+        space.lock(scan.index, owner, passed, scan.towards);
         let Some(wait) = wait else { return Claimed::Blocked };
         wait();
         match space.enqueue(scan.index, Waiter { owner: owner.clone(), wish: Wish::Pass(other) }) {

@@ -371,13 +371,16 @@ impl Rows {
         self.shard(key).release(key, owner, seq, hardened)
     }
 
-    /// Releases a row that the owner has in a group, or moved out of one. None: it has not.
-    pub fn release_grouped(&self, key: RowKey, owner: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
+    /// Releases a row that the owner has in a group, or moved out of one. None: it has not. Returns whether
+    /// the group is gone, and who is to be woken.
+    pub fn release_grouped(&self, key: RowKey, owner: &Arc<Owner>) -> Option<(bool, Vec<Arc<Owner>>)> {
         let mut shard = self.shard(key);
-        match shard.groups.release_one(key, owner)? {
-            true => Some(Vec::new()),
-            false => Some(shard.release(key, owner, 0, self.hardened())),
-        }
+        let released = shard.groups.release_one(key, owner)?;
+        let woken = match released.has_slot {
+            true => shard.release(key, owner, 0, self.hardened()),
+            false => Vec::new(),
+        };
+        Some((released.is_last, woken))
     }
 
     /// Releases the rows of a group; with a `seq`, they remember it. Answers who is to be woken.

@@ -388,8 +388,14 @@ impl LockTable {
     pub fn unlock_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
         let key = self.row_key(index, key);
         if !owner.groups.is_empty()
-            && let Some(woken) = self.rows.release_grouped(key, &owner.shared)
+            && let Some((is_gone, woken)) = self.rows.release_grouped(key, &owner.shared)
         {
+            if is_gone {
+                // A row of it was taken a moment ago, so the search from the end is short.
+                let of = GroupKey::of(key);
+                let at = owner.groups.iter().rposition(|&group| group == of);
+                owner.groups.swap_remove(at.expect("the owner knows its groups"));
+            }
             owner.grouped_rows -= 1;
             owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
             return wake(&woken);
