@@ -11,8 +11,8 @@
 //! - A charge that any limit refuses changes nothing.
 //!
 //! # Missing
-//! Only what grows with the data or with a statement is charged. What an idle connection, a cached plan or
-//! the catalog takes is not, nor what lies in the engine's caches, which have limits of their own.
+//! Only what grows with the data or with a statement is charged. What an idle connection or the catalog takes
+//! is not, nor what lies in the engine's caches and among the cached plans, which have limits of their own.
 
 use std::fmt;
 use std::sync::Arc;

@@ -101,6 +101,19 @@ impl CachedPlan {
         }
     }
 
+    /// Roughly what the plan of a text of so many bytes takes in memory. What it shares with the catalog does
+    /// not count.
+    pub(crate) fn memory_bytes(&self, text_bytes: usize) -> u64 {
+        let columns = self.columns().iter().map(|column| {
+            let names = [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name];
+            COLUMN_BYTES + names.iter().map(|name| name.len()).sum::<usize>()
+        });
+        let pins = self.pins.iter().map(|(_, value)| value.memory_bytes());
+        let texts = text_bytes + self.views.iter().map(|view| view.text.len()).sum::<usize>();
+        let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
+        (PLAN_BYTES + texts * SYNTAX_BYTES_OF_A_BYTE + parts.sum::<usize>()) as u64
+    }
+
     /// Columns of the result; none for data changes without RETURNING.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         let returning = match &self.plan {
@@ -138,7 +151,10 @@ pub(crate) struct Job<'j> {
 /// A text up to this size is not worth counting.
 const SHORT_TEXT_BYTES: usize = 64 << 10;
 /// Bytes of tokens, syntax tree and plan for a byte of a text that is full of short values.
-const SYNTAX_BYTES_OF_A_BYTE: usize = 24;
+pub(crate) const SYNTAX_BYTES_OF_A_BYTE: usize = 24;
+/// What a plan takes at least, and what it takes for each column of its result.
+const PLAN_BYTES: usize = 3 << 10;
+const COLUMN_BYTES: usize = 400;
 
 /// A DDL statement can come between planning and locking; not this often.
 const PLAN_ATTEMPTS: usize = 20;
@@ -282,7 +298,7 @@ impl Session {
             };
             // Others have no use for what is planned around this session's own tables.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
-                self.state.db.plans.put(key, version, plan.clone());
+                self.state.db.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());

@@ -7,7 +7,7 @@
 //! | `session` | [`Session`]: one connection's state; runs commands one after the other |
 //! | `session_state` | [`SessionState`]: its part that expressions and planners see |
 //! | `variables` | SET, and the variables that other modules obey |
-//! | `prepared` | prepared statements |
+//! | `prepared`, `prepared_texts` | prepared statements; what sessions share of them |
 //! | `annotation` | the text that row events are annotated with |
 //! | `binlog_filter` | which databases' changes are logged |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
@@ -48,6 +48,7 @@ mod handler_counts;
 mod other_statements;
 mod plan;
 mod prepared;
+mod prepared_texts;
 mod process_list;
 mod replication;
 mod select;
@@ -66,7 +67,7 @@ mod variables;
 mod virtual_table;
 
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
-pub use database::{Database, DatabaseParts, ReplicaRow, ServerFacts};
+pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use dml::{KeySet, RowKeys};

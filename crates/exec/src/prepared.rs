@@ -1,11 +1,13 @@
 //! Prepared statements, of the binary protocol (by number) and of SQL (by name).
 //!
-//! A statement keeps its parsed form. Its plan is made at the first execution, for the kinds of the values
-//! bound to it, and again when those, the catalog or the session's settings have changed.
+//! A statement keeps its parsed form, which sessions share (`prepared_texts.rs`). Its plan is made at the
+//! first execution, for the kinds of the values bound to it, and again when those, the catalog or the
+//! session's settings have changed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use cohort_base::{BudgetOf, OverBudget};
 use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
@@ -14,7 +16,8 @@ use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::bulk::Bulk;
-use crate::dispatch::{CachedPlan, Job};
+use crate::dispatch::Job;
+use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::process_list::Command;
 use crate::session::Session;
 use cohort_plan::ParamSource;
@@ -36,27 +39,17 @@ pub struct PreparedStatements {
     by_id: HashMap<u32, Prepared>,
     by_name: HashMap<String, Prepared>,
     last_id: u32,
+    /// What all of them take in memory, whoever shares them.
+    bytes: u64,
 }
 
 struct Prepared {
-    text: Arc<[u8]>,
-    statement: Arc<Statement>,
-    params: u32,
-    /// Where the question marks stand in `text`.
-    param_at: Arc<[u32]>,
+    of: Arc<PreparedText>,
     /// How many result columns the client was told of last.
     columns_told: usize,
-    plan: Option<Kept>,
+    plan: Option<KeptPlan>,
     /// Its place in max_prepared_stmt_count.
     _counted: HeldGauge,
-}
-
-/// A plan with what it was made under.
-#[derive(Clone)]
-struct Kept {
-    plan: Arc<CachedPlan>,
-    version: u64,
-    session: u64,
 }
 
 impl Session {
@@ -84,7 +77,7 @@ impl Session {
         };
         let mut param = ColumnMeta::expression("?", TypeCode::Null, 0, Collation::BINARY);
         param.flags = cohort_protocol::ColumnFlags::BINARY;
-        let params = vec![param; prepared.params as usize];
+        let params = vec![param; prepared.of.parsed.params as usize];
         let statements = &mut self.prepared;
         let id = loop {
             statements.last_id = statements.last_id.wrapping_add(1);
@@ -93,7 +86,7 @@ impl Session {
                 break id;
             }
         };
-        statements.by_id.insert(id, prepared);
+        statements.insert(Handle::Id(id), prepared);
         Ok(PrepareInfo { id, params, columns, warnings: self.diagnostics.count_for_client() })
     }
 
@@ -106,23 +99,14 @@ impl Session {
             return Err(crate::diagnostics::syntax_error(&String::from_utf8_lossy(rest)));
         }
         let counted = self.count_prepared()?;
-        let text = &sql[range];
-        let parsed = cohort_sql::parse(text, &self.state.parse)?;
-        // The binary protocol counts them in two bytes.
-        if parsed.params > u32::from(u16::MAX) {
-            return Err(SqlError::too_many_parameters());
-        }
-        if !may_be_prepared(&parsed.statement) {
-            let text = "This command is not supported in the prepared statement protocol yet";
-            return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
-        }
-        crate::ddl::check_names(&parsed.statement)?;
-        let columns = match &parsed.statement {
+        let of = self.shared_text(&sql[range])?;
+        let text = &*of.text;
+        let columns = match &of.parsed.statement {
             statement @ (Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)) => {
-                let nulls = vec![Value::Null; parsed.params as usize];
+                let nulls = vec![Value::Null; of.parsed.params as usize];
                 self.describe(statement, &nulls, ParamSource::Placeholders)?.columns().to_vec()
             }
             // As MariaDB does; others are checked when they run.
@@ -142,12 +126,36 @@ impl Session {
         if columns.len() > usize::from(u16::MAX) {
             return Err(SqlError::too_many_columns());
         }
-        let statement = Arc::new(parsed.statement);
-        let (params, param_at) = (parsed.params, parsed.param_at.into());
-        let (text, columns_told) = (text.into(), columns.len());
-        let prepared =
-            Prepared { text, statement, params, param_at, columns_told, plan: None, _counted: counted };
+        let prepared = Prepared { of, columns_told: columns.len(), plan: None, _counted: counted };
         Ok((prepared, columns))
+    }
+
+    /// The text in its parsed form: another session's, or a new one. Error 1290 when the session's statements
+    /// take more than `max_session_mem_used`, 1041 when there is no memory for it.
+    fn shared_text(&self, text: &[u8]) -> SqlResult<Arc<PreparedText>> {
+        let (texts, options) = (&self.state.db.prepared_texts, self.state.parse);
+        let of = match texts.get(text, &options) {
+            Some(found) => found,
+            None => {
+                let parsed = cohort_sql::parse(text, &options)?;
+                // The binary protocol counts them in two bytes.
+                if parsed.params > u32::from(u16::MAX) {
+                    return Err(SqlError::too_many_parameters());
+                }
+                if !may_be_prepared(&parsed.statement) {
+                    let text = "This command is not supported in the prepared statement protocol yet";
+                    return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
+                }
+                crate::ddl::check_names(&parsed.statement)?;
+                let cohort_sql::Parsed { statement, params, param_at, .. } = parsed;
+                texts.add(text, options, Parsed { statement, params, param_at: param_at.into() })?
+            }
+        };
+        let limit_bytes = self.state.vars.uint(VarId::MaxSessionMemUsed);
+        match self.prepared.bytes.saturating_add(of.bytes()) > limit_bytes {
+            true => Err(OverBudget { of: BudgetOf::Session, limit_bytes }.into()),
+            false => Ok(of),
+        }
     }
 
     /// The columns of a SHOW; none where its execution will say what is wrong.
@@ -174,15 +182,16 @@ impl Session {
             self.fail(&SqlError::new(ErrorCode::UnknownStmtHandler, text), sink);
             return;
         };
-        let (text, param_at) = (prepared.text.clone(), prepared.param_at.clone());
+        let of = Arc::clone(&prepared.of);
+        let (text, param_at) = (&*of.text, &*of.parsed.param_at);
         self.state.columns_told.set(Some(prepared.columns_told));
-        self.begin_process(Command::Execute, &text);
-        let watch = self.watch_execute(&text, (&param_at, params));
+        self.begin_process(Command::Execute, text);
+        let watch = self.watch_execute(text, (param_at, params));
         self.begin_command();
         if let Err(error) = self.run_prepared(&Handle::Id(id), params, false, sink) {
             self.fail(&error, sink);
         }
-        self.watched(watch, &text, (&param_at, params));
+        self.watched(watch, text, (param_at, params));
         if let (Some(told), Some(prepared)) =
             (self.state.columns_told.take(), self.prepared.by_id.get_mut(&id))
         {
@@ -195,7 +204,7 @@ impl Session {
     pub(crate) fn bulk_of(&self, id: u32) -> SqlResult<(Arc<[u8]>, Bulk)> {
         let unknown = || SqlError::unknown_statement(&id.to_string(), "mysqld_stmt_bulk_execute");
         let prepared = self.prepared.by_id.get(&id).ok_or_else(unknown)?;
-        Ok((prepared.text.clone(), Bulk::of(&prepared.statement)?))
+        Ok((prepared.of.text.clone(), Bulk::of(&prepared.of.parsed.statement)?))
     }
 
     /// Runs a statement that [`Session::bulk_of`] has found.
@@ -210,7 +219,7 @@ impl Session {
 
     /// COM_STMT_CLOSE.
     pub fn close_statement(&mut self, id: u32) {
-        self.prepared.by_id.remove(&id);
+        self.prepared.remove(&Handle::Id(id));
     }
 
     /// PREPARE name FROM ...
@@ -220,14 +229,15 @@ impl Session {
         source: &PrepareSource,
         job: &Job<'_>,
     ) -> SqlResult<()> {
-        self.prepared.by_name.remove(&name.to_lowercase());
+        let handle = Handle::Name(name.to_lowercase());
+        self.prepared.remove(&handle);
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
             PrepareSource::UserVariable(variable) => text_of(self.state.user_variable(variable)),
             PrepareSource::Expr(expr) => text_of(Some(self.eval_alone(expr, job)?)),
         };
         let (prepared, _) = self.prepare_text(&text)?;
-        self.prepared.by_name.insert(name.to_lowercase(), prepared);
+        self.prepared.insert(handle, prepared);
         Ok(())
     }
 
@@ -259,16 +269,16 @@ impl Session {
         let (prepared, _) = self.prepare_text(&text)?;
         // A name that no identifier can be.
         let handle = Handle::Name("\0immediate".into());
-        self.prepared.by_name.insert("\0immediate".into(), prepared);
+        self.prepared.insert(handle.clone(), prepared);
         let outcome = self.run_prepared(&handle, &params, job.more, sink);
-        self.prepared.by_name.remove("\0immediate");
+        self.prepared.remove(&handle);
         outcome
     }
 
     /// DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
-        let removed = self.prepared.by_name.remove(&name.to_lowercase());
-        removed.map(|_| ()).ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))
+        let removed = self.prepared.remove(&Handle::Name(name.to_lowercase()));
+        removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))
     }
 
     fn run_prepared(
@@ -279,31 +289,39 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let prepared = self.prepared.get(handle);
-        if params.len() != prepared.params as usize {
+        let (of, kept) = (Arc::clone(&prepared.of), prepared.plan.clone());
+        let Parsed { statement, params: wanted, param_at } = &of.parsed;
+        if params.len() != *wanted as usize {
             return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
         }
-        let (text, statement, kept) =
-            (prepared.text.clone(), prepared.statement.clone(), prepared.plan.clone());
-        let param_at = prepared.param_at.clone();
-        let job = Job { text: &text, param_at: &param_at, params, source: ParamSource::Placeholders, more };
+        let job = Job { text: &of.text, param_at, params, source: ParamSource::Placeholders, more };
         if !matches!(
-            &*statement,
+            statement,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
         ) {
-            return self.run_statement(&statement, &job, None, sink);
+            return self.run_statement(statement, &job, None, sink);
         }
-        let version = self.state.db.catalog_version();
-        let usable =
-            |k: &Kept| k.version == version && k.session == self.state.plan_key && k.plan.fits(params);
-        if let Some(kept) = kept.filter(usable) {
+        let (version, session) = (self.state.db.catalog_version(), self.state.plan_key);
+        // Others know nothing of what is planned around this session's own tables.
+        let is_shared = self.state.temporary.is_empty();
+        let own = kept.filter(|kept| kept.is_of(version, session, params));
+        let is_own = own.is_some();
+        let usable = own.or_else(|| of.plan(version, session, params).filter(|_| is_shared));
+        if let Some(kept) = usable {
             self.diagnostics.begin();
-            if self.run_cached(&kept.plan, &job, sink)? {
+            if self.run_cached(kept.plan(), &job, sink)? {
+                if !is_own {
+                    self.prepared.get_mut(handle).plan = Some(kept);
+                }
                 return Ok(());
             }
         }
-        let session = self.state.plan_key;
-        let made = self.run_and_keep(&statement, &job, sink)?;
-        self.prepared.get_mut(handle).plan = made.map(|(plan, version)| Kept { plan, version, session });
+        let made = self.run_and_keep(statement, &job, sink)?;
+        let kept = made.and_then(|(plan, version)| of.charge(plan, version, session));
+        if let (Some(kept), true) = (&kept, is_shared) {
+            of.share(kept);
+        }
+        self.prepared.get_mut(handle).plan = kept;
         Ok(())
     }
 }
@@ -351,12 +369,32 @@ fn may_be_prepared(statement: &Statement) -> bool {
 }
 
 /// Which prepared statement.
+#[derive(Clone)]
 enum Handle {
     Id(u32),
     Name(String),
 }
 
 impl PreparedStatements {
+    fn insert(&mut self, handle: Handle, prepared: Prepared) {
+        self.bytes += prepared.of.bytes();
+        let old = match handle {
+            Handle::Id(id) => self.by_id.insert(id, prepared),
+            Handle::Name(name) => self.by_name.insert(name, prepared),
+        };
+        self.bytes -= old.map_or(0, |old| old.of.bytes());
+    }
+
+    /// None: there is no such statement.
+    fn remove(&mut self, handle: &Handle) -> Option<()> {
+        let old = match handle {
+            Handle::Id(id) => self.by_id.remove(id),
+            Handle::Name(name) => self.by_name.remove(name),
+        }?;
+        self.bytes -= old.of.bytes();
+        Some(())
+    }
+
     fn get(&self, handle: &Handle) -> &Prepared {
         match handle {
             Handle::Id(id) => &self.by_id[id],

@@ -117,3 +117,78 @@ fn a_common_table_is_planned_and_run_once() {
     let columns = "with p (x, y) as (select 1, 2), q as (select y, x from p) select q.x, p.y from p, q, p z";
     assert_eq!(run(&mut session, columns), "x\ty\n1\t2\n");
 }
+
+#[test]
+fn plans_that_sessions_share_are_bounded_by_what_they_take() {
+    let (db, mut session) = filled();
+    let wide = |n: usize| {
+        format!("select {} from t where id = {}", vec![format!("k + id as a{n}"); 500].join(","), n % 60 + 1)
+    };
+    db.memory_limits().set(64 << 20);
+    for n in 0..300 {
+        assert!(run(&mut session, &wide(n)).starts_with(&format!("a{n}\t")), "{n}");
+        assert!(db.plans.bytes() <= 4 << 20, "{} bytes of plans", db.plans.bytes());
+    }
+    assert!((1..100).contains(&db.plans.len()), "{} plans", db.plans.len());
+    db.memory_limits().set(1 << 20);
+    assert!(db.plans.bytes() <= 64 << 10);
+    assert_eq!(run(&mut session, "select 1"), "1\n1\n");
+}
+
+#[test]
+fn sessions_share_what_they_prepare_and_it_counts_once() {
+    let (db, mut first) = filled();
+    let used = || db.processes.memory().used();
+    let before = used();
+    let text = format!("prepare s from 'select {} from t where id = ?'", vec!["k + 1"; 2000].join(","));
+    assert_eq!(run(&mut first, &text), "");
+    let of_one = used() - before;
+    assert!(of_one > 100_000, "{of_one}");
+    let mut others: Vec<_> = (2..60).map(|n| support::session(&db, n)).collect();
+    for other in &mut others {
+        assert_eq!(run(other, &text), "");
+    }
+    assert_eq!(used() - before, of_one, "the text counts once");
+    run(&mut first, "execute s using 7");
+    let with_plan = used() - before;
+    assert!(with_plan > of_one, "{with_plan}");
+    for other in &mut others {
+        assert!(run(other, "execute s using 7").ends_with("8\n"));
+    }
+    assert_eq!(used() - before, with_plan, "so does the plan");
+    // Another schema: plans of their own.
+    run(&mut first, "create table later (a int)");
+    run(&mut first, "execute s using 7");
+    others.iter_mut().for_each(|other| drop(run(other, "execute s using 8")));
+    assert_eq!(used() - before, with_plan, "a plan that nobody can use goes");
+    drop(first);
+    assert_eq!(used() - before, with_plan, "others still have it");
+    assert!(run(&mut others[0], "execute s using 9").ends_with("10\n"));
+    others.clear();
+    assert_eq!(used(), before);
+}
+
+#[test]
+fn prepared_statements_are_bounded_for_each_session_and_for_all() {
+    let (db, mut session) = filled();
+    let prepare = |n: usize| {
+        format!("prepare s{n} from 'select {} from t where id = {n}'", vec!["k + 1"; 1000].join(","))
+    };
+    run(&mut session, "set max_session_mem_used = 1000000");
+    let refused = (0..100).find_map(|n| {
+        let answer = run(&mut session, &prepare(n));
+        (!answer.is_empty()).then_some((n, answer))
+    });
+    let (count, answer) = refused.expect("a megabyte is full");
+    assert!((3..20).contains(&count), "{count}");
+    assert_eq!(answer, OVER);
+    run(&mut session, "deallocate prepare s0");
+    assert_eq!(run(&mut session, &prepare(count)), "", "there is room again");
+    session.reset();
+    assert_eq!(db.processes.memory().used(), 0);
+    run(&mut session, "set max_session_mem_used = default");
+    db.memory_limits().set(2_000_000);
+    let refused = (0..100).map(|n| run(&mut session, &prepare(n))).find(|answer| !answer.is_empty());
+    assert_eq!(refused.expect("all is full"), "ERROR 1041 (HY000): Out of memory.\n");
+    assert_eq!(run(&mut session, "select 1"), "1\n1\n");
+}

@@ -21,14 +21,14 @@ fn main() {
         ("slap insert", "INSERT INTO t1 (id,value) VALUES(NULL,1)".to_string()),
     ];
     let options = ParseOptions::default();
-    let cache = PlanCache::new(1000);
+    let cache = PlanCache::new(1000, 1 << 20);
     println!("{:<18} {:>6} {:>10} {:>10} {:>10}", "statement", "bytes", "digest ns", "hit ns", "parse ns");
     for (name, sql) in &statements {
         let sql = sql.as_bytes();
         let mut literals = Vec::new();
         let digest = Digest::of(sql, &options, &mut literals).expect("a digest");
         let key = PlanKey { digest, session: 1 };
-        cache.put(key, 1, Arc::new(0u64));
+        cache.put(key, 1, Arc::new(0u64), 100);
         let digest_ns = nanos(|| {
             black_box(Digest::of(black_box(sql), &options, &mut literals));
         });

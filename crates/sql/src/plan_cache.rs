@@ -2,9 +2,11 @@
 //!
 //! A bounded map in shards. A hit takes a shard's lock shared, compares a key and clones an `Arc`; it marks
 //! the slot as used with a relaxed store, and only when it is not marked yet, so that the hot slots of many
-//! threads stay in shared cache lines. A put takes the lock exclusively; when the shard is full, the clock
-//! hand goes round and takes the first slot that was not used since it last came by, or that is of an older
-//! schema.
+//! threads stay in shared cache lines. A put takes the lock exclusively; when the shard is full, by number or
+//! by bytes, the clock hand goes round and takes the first slot that was not used since it last came by, or
+//! that is of an older schema.
+//!
+//! A plan that would take more than a shard's share of the bytes is not kept at all.
 //!
 //! A plan of another schema version is not handed out and is replaced by the next put of its key. Nothing
 //! here is needed for correctness: every plan can be made again.
@@ -37,6 +39,8 @@ struct Slot<P> {
     key: PlanKey,
     schema_version: u64,
     plan: Arc<P>,
+    /// What the plan takes in memory, as whoever put it said.
+    bytes: u64,
     /// Set by hits (shared lock), cleared by the clock hand (exclusive lock).
     used: AtomicBool,
 }
@@ -44,6 +48,7 @@ struct Slot<P> {
 struct Shard<P> {
     index: HashMap<PlanKey, usize, ahash::RandomState>,
     slots: Vec<Slot<P>>,
+    bytes: u64,
     hand: usize,
 }
 
@@ -51,16 +56,18 @@ struct Shard<P> {
 pub struct PlanCache<P> {
     shards: Vec<RwLock<Shard<P>>>,
     slots_per_shard: usize,
+    bytes_max: AtomicU64,
     misses: AtomicU64,
 }
 
 impl<P> PlanCache<P> {
-    /// Room for about `plans` plans; 0: the cache keeps nothing.
-    pub fn new(plans: usize) -> PlanCache<P> {
-        let shard = || Shard { index: HashMap::default(), slots: Vec::new(), hand: 0 };
+    /// Room for about `plans` plans of `bytes_max` bytes together; 0: the cache keeps nothing.
+    pub fn new(plans: usize, bytes_max: u64) -> PlanCache<P> {
+        let shard = || Shard { index: HashMap::default(), slots: Vec::new(), bytes: 0, hand: 0 };
         PlanCache {
             shards: (0..SHARDS).map(|_| RwLock::new(shard())).collect(),
             slots_per_shard: plans.div_ceil(SHARDS),
+            bytes_max: AtomicU64::new(bytes_max),
             misses: AtomicU64::new(0),
         }
     }
@@ -83,14 +90,33 @@ impl<P> PlanCache<P> {
         }
     }
 
-    /// Puts a plan made under `schema_version`.
-    pub fn put(&self, key: PlanKey, schema_version: u64, plan: Arc<P>) {
-        if self.slots_per_shard == 0 {
+    /// Puts a plan made under `schema_version` that takes so many bytes.
+    pub fn put(&self, key: PlanKey, schema_version: u64, plan: Arc<P>, bytes: u64) {
+        let bytes_max = self.shard_bytes_max();
+        if self.slots_per_shard == 0 || bytes > bytes_max {
             return;
         }
-        let slot = Slot { key, schema_version, plan, used: AtomicBool::new(false) };
-        // The old plan is dropped behind the lock: it may be large.
-        let _old = self.shards[key.shard()].write().put(slot, self.slots_per_shard);
+        let slot = Slot { key, schema_version, plan, bytes, used: AtomicBool::new(false) };
+        // The old plans are dropped behind the lock: they may be large.
+        let _old = self.shards[key.shard()].write().put(slot, self.slots_per_shard, bytes_max);
+    }
+
+    fn shard_bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed) / SHARDS as u64
+    }
+
+    /// From now on the plans take so many bytes together.
+    pub fn set_bytes_max(&self, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        let bytes_max = self.shard_bytes_max();
+        for shard in &self.shards {
+            let _old = shard.write().make_room(usize::MAX, bytes_max, 0);
+        }
+    }
+
+    /// Bytes that the plans take.
+    pub fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.read().bytes).sum()
     }
 
     /// Forgets all plans.
@@ -99,7 +125,7 @@ impl<P> PlanCache<P> {
             let mut shard = shard.write();
             shard.index.clear();
             let _old = std::mem::take(&mut shard.slots);
-            shard.hand = 0;
+            (shard.bytes, shard.hand) = (0, 0);
         }
     }
 
@@ -120,31 +146,47 @@ impl<P> PlanCache<P> {
 }
 
 impl<P> Shard<P> {
-    /// Puts the slot and returns the one it replaced.
-    fn put(&mut self, slot: Slot<P>, slots_max: usize) -> Option<Slot<P>> {
+    /// Puts the slot and returns those that it replaced.
+    fn put(&mut self, slot: Slot<P>, slots_max: usize, bytes_max: u64) -> Vec<Slot<P>> {
+        let mut old = Vec::new();
         if let Some(&at) = self.index.get(&slot.key) {
-            return Some(std::mem::replace(&mut self.slots[at], slot));
+            old.push(self.take(at));
         }
-        if self.slots.len() < slots_max {
-            self.index.insert(slot.key, self.slots.len());
-            self.slots.push(slot);
-            return None;
+        old.append(&mut self.make_room(slots_max - 1, bytes_max - slot.bytes, slot.schema_version));
+        self.bytes += slot.bytes;
+        self.index.insert(slot.key, self.slots.len());
+        self.slots.push(slot);
+        old
+    }
+
+    /// Takes slots out until there are no more than these.
+    fn make_room(&mut self, slots_max: usize, bytes_max: u64, schema_version: u64) -> Vec<Slot<P>> {
+        let mut old = Vec::new();
+        while self.slots.len() > slots_max || self.bytes > bytes_max {
+            let victim = self.victim(schema_version);
+            old.push(self.take(victim));
         }
-        let at = self.victim(slot.schema_version);
-        self.index.remove(&self.slots[at].key);
-        self.index.insert(slot.key, at);
-        Some(std::mem::replace(&mut self.slots[at], slot))
+        old
+    }
+
+    fn take(&mut self, at: usize) -> Slot<P> {
+        let slot = self.slots.swap_remove(at);
+        self.index.remove(&slot.key);
+        if let Some(moved) = self.slots.get(at) {
+            self.index.insert(moved.key, at);
+        }
+        self.bytes -= slot.bytes;
+        slot
     }
 
     /// The clock: two rounds at most, since the first clears every mark.
     fn victim(&mut self, schema_version: u64) -> usize {
         loop {
-            let at = self.hand;
             self.hand = (self.hand + 1) % self.slots.len();
-            let slot = &mut self.slots[at];
+            let slot = &mut self.slots[self.hand];
             let used = std::mem::replace(slot.used.get_mut(), false);
             if !used || slot.schema_version != schema_version {
-                return at;
+                return self.hand;
             }
         }
     }
@@ -160,12 +202,12 @@ mod tests {
 
     #[test]
     fn hands_out_only_the_schema_version_asked_for() {
-        let cache = PlanCache::new(64);
-        cache.put(key(1), 7, Arc::new("a"));
+        let cache = PlanCache::new(64, 6400);
+        cache.put(key(1), 7, Arc::new("a"), 1);
         assert_eq!(cache.get(&key(1), 7).as_deref(), Some(&"a"));
         assert_eq!(cache.get(&key(1), 8), None);
         assert_eq!(cache.get(&PlanKey { session: 1, ..key(1) }, 7), None);
-        cache.put(key(1), 8, Arc::new("b"));
+        cache.put(key(1), 8, Arc::new("b"), 1);
         assert_eq!(cache.get(&key(1), 8).as_deref(), Some(&"b"));
         assert_eq!(cache.len(), 1);
         assert_eq!(cache.misses(), 2);
@@ -175,25 +217,45 @@ mod tests {
 
     #[test]
     fn bounded_and_keeps_what_is_used() {
-        let cache = PlanCache::new(4 * SHARDS);
+        let cache = PlanCache::new(4 * SHARDS, 1 << 20);
         // All in one shard: multiples of the number of shards.
         let in_shard = |n: u64| key(n * SHARDS as u64);
         for n in 0..4 {
-            cache.put(in_shard(n), 1, Arc::new(n));
+            cache.put(in_shard(n), 1, Arc::new(n), 10);
         }
         for n in 4..100 {
             assert!(cache.get(&in_shard(0), 1).is_some(), "the used plan stays, at {n}");
-            cache.put(in_shard(n), 1, Arc::new(n));
+            cache.put(in_shard(n), 1, Arc::new(n), 10);
         }
         assert_eq!(cache.len(), 4);
-        let none = PlanCache::new(0);
-        none.put(key(1), 1, Arc::new(0));
+        let none = PlanCache::new(0, 1 << 20);
+        none.put(key(1), 1, Arc::new(0), 10);
         assert!(none.is_empty());
     }
 
     #[test]
+    fn bounded_by_bytes() {
+        let cache = PlanCache::new(1000 * SHARDS, 100 * SHARDS as u64);
+        let in_shard = |n: u64| key(n * SHARDS as u64);
+        for n in 0..50 {
+            cache.put(in_shard(n), 1, Arc::new(n), 10 + n);
+            assert!(cache.bytes() <= 100, "{} bytes", cache.bytes());
+            assert!(cache.get(&in_shard(n), 1).is_some(), "the newest is there");
+        }
+        assert_eq!(cache.len(), 1);
+        cache.put(in_shard(60), 1, Arc::new(60), 101);
+        assert_eq!((cache.get(&in_shard(60), 1), cache.len()), (None, 1), "larger than its share");
+        // One that grows replaces itself.
+        cache.put(in_shard(49), 1, Arc::new(49), 100);
+        assert_eq!((cache.len(), cache.bytes()), (1, 100));
+        cache.put(key(1), 1, Arc::new(1), 7);
+        cache.set_bytes_max(20 * SHARDS as u64);
+        assert_eq!((cache.len(), cache.bytes()), (1, 7));
+    }
+
+    #[test]
     fn many_threads() {
-        let cache = PlanCache::new(100);
+        let cache = PlanCache::new(100, 1 << 20);
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
                 let cache = &cache;
@@ -202,7 +264,7 @@ mod tests {
                         let key = key((n * (thread + 1)) % 300);
                         match cache.get(&key, 1) {
                             Some(plan) => assert_eq!(*plan, key),
-                            None => cache.put(key, 1, Arc::new(key)),
+                            None => cache.put(key, 1, Arc::new(key), 10),
                         }
                     }
                 });

@@ -81,6 +81,12 @@ pub(crate) struct TableNeed {
 }
 
 impl TableNeed {
+    /// Roughly what it takes in memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let columns = self.used.iter().map(|(name, _)| name.len() + size_of::<(String, Privilege)>());
+        size_of::<TableNeed>() + columns.sum::<usize>()
+    }
+
     /// Errors 1142, 1143.
     pub(crate) fn check(&self, session: &SessionState) -> SqlResult<()> {
         let (access, name) = (self.viewer.access(session), &self.table);

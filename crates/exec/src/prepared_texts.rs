@@ -1,0 +1,196 @@
+//! Texts that sessions have prepared, and their plans. Sessions that prepare the same text share both.
+//!
+//! # Concepts
+//! - [`PreparedText`]: a text in its parsed form. The sessions that prepared it own it together.
+//! - [`KeptPlan`]: a plan of a text with what it was made under. A few of the newest stay with the text for
+//!   other sessions; whoever executes the statement keeps one for itself.
+//!
+//! # Invariants
+//! - What a text or a plan takes is charged to the memory of all sessions once, from its making until its
+//!   last owner lets it go.
+//! - A session's statements together take no more than `max_session_mem_used` (`prepared.rs`).
+//!
+//! # Lock order
+//! A text's `plans`, then the table's `state`. No plan is dropped under `state`.
+
+use std::sync::{Arc, Weak};
+
+use cohort_base::{Budget, OverBudget, Reservation};
+use cohort_sql::ParseOptions;
+use cohort_sql::ast::Statement;
+use cohort_types::Value;
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+
+use crate::dispatch::{CachedPlan, SYNTAX_BYTES_OF_A_BYTE};
+
+/// Plans that stay with a text: sessions may differ in settings and in the kinds of their values.
+const PLANS_OF_A_TEXT: usize = 4;
+/// What a text takes at least.
+const TEXT_BYTES: usize = 1 << 10;
+
+/// All texts that are prepared.
+pub(crate) struct PreparedTexts {
+    hasher: ahash::RandomState,
+    state: Mutex<State>,
+}
+
+struct State {
+    by_text: HashTable<Entry>,
+    memory: Reservation,
+}
+
+/// Compared without the text being owned: its last owner may be letting it go.
+struct Entry {
+    hash: u64,
+    text: Arc<[u8]>,
+    options: ParseOptions,
+    of: Weak<PreparedText>,
+}
+
+/// What the parser makes of a text.
+pub(crate) struct Parsed {
+    pub statement: Statement,
+    pub params: u32,
+    /// Where the question marks stand in the text.
+    pub param_at: Box<[u32]>,
+}
+
+/// A text in its parsed form.
+pub(crate) struct PreparedText {
+    pub text: Arc<[u8]>,
+    pub parsed: Parsed,
+    plans: Mutex<Vec<KeptPlan>>,
+    /// Of the table.
+    hash: u64,
+    bytes: u64,
+    of: Arc<PreparedTexts>,
+}
+
+/// A plan with what it was made under.
+#[derive(Clone)]
+pub(crate) struct KeptPlan {
+    plan: Arc<ChargedPlan>,
+    /// Of the catalog.
+    version: u64,
+    /// Hash of the session's settings.
+    session: u64,
+}
+
+struct ChargedPlan {
+    plan: Arc<CachedPlan>,
+    bytes: u64,
+    of: Arc<PreparedTexts>,
+}
+
+impl PreparedTexts {
+    /// None yet. What they take is charged to `memory`.
+    pub fn new(memory: Arc<Budget>) -> Arc<PreparedTexts> {
+        let state = State { by_text: HashTable::new(), memory: Reservation::new(memory) };
+        Arc::new(PreparedTexts { hasher: ahash::RandomState::new(), state: Mutex::new(state) })
+    }
+
+    fn hash(&self, text: &[u8], options: &ParseOptions) -> u64 {
+        self.hasher.hash_one((text, options))
+    }
+
+    /// The text, if a session has prepared it.
+    pub fn get(&self, text: &[u8], options: &ParseOptions) -> Option<Arc<PreparedText>> {
+        self.state.lock().get(self.hash(text, options), text, options)
+    }
+
+    /// Takes a text in, or returns it as another session has taken it in meanwhile.
+    pub fn add(
+        self: &Arc<Self>,
+        text: &[u8],
+        options: ParseOptions,
+        parsed: Parsed,
+    ) -> Result<Arc<PreparedText>, OverBudget> {
+        let hash = self.hash(text, &options);
+        let bytes = (TEXT_BYTES + text.len() * (1 + SYNTAX_BYTES_OF_A_BYTE)) as u64;
+        let mut state = self.state.lock();
+        if let Some(found) = state.get(hash, text, &options) {
+            return Ok(found);
+        }
+        state.memory.grow(bytes)?;
+        let (text, plans, of): (Arc<[u8]>, _, _) = (text.into(), Mutex::default(), Arc::clone(self));
+        let added = Arc::new(PreparedText { text: text.clone(), parsed, plans, hash, bytes, of });
+        let entry = Entry { hash, text, options, of: Arc::downgrade(&added) };
+        state.by_text.insert_unique(hash, entry, |entry| entry.hash);
+        Ok(added)
+    }
+}
+
+impl State {
+    fn get(&self, hash: u64, text: &[u8], options: &ParseOptions) -> Option<Arc<PreparedText>> {
+        let mut found = None;
+        // One that is just going is passed over.
+        self.by_text.find(hash, |entry| {
+            if entry.hash == hash && *entry.text == *text && entry.options == *options {
+                found = entry.of.upgrade();
+            }
+            found.is_some()
+        });
+        found
+    }
+}
+
+impl PreparedText {
+    /// What it takes in memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A plan that another session has made under the same conditions.
+    pub fn plan(&self, version: u64, session: u64, params: &[Value]) -> Option<KeptPlan> {
+        let plans = self.plans.lock();
+        plans.iter().find(|kept| kept.is_of(version, session, params)).cloned()
+    }
+
+    /// Charges for a plan that is to be kept. None: there is no memory for it.
+    pub fn charge(&self, plan: Arc<CachedPlan>, version: u64, session: u64) -> Option<KeptPlan> {
+        let bytes = plan.memory_bytes(self.text.len());
+        self.of.state.lock().memory.grow(bytes).ok()?;
+        let plan = Arc::new(ChargedPlan { plan, bytes, of: Arc::clone(&self.of) });
+        Some(KeptPlan { plan, version, session })
+    }
+
+    /// Lets other sessions have a plan.
+    pub fn share(&self, kept: &KeptPlan) {
+        let mut plans = self.plans.lock();
+        // Plans of another catalog are of no use to anybody.
+        plans.retain(|old| old.version == kept.version);
+        plans.truncate(PLANS_OF_A_TEXT - 1);
+        plans.insert(0, kept.clone());
+    }
+}
+
+impl KeptPlan {
+    /// Whether it can be used.
+    pub fn is_of(&self, version: u64, session: u64, params: &[Value]) -> bool {
+        self.version == version && self.session == session && self.plan().fits(params)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<CachedPlan> {
+        &self.plan.plan
+    }
+}
+
+impl Drop for PreparedText {
+    fn drop(&mut self) {
+        let mut state = self.of.state.lock();
+        let own: *const PreparedText = self;
+        let is_own = |entry: &Entry| std::ptr::eq(entry.of.as_ptr(), own);
+        if let Ok(entry) = state.by_text.find_entry(self.hash, is_own) {
+            entry.remove();
+        }
+        state.memory.shrink(self.bytes);
+    }
+}
+
+impl Drop for ChargedPlan {
+    fn drop(&mut self) {
+        self.of.state.lock().memory.shrink(self.bytes);
+    }
+}
