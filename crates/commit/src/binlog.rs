@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, DomainId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{
-    Batch, BinlogFiles, Chunk, Content, DomainDeletion, GtidState, Materialiser, MaterialiserOptions,
-    SpillDir, Stream, StreamOptions, StreamOut, check_deletion,
+    Batch, BinlogError, BinlogFiles, Chunk, Content, DomainDeletion, GtidState, Materialiser,
+    MaterialiserOptions, SpillDir, Stream, StreamOptions, StreamOut, check_deletion,
 };
 use cohort_log::{Log, Room};
 use cohort_vfs::World;
@@ -125,8 +125,25 @@ impl Coordinator {
     pub fn with_binlog_files<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,
-    ) -> Option<Result<R, cohort_binlog::BinlogError>> {
+    ) -> Option<Result<R, BinlogError>> {
         let binlog = self.env().binlog.as_ref()?;
+        Some(self.catch_up(binlog).map(|()| binlog.files.with_files(work)))
+    }
+
+    /// The same, without the bytes for which there is no space.
+    pub fn with_files_that_fit<R>(
+        &self,
+        work: impl FnOnce(&mut BinlogFiles) -> R,
+    ) -> Option<Result<R, BinlogError>> {
+        let binlog = self.env().binlog.as_ref()?;
+        let caught_up = match self.catch_up(binlog) {
+            Err(BinlogError::NoSpace { .. }) => Ok(()),
+            other => other,
+        };
+        Some(caught_up.map(|()| binlog.files.with_files(work)))
+    }
+
+    fn catch_up(&self, binlog: &Binlog) -> Result<(), BinlogError> {
         let (position, restarts) = {
             let end = binlog.end.lock();
             (end.position, binlog.files.restarts())
@@ -135,7 +152,7 @@ impl Coordinator {
         if let Err(error) = &caught_up {
             self.judge(Meaning::of_binlog(error), error);
         }
-        Some(caught_up.map(|()| binlog.files.with_files(work)))
+        caught_up
     }
 
     /// The same as far as they are written: with bytes on their way, or waiting for space.

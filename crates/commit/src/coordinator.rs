@@ -19,7 +19,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cohort_base::{BinlogPos, CommitSeq, DomainId, Gtid, Lsn};
+use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
@@ -124,11 +124,11 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Tells the client of `seq`, which is published, although replicas are still waited for; the log must
-    /// say by now that it will not be cut ([`Coordinator::release_from_replicas`]). False if no such client
-    /// is parked.
-    pub fn tell_early(&self, seq: CommitSeq) -> bool {
-        self.pipeline.tell_early(seq)
+    /// Tells the client that is parked for `seq`, which is published, although replicas are still waited for;
+    /// the log must say by now that it will not be cut ([`Coordinator::release_from_replicas`]). False if it
+    /// is not parked.
+    pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
+        self.pipeline.tell_early(seq, client)
     }
 
     /// The newest transaction whose client may be told: it and all before it are hardened and published.

@@ -86,7 +86,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, NoUnwind};
+use cohort_base::{CommitSeq, ConnectionId, NoUnwind};
 
 use crate::pace::{Pace, PaceOptions};
 use crate::seam::{CommitEnv, Stopped, Wake};
@@ -135,9 +135,12 @@ enum Batches {
     OfOthers,
 }
 
+/// Somebody who is told once a transaction is acknowledged.
+type Parked = (CommitSeq, Arc<dyn Wake>);
+
 struct Waiting {
     /// Sessions whose reply is held, by CommitSeq; nearly sorted, so a plain vector is scanned.
-    parked: Vec<(CommitSeq, Arc<dyn Wake>)>,
+    parked: Vec<Parked>,
 }
 
 /// The protocol's shared state.
@@ -576,13 +579,16 @@ impl<E: CommitEnv> Pipeline<E> {
         true
     }
 
-    /// Tells the clients parked for `seq`, whose group is published and held at the last gate. Returns false
-    /// if there is none.
-    pub fn tell_early(&self, seq: CommitSeq) -> bool {
+    /// Tells one client that is parked for `seq`, whose group is published and held at the last gate. Returns
+    /// false if it is not parked. Others who wait for `seq` wait on: sessions that need it published, and
+    /// clients whose replies show what it wrote.
+    pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
         let guard = NoUnwind::during("telling a client early");
         let early: Vec<Arc<dyn Wake>> = {
             let mut waiting = self.waiting.lock();
-            waiting.parked.extract_if(.., |(waits_for, _)| *waits_for == seq).map(|(_, wake)| wake).collect()
+            let is_its =
+                |(waits_for, wake): &mut Parked| *waits_for == seq && wake.replies_to() == Some(client);
+            waiting.parked.extract_if(.., is_its).map(|(_, wake)| wake).collect()
         };
         let is_told = !early.is_empty();
         for wake in early {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, ConnectionId};
 
 use crate::pace::ClientPace;
 use crate::stage::{Gate, Hardened, Ordered, Point};
@@ -98,6 +98,12 @@ pub trait CommitEnv: Send + Sync {
 pub trait Wake: Send + Sync {
     /// The transaction, and everything before it, is hardened, published, and held by no gate.
     fn acknowledged(self: Arc<Self>);
+
+    /// The connection whose reply waits; none: something else waits for the transaction, and KILL of a client
+    /// passes it over.
+    fn replies_to(&self) -> Option<ConnectionId> {
+        None
+    }
 }
 
 /// The log failed or the server is stopping: what is not acknowledged yet may be lost.

@@ -16,6 +16,7 @@
 //! | a refused transaction's worker does not lead for those that it ordered | `work_that_holds_the_order_stage_strands_nobody` |
 //! | the timekeeper is not rung when a group is opened | `an_open_group_is_closed_in_time` |
 //! | whoever opened a gate lets nothing out | `a_gate_lets_everybody_through` |
+//! | whoever else waits for a killed client's transaction counts as that client | `whoever_gives_up_waiting_is_told` |
 //!
 //! Without the recheck of the arrivals nobody is stranded: a leader rechecks them too. It only spares a hot
 //! row the wait for that leader.
@@ -42,7 +43,7 @@ mod sync {
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, ConnectionId};
 use cohort_interleave::{check, choose, thread};
 
 use crate::pace::PaceOptions;
@@ -122,20 +123,28 @@ impl CommitEnv for Env {
 
 /// A parked client. It waits for as long as it takes.
 #[derive(Default)]
-struct Client(Mutex<bool>, Condvar);
+struct Client {
+    is_told: Mutex<bool>,
+    told: Condvar,
+    id: Option<ConnectionId>,
+}
 
 impl Wake for Client {
     fn acknowledged(self: Arc<Self>) {
-        *self.0.lock() = true;
-        self.1.notify_all();
+        *self.is_told.lock() = true;
+        self.told.notify_all();
+    }
+
+    fn replies_to(&self) -> Option<ConnectionId> {
+        self.id
     }
 }
 
 impl Client {
     fn wait(&self) {
-        let mut told = self.0.lock();
-        while !*told {
-            self.1.wait(&mut told);
+        let mut is_told = self.is_told.lock();
+        while !*is_told {
+            self.told.wait(&mut is_told);
         }
     }
 }
@@ -289,5 +298,47 @@ fn a_gate_lets_everybody_through() {
         };
         in_threads(&pipeline, &[commit, commit, commit]);
         replica.join().expect("no panic");
+    });
+}
+
+/// A client is killed while it waits at the last gate, or is about to, and another session needs its
+/// transaction published: the killed one goes on, and the gate stays shut if it was parked.
+#[test]
+fn whoever_gives_up_waiting_is_told() {
+    const KILLED: ConnectionId = ConnectionId(7);
+    check(2_000, || {
+        let pipeline = pipeline(PaceOptions::default(), 0);
+        let seq = pipeline.order(Pipeline::<Env>::prepared(()));
+        pipeline.lead();
+        let open = |pipeline: &Checked| {
+            pipeline.env().gate.store(u64::MAX, Ordering::SeqCst);
+            pipeline.gate_opened();
+        };
+        let killed = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                let client = Arc::new(Client { id: Some(KILLED), ..Client::default() });
+                if pipeline.when_acknowledged(seq, client.clone()) {
+                    client.wait();
+                }
+            })
+        };
+        let other = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                while pipeline.acknowledged() < seq {
+                    let alarm = Arc::new(Client::default());
+                    if pipeline.when_acknowledged(seq, alarm.clone()) {
+                        alarm.wait();
+                    }
+                }
+            })
+        };
+        if !pipeline.tell_early(seq, KILLED) {
+            open(&pipeline);
+        }
+        killed.join().expect("the killed client is told");
+        open(&pipeline);
+        other.join().expect("no panic");
     });
 }

@@ -72,14 +72,7 @@ macro_rules! with_inert_settings {
             InnodbAlterCopyBulk = Setting::global("innodb_alter_copy_bulk", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbAutoextendIncrement = Setting::global("innodb_autoextend_increment", num(64, 1, 1000)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbBufferPoolChunkSize = Setting::global("innodb_buffer_pool_chunk_size", blocks(0, 0, 18446744073709551615, 1048576)).read_only().no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolDumpAtShutdown = Setting::global("innodb_buffer_pool_dump_at_shutdown", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolDumpNow = Setting::global("innodb_buffer_pool_dump_now", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolDumpPct = Setting::global("innodb_buffer_pool_dump_pct", num(25, 1, 100)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolFilename = Setting::global("innodb_buffer_pool_filename", text("ib_buffer_pool")).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbBufferPoolInCoreDump = Setting::global("innodb_buffer_pool_in_core_dump", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolLoadAbort = Setting::global("innodb_buffer_pool_load_abort", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolLoadAtStartup = Setting::global("innodb_buffer_pool_load_at_startup", flag(true)).read_only().no_effect(INNODB).doc("Of InnoDB.");
-            InnodbBufferPoolLoadNow = Setting::global("innodb_buffer_pool_load_now", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbBufferPoolSizeAutoMin = Setting::global("innodb_buffer_pool_size_auto_min", blocks(0, 0, 18446744073701163008, 8388608)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbBufferPoolSizeMax = Setting::global("innodb_buffer_pool_size_max", blocks(8796093022208, 8388608, 18446744073701163008, 8388608)).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbBufDumpStatusFrequency = Setting::global("innodb_buf_dump_status_frequency", num(0, 0, 100)).no_effect(INNODB).doc("Of InnoDB.");

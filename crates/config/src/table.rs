@@ -178,7 +178,7 @@ with_inert_settings! { settings! {
     EarlyLockRelease = Setting::global("early_lock_release", flag(true))
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
     SessionsMemoryMax = Setting::global("sessions_memory_max", num(0, 0, u64::MAX))
-        .doc("Memory that the statements, transactions and user variables of all sessions together may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
+        .doc("Memory that the statements, prepared statements, transactions and user variables of all sessions and the plans that they share may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
@@ -285,6 +285,13 @@ with_inert_settings! { settings! {
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
     InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).doc("Size of the page cache of InnoDB tables.").unit("bytes");
+    InnodbBufferPoolDumpAtShutdown = Setting::global("innodb_buffer_pool_dump_at_shutdown", flag(true)).doc("A clean stop writes down which pages are in memory.");
+    InnodbBufferPoolDumpNow = Setting::global("innodb_buffer_pool_dump_now", flag(false)).doc("ON: which pages are in memory is written down now. It reads as OFF afterwards.");
+    InnodbBufferPoolDumpPct = Setting::global("innodb_buffer_pool_dump_pct", num(25, 1, 100)).doc("Share of the pages in memory that is written down, those that were used lately first.").unit("percent");
+    InnodbBufferPoolFilename = Setting::global("innodb_buffer_pool_filename", text("ib_buffer_pool")).read_only().doc("File of the list of pages, in the data directory. Its form is not MariaDB's: a list of the other server is passed over.");
+    InnodbBufferPoolLoadAbort = Setting::global("innodb_buffer_pool_load_abort", flag(false)).doc("ON: the reading of listed pages ends. It reads as OFF afterwards.");
+    InnodbBufferPoolLoadAtStartup = Setting::global("innodb_buffer_pool_load_at_startup", flag(true)).read_only().doc("A start reads the listed pages, beside service.");
+    InnodbBufferPoolLoadNow = Setting::global("innodb_buffer_pool_load_now", flag(false)).doc("ON: the listed pages are read now. It reads as OFF afterwards.");
     InnodbRollbackSegments = Setting::global("innodb_rollback_segments", num(8, 1, 128)).doc("Rollback segments that new transactions use.");
     InnodbUndoLogs = Setting::global("innodb_undo_logs", num(8, 1, 128)).doc("Old name of innodb_rollback_segments.").alias(VarId::InnodbRollbackSegments);
     InnodbBufferPoolInstances = Setting::inert("innodb_buffer_pool_instances", num(1, 0, 64), INNODB).read_only().hidden().doc("Parts of InnoDB's page cache.");
@@ -370,7 +377,7 @@ with_inert_settings! { settings! {
     DivPrecisionIncrement = Setting::both("div_precision_increment", num(4, 0, 38)).doc("Digits that `/` adds.");
     DefaultWeekFormat = Setting::both("default_week_format", num(0, 0, 7)).doc("Mode of WEEK().");
     MaxStatementTime = Setting::both("max_statement_time", real(0.0, 0.0, YEAR as f64)).doc("A statement that runs longer is ended; 0 is no limit.").unit("seconds");
-    MaxSessionMemUsed = Setting::both("max_session_mem_used", num(i64::MAX as u64, 8192, u64::MAX)).doc("Memory that a session's statements, transaction and user variables may keep; a statement that wants more fails with error 1290.").unit("bytes");
+    MaxSessionMemUsed = Setting::both("max_session_mem_used", num(i64::MAX as u64, 8192, u64::MAX)).doc("Memory that a session's statements, transaction and user variables may keep, and its prepared statements besides; a statement that wants more fails with error 1290.").unit("bytes");
     MaxSortLength = Setting::both("max_sort_length", num(1024, 64, 8 << 20)).no_effect("whole values are compared").doc("Bytes of a value that ORDER BY compares.").unit("bytes");
     MaxRecursiveIterations = Setting::both("max_recursive_iterations", num(1000, 0, U32)).doc("Steps of a recursive CTE.");
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).no_effect("there are no stored procedures").doc("Depth of stored procedure calls.");

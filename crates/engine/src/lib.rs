@@ -14,6 +14,7 @@ mod redo;
 mod reference;
 mod run;
 mod traits;
+mod warm;
 mod write_set;
 
 pub use bed::{Bed, BedOf};
@@ -25,7 +26,7 @@ pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineSetting, EngineTrx, IndexStats,
     KeyRange, Participant, ReadAt, Savepoint, StagedRedo,
 };
-
+pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
 pub use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};

@@ -24,9 +24,11 @@ use std::io;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
+use cohort_vfs::SharedClock;
 
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
+use crate::warm::{WarmRequest, Warmth};
 
 /// Which state a read looks at. A transaction's own writes are merged into both.
 #[derive(Clone, Copy, Debug)]
@@ -288,6 +290,17 @@ pub trait Engine: Participant {
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
         let _ = (index, goes_on);
         Ok(Vec::new())
+    }
+
+    /// Warm restart. A dump is done at return, a load goes on in a thread; both say in [`Engine::warmth`] how
+    /// they went. Engines without pages of their own in memory do nothing.
+    fn warm(&self, request: WarmRequest, clock: &SharedClock) {
+        let _ = (request, clock);
+    }
+
+    /// How far dump and load have come; none: the engine does neither.
+    fn warmth(&self) -> Option<Warmth> {
+        None
     }
 
     /// A setting has a new value. Engines pass over those of others.

@@ -4,19 +4,20 @@ use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
 use cohort_engine::{
     BedOf, BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx,
-    IndexStats, Participant, Redo,
+    IndexStats, Participant, Redo, WarmRequest, Warmth,
 };
-use cohort_vfs::SharedFs;
+use cohort_vfs::{SharedClock, SharedFs};
 
 use crate::bulk::Load;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
-use crate::inner::{Inner, Pin};
+use crate::inner::{Inner, Pin, PurgeError, Purged};
 use crate::pool::Pool;
 use crate::spill::UndoFile;
 use crate::store::Store;
@@ -24,6 +25,7 @@ use crate::sync::{AtomicI64, Mutex, Ordering};
 use crate::tree::{Ground, Tree};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
+use crate::warm::{self, Warm};
 
 /// Between two rounds of purge when there is nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
@@ -66,6 +68,24 @@ impl Default for BtreeOptions {
 pub struct BtreeEngine {
     inner: Arc<Inner>,
     replay_threads: usize,
+    _threads: Arc<Threads>,
+}
+
+/// What the engine does beside its callers. It ends with the last handle of the engine: nothing is written
+/// to the files afterwards.
+struct Threads {
+    inner: Arc<Inner>,
+    purge: Option<JoinHandle<()>>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.inner.close();
+        if let Some(purge) = self.purge.take() {
+            purge.thread().unpark();
+            purge.join().expect("its panic ends the process");
+        }
+    }
 }
 
 impl BtreeEngine {
@@ -82,7 +102,7 @@ impl BtreeEngine {
         let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.bed_of));
         let next_page = store.with_map(|map| map.next_page);
         let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
-        let inner = Arc::new(Inner::new(id, store, versions, ground));
+        let inner = Arc::new(Inner::new(id, store, versions, ground, Warm::new(fs.clone())));
         inner.store.with_map(|map| {
             let mut directory = BTreeMap::new();
             for (index, tree) in &map.trees {
@@ -98,50 +118,53 @@ impl BtreeEngine {
             }
             *inner.directory.write() = Arc::new(directory);
         });
-        if options.has_threads {
-            start_purge(&inner);
-        }
+        let purge = options.has_threads.then(|| start_purge(&inner));
+        let threads = Arc::new(Threads { inner: Arc::clone(&inner), purge });
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let replay_threads = if options.has_threads { processors.min(REPLAY_THREADS_MAX) } else { 1 };
-        Ok(BtreeEngine { inner, replay_threads })
+        Ok(BtreeEngine { inner, replay_threads, _threads: threads })
     }
 
-    /// One round of purge; answers how many transactions it passed.
+    /// One round of purge; returns how many transactions it passed. An error: none, or what is left could not
+    /// be moved out of memory.
     pub fn purge(&self) -> Result<usize, EngineError> {
-        self.inner.purge()
+        match self.inner.purge() {
+            Ok(Purged { transactions: 0, spilled }) => spilled.map(|()| 0),
+            Ok(Purged { transactions, .. }) => Ok(transactions),
+            Err(error) => error.into_cause().map_or(Ok(0), Err),
+        }
     }
 }
 
-/// The thread ends with the engine.
-fn start_purge(inner: &Arc<Inner>) {
-    let weak = Arc::downgrade(inner);
+/// The thread ends when the engine is closed.
+fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
+    let inner = Arc::clone(inner);
     let run = move || {
         // Without it versions would gather until memory ends.
         let guard = NoUnwind::during("purge");
         let mut told = String::new();
-        loop {
-            let Some(inner) = weak.upgrade() else { return guard.passed() };
-            let purged = inner.purge();
-            drop(inner);
-            let pause = match purged {
-                Ok(0) => PURGE_PAUSE,
-                Ok(_) => {
-                    told.clear();
-                    continue;
-                }
-                Err(error) => {
-                    let error = error.to_string();
-                    if error != told {
-                        eprintln!("[ERROR] purge of old row versions fails and is tried again: {error}");
-                    }
-                    told = error;
-                    PURGE_RETRY
+        while !inner.is_closed() {
+            let (is_done, trouble) = match inner.purge() {
+                Ok(Purged { transactions, spilled }) => (transactions == 0, spilled.err()),
+                Err(PurgeError::Later(error)) => (true, Some(error)),
+                Err(PurgeError::Closed) => (false, None),
+                Err(PurgeError::Damaged(error)) => {
+                    eprintln!("[ERROR] purge cannot go on and the server ends now: {error}");
+                    std::process::abort();
                 }
             };
-            std::thread::sleep(pause);
+            let trouble = trouble.map_or_else(String::new, |error| error.to_string());
+            if !trouble.is_empty() && trouble != told {
+                eprintln!("[ERROR] purge of old row versions fails and is tried again: {trouble}");
+            }
+            if is_done {
+                std::thread::park_timeout(if trouble.is_empty() { PURGE_PAUSE } else { PURGE_RETRY });
+            }
+            told = trouble;
         }
+        guard.passed();
     };
-    std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start");
+    std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start")
 }
 
 /// The engine's part of a read view.
@@ -283,6 +306,14 @@ impl Engine for BtreeEngine {
 
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
         self.inner.verify(index, goes_on)
+    }
+
+    fn warm(&self, request: WarmRequest, clock: &SharedClock) {
+        warm::request(&self.inner, request, clock);
+    }
+
+    fn warmth(&self) -> Option<Warmth> {
+        Some(self.inner.warm.state())
     }
 
     fn configure(&self, setting: EngineSetting) {

@@ -14,10 +14,11 @@ use cohort_engine::EngineError;
 use crate::page::{PAGE_BYTES, PageId};
 use crate::space::Extent;
 use crate::store::Store;
-use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 use crate::tree::{Ground, Tree};
 use crate::undo::Cursor;
-use crate::version::{TrxRecord, TrxState, Versions};
+use crate::version::{Cleanup, TrxRecord, TrxState, Versions};
+use crate::warm::Warm;
 
 /// Records that one round of purge takes.
 const PURGE_RECORDS_MAX: usize = 1024;
@@ -42,6 +43,48 @@ pub struct Inner {
     purging: Mutex<()>,
     /// One change of the page map at a time.
     pub publishing: Mutex<()>,
+    pub warm: Warm,
+    /// Nothing is to be done any more beside callers.
+    is_closed: AtomicBool,
+}
+
+/// What a round of purge has done.
+#[derive(Debug)]
+pub struct Purged {
+    /// Transactions that it passed.
+    pub transactions: usize,
+    /// Whether what is left and too much is in the undo file. If not, it takes memory until a later round.
+    pub spilled: Result<(), EngineError>,
+}
+
+/// Why a round of purge passed nothing.
+#[derive(Debug)]
+pub enum PurgeError {
+    /// A page or old versions could not be read or written: a later round tries again.
+    Later(EngineError),
+    /// Old versions are damaged. Nobody knows what the transaction wrote, so purge never passes it, and what
+    /// an aborted transaction wrote stays: the server must stop. A restart needs no old versions.
+    Damaged(EngineError),
+    /// The engine is closed.
+    Closed,
+}
+
+impl PurgeError {
+    /// Of an error of reading the undo.
+    fn of_undo(error: EngineError) -> PurgeError {
+        match error {
+            EngineError::Corrupt(_) => PurgeError::Damaged(error),
+            error => PurgeError::Later(error),
+        }
+    }
+
+    /// What is wrong; none: nothing is.
+    pub fn into_cause(self) -> Option<EngineError> {
+        match self {
+            PurgeError::Later(error) | PurgeError::Damaged(error) => Some(error),
+            PurgeError::Closed => None,
+        }
+    }
 }
 
 /// A view that purge does not pass while it lives.
@@ -62,7 +105,13 @@ impl Drop for Pin {
 }
 
 impl Inner {
-    pub fn new(id: ParticipantId, store: Arc<Store>, versions: Arc<Versions>, ground: Ground) -> Inner {
+    pub fn new(
+        id: ParticipantId,
+        store: Arc<Store>,
+        versions: Arc<Versions>,
+        ground: Ground,
+        warm: Warm,
+    ) -> Inner {
         Inner {
             id,
             store,
@@ -76,6 +125,8 @@ impl Inner {
             freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
             publishing: Mutex::new(()),
+            warm,
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -155,28 +206,40 @@ impl Inner {
         self.store.doom(owned);
     }
 
+    /// Ends what goes on beside callers.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.warm.end();
+    }
+
+    /// Whether the engine is closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
     /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far
-    /// as no view needs it. What is left and too much goes into the undo file. Answers how many transactions
-    /// it passed.
-    pub fn purge(&self) -> Result<usize, EngineError> {
+    /// as no view needs it. What is left and too much goes into the undo file.
+    pub fn purge(&self) -> Result<Purged, PurgeError> {
         let _alone = self.purging.lock();
         let oldest = self.oldest();
         let records = self.versions.purgeable(oldest, PURGE_RECORDS_MAX);
         records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
-        self.versions.spill()?;
-        Ok(records.len())
+        Ok(Purged { transactions: records.len(), spilled: self.versions.spill() })
     }
 
     /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
-    fn clean(&self, record: &TrxRecord, oldest: CommitSeq) -> Result<(), EngineError> {
+    fn clean(&self, record: &TrxRecord, oldest: CommitSeq) -> Result<(), PurgeError> {
         let is_aborted = record.state() == TrxState::Aborted;
         if is_aborted || record.has_deletions() {
             let (mut cursor, mut key) = (Cursor::default(), Vec::new());
-            while let Some((index, is_deletion)) = record.next_write(&mut cursor, &mut key)? {
-                if is_aborted || is_deletion {
-                    self.clean_key(record, is_aborted, (index, &key), oldest)?;
+            while let Some((index, cleanup)) =
+                record.next_write(&mut cursor, &mut key).map_err(PurgeError::of_undo)?
+            {
+                if self.is_closed() {
+                    return Err(PurgeError::Closed);
                 }
+                self.clean_key(record, cleanup, (index, &key), oldest).map_err(PurgeError::Later)?;
             }
         }
         let values = {
@@ -197,14 +260,15 @@ impl Inner {
     fn clean_key(
         &self,
         record: &TrxRecord,
-        is_aborted: bool,
+        cleanup: Cleanup,
         (index, key): (IndexId, &[u8]),
         oldest: CommitSeq,
     ) -> Result<(), EngineError> {
         let Some(tree) = self.tree(index) else { return Ok(()) };
-        let cleaned = match is_aborted {
-            true => self.restore(record, &tree, key, oldest),
-            false => self.remove_deleted(record, &tree, key),
+        let cleaned = match cleanup {
+            Cleanup::Nothing => return Ok(()),
+            Cleanup::Restore(before) => self.restore(record, &tree, key, &before, oldest),
+            Cleanup::Remove => self.remove_deleted(record, &tree, key),
         };
         let done = match cleaned {
             Ok(true) => tree.merge(&self.ground, key),

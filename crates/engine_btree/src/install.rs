@@ -96,6 +96,11 @@ pub struct Install<'i> {
 }
 
 impl Install<'_> {
+    /// Lets the leaf go, before something that takes a while.
+    pub fn pause(&mut self) {
+        self.place.leaf = None;
+    }
+
     /// Installs a write; full keys ascend. After an error the record is to be aborted.
     pub fn write(&mut self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
         let (inner, record) = (self.inner, self.record);
@@ -104,15 +109,13 @@ impl Install<'_> {
         if self.unlooked == LOOK_EVERY {
             self.unlooked = 0;
             if record.undo_bytes() > inner.versions.trx_undo_bytes_max() {
-                // Nobody is held up by the write.
-                self.place.leaf = None;
+                self.pause();
                 inner.versions.spill_installing(record)?;
             }
         }
         let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
             Some(value) => {
-                // Nobody is held up by the write.
-                self.place.leaf = None;
+                self.pause();
                 let (name, extent) = value::write(&inner.store, value)?;
                 inner.tree_or_new(index).values.lock().insert(extent);
                 record.leftovers().lock().new_values.push((index, extent));
@@ -206,23 +209,23 @@ impl Inner {
         }
     }
 
-    /// Takes out an aborted transaction's version of a key, if it is still there. True: the leaf has become
-    /// small.
+    /// Takes out an aborted transaction's version of a key, if it is still there, for what stood there before
+    /// its write: a transaction writes a key once. True: the leaf has become small.
     pub fn restore(
         &self,
         record: &TrxRecord,
         tree: &Tree,
         key: &[u8],
+        before: &Undo,
         oldest: CommitSeq,
     ) -> Result<bool, EngineError> {
         loop {
             let mut frame = tree.leaf_exclusive(&self.ground, key)?;
             let Ok(n) = frame.page().find(key) else { return Ok(false) };
             let version = frame.page().entry(n).version;
-            let Some(version) = version.filter(|version| version.trx == record.number()) else {
+            if version.is_none_or(|version| version.trx != record.number()) {
                 return Ok(false);
-            };
-            let before = record.undo(version.undo)?;
+            }
             // Purge passes, or has passed, the deletion that stood there: nobody else takes its entry out.
             let is_gone = before.value.is_none() && self.versions.is_passed(oldest, before.version);
             let mut is_small = false;

@@ -29,5 +29,6 @@ mod undo;
 mod value;
 mod verify;
 mod version;
+mod warm;
 
 pub use engine::{BtreeEngine, BtreeOptions};

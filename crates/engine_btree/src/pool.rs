@@ -459,6 +459,46 @@ impl Pool {
         }
     }
 
+    /// Pages in memory, so many percent of them: those that the hand has not passed since they were used,
+    /// then the others.
+    pub fn warmest(&self, percent: usize) -> Vec<(IndexId, PageId)> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let residents: Vec<(bool, Latch)> = {
+                let shard = shard.lock();
+                let read = shard.ring.iter().filter(|resident| !shard.loading.contains_key(&resident.id));
+                read.map(|resident| (resident.is_used.load(Ordering::Relaxed), resident.latch.clone()))
+                    .collect()
+            };
+            for (is_used, latch) in residents {
+                if let Some(page) = &latch.read_arc().page {
+                    found.push((!is_used, page.index(), page.id()));
+                }
+            }
+        }
+        found.sort_by_key(|(is_unused, ..)| *is_unused);
+        found.truncate((found.len() * percent).div_ceil(100));
+        found.into_iter().map(|(_, index, id)| (index, id)).collect()
+    }
+
+    /// Reads a page on this thread, unless it is in memory, for whoever may need it. False: there is no room
+    /// but by eviction.
+    pub fn read_early(&self, index: IndexId, id: PageId) -> bool {
+        if (self.pages() + 1) * PAGE_BYTES > self.bytes_max() {
+            return false;
+        }
+        if let Some((frame, loading)) = self.enter_loading(id, Touch::Usual) {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.read(Request { index, id, frame, loading });
+        }
+        true
+    }
+
+    /// Whether somebody waits for a page that no thread reads yet.
+    pub fn is_behind(&self) -> bool {
+        self.queue.is_behind()
+    }
+
     /// Whether pages are read by threads of their own.
     pub fn has_readers(&self) -> bool {
         (self.bed_of)().is_some()

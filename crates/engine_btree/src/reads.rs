@@ -130,6 +130,11 @@ impl ReadQueue {
         self.state.lock().requests.len() < AHEAD_MAX
     }
 
+    /// Whether requests are left for which there is no thread yet.
+    pub fn is_behind(&self) -> bool {
+        !self.state.lock().requests.is_empty()
+    }
+
     /// A thread was to be started and could not be: true if there is no other.
     pub fn start_failed(&self) -> bool {
         let mut state = self.state.lock();

@@ -6,7 +6,7 @@
 //!
 //! # On failure
 //! A write that fails leaves the chunks in memory and its blocks free. A read that fails is an error of the
-//! statement that needs the version.
+//! statement or checkpoint that needs the version. Damage that purge meets stops the server (`inner.rs`).
 
 use std::io;
 use std::path::{Path, PathBuf};

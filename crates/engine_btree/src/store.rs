@@ -258,6 +258,17 @@ impl Store {
         }
     }
 
+    /// Those of the pages that the map in force knows, in the order of their images.
+    pub fn in_file_order(&self, pages: Vec<(IndexId, PageId)>) -> Vec<(IndexId, PageId)> {
+        let mut placed: Vec<(Extent, IndexId, PageId)> = self.with_map(|map| {
+            let image = |index: IndexId, id: PageId| Some(map.trees.get(&index)?.pages.get(&id)?.image);
+            let placed = pages.into_iter().filter_map(|(index, id)| Some((image(index, id)?, index, id)));
+            placed.collect()
+        });
+        placed.sort_unstable_by_key(|(image, ..)| image.block);
+        placed.into_iter().map(|(_, index, id)| (index, id)).collect()
+    }
+
     /// Reads a page as a restart would.
     pub fn read_image(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
         let extent = self.with_map(|map| Some(map.trees.get(&index)?.pages.get(&id)?.image));

@@ -11,6 +11,7 @@ use cohort_engine::{
 
 use crate::engine::View;
 use crate::inner::Inner;
+use crate::install::Install;
 use crate::redo;
 use crate::scan::{Asked, Merged};
 use crate::version::{Horizon, TrxRecord, TrxState};
@@ -18,8 +19,8 @@ use crate::version::{Horizon, TrxRecord, TrxState};
 /// Redo goes into a file in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Gets a full key and its value.
-type EachWrite<'e> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), EngineError> + 'e;
+/// Gets a full key and its value, and the installation, which holds a leaf until it pauses.
+type EachWrite<'e> = dyn FnMut(&[u8], Option<&[u8]>, &mut Install<'_>) -> Result<(), EngineError> + 'e;
 
 /// Writes of one transaction that stand in the leaves. Dropped before it is ordered, it aborts: a store.
 pub struct Installation {
@@ -75,7 +76,7 @@ impl BtreeTrx {
         let installation = Installation { record: self.inner.versions.begin() };
         let mut install = self.inner.install(&installation.record);
         self.writes.drain(&mut |key, value| {
-            each(key, value)?;
+            each(key, value, &mut install)?;
             install.write(key, value)
         })?;
         drop(install);
@@ -157,7 +158,7 @@ impl EngineTrx for BtreeTrx {
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = redo::with_room(self.writes.len(), self.writes.size_bytes());
-        let installation = self.install(&mut |key, value| {
+        let installation = self.install(&mut |key, value, _| {
             redo::push(key, value, &mut bytes);
             Ok(())
         })?;
@@ -170,11 +171,13 @@ impl EngineTrx for BtreeTrx {
         }
         let mut file = files.create().map_err(EngineError::Io)?;
         let mut piece = Vec::with_capacity(PIECE_BYTES * 2);
-        let installation = self.install(&mut |key, value| {
+        let installation = self.install(&mut |key, value, install| {
             redo::push(key, value, &mut piece);
             if piece.len() < PIECE_BYTES {
                 return Ok(());
             }
+            // Nobody is held up by the write.
+            install.pause();
             let written = file.write(&piece);
             piece.clear();
             written.map_err(EngineError::Io)

@@ -109,6 +109,16 @@ pub enum TrxState {
     Aborted,
 }
 
+/// What purge does about a write.
+#[derive(Debug)]
+pub enum Cleanup {
+    Nothing,
+    /// The write is a deletion: its entry goes.
+    Remove,
+    /// The transaction was aborted: this comes back.
+    Restore(Undo),
+}
+
 const INSTALLED: u64 = 0;
 const ABORTED: u64 = u64::MAX;
 
@@ -180,18 +190,24 @@ impl TrxRecord {
         self.has_deletions.load(Ordering::Relaxed)
     }
 
-    /// Writes the key of the write behind the cursor to `key`. Returns its key space and whether it is a
-    /// deletion.
+    /// Writes the key of the write behind the cursor to `key`. Returns its key space and what is to be done
+    /// about it once every view has passed.
     pub fn next_write(
         &self,
         cursor: &mut Cursor,
         key: &mut Vec<u8>,
-    ) -> Result<Option<(IndexId, bool)>, EngineError> {
+    ) -> Result<Option<(IndexId, Cleanup)>, EngineError> {
+        let is_aborted = self.state() == TrxState::Aborted;
         let undo = self.undo.read();
         let Some(before) = undo.next(cursor)? else { return Ok(None) };
         key.clear();
         key.extend_from_slice(before.key);
-        Ok(Some((before.index, before.is_deletion)))
+        let cleanup = match before.is_deletion {
+            _ if is_aborted => Cleanup::Restore(before.to_undo()),
+            true => Cleanup::Remove,
+            false => Cleanup::Nothing,
+        };
+        Ok(Some((before.index, cleanup)))
     }
 
     /// Long values, for who installs and for purge.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo, full_range,
+    Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo, RedoFile,
+    RedoFileHold, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedFs};
+use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedClock, SharedFs, SimClock};
 
 const TINY: BtreeOptions = BtreeOptions {
     pool_bytes: 8 * 16384,
@@ -487,4 +488,236 @@ fn what_is_replayed_by_several_threads_is_what_was_written_last() {
     engine.begin_checkpoint(Lsn(60)).expect("begins").finish().expect("finishes");
     drop(engine);
     assert_eq!(rows(&open(), TABLE), expected);
+}
+
+#[test]
+fn a_full_undo_file_holds_up_no_purge() {
+    let faulty = FaultFs::new(Arc::new(MemFs::new()));
+    let fs: SharedFs = Arc::new(faulty.clone());
+    let mut run = Run::new(&fs);
+    for n in 0..5000 {
+        run.put(TABLE, n % 10..n % 10 + 1, b"short");
+    }
+    let view = run.view();
+    for n in 0..200 {
+        run.put(TABLE, n % 10..n % 10 + 1, &[7; 200]);
+    }
+    faulty.set(Fault::FullFrom(faulty.ops()));
+    let mut passed = 0;
+    while passed < 5000 {
+        let some = run.engine.purge().expect("what purge passes does not depend on the undo file");
+        assert!(some > 0, "{passed} of 5000 transactions passed");
+        passed += some;
+    }
+    assert!(run.engine.purge().is_err(), "it is told that old versions stay in memory");
+    faulty.set(Fault::None);
+    assert_eq!(run.engine.purge().expect("there is room again"), 0);
+    assert!(fs.exists(Path::new("/btree/btree.undo")));
+    let found = rows_at(&run.engine, ReadAt::View(&view), TABLE);
+    assert!(found.len() == 10 && found.values().all(|value| value == b"short"));
+    drop(view);
+    run.purge();
+    assert_eq!(run.status("Innodb_history_list_length"), 0);
+}
+
+struct NoHold;
+
+impl RedoFileHold for NoHold {
+    fn keep(&self) {}
+}
+
+/// Reads the whole table at each write, as another session would.
+struct ReadingFiles {
+    engine: BtreeEngine,
+}
+
+impl RedoFiles for ReadingFiles {
+    fn inline_bytes_max(&self) -> usize {
+        1000
+    }
+
+    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
+        Ok(Box::new(ReadingFiles { engine: self.engine.clone() }))
+    }
+}
+
+impl RedoWriter for ReadingFiles {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<()> {
+        let engine = self.engine.clone();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (trx, mut range, mut batch) = (engine.begin(), KeyRange::default(), Batch::default());
+            let direction = Direction::Forward;
+            while trx.scan(ReadAt::Latest, TABLE, &range, direction, 5000, &mut batch).expect("scans") {
+                batch.cut(&mut range, direction);
+                batch.clear();
+            }
+            done.send(()).expect("somebody listens");
+        });
+        let waited = is_done.recv_timeout(std::time::Duration::from_secs(30));
+        waited.expect("no leaf is latched while redo is written");
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> std::io::Result<RedoFile> {
+        Ok(RedoFile { name: "redo".into(), bytes: 1, crc: 0, hold: Arc::new(NoHold) })
+    }
+}
+
+#[test]
+fn no_leaf_is_latched_while_redo_is_written() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let run = Run::new(&fs);
+    let mut trx = run.engine.begin();
+    for n in 0..20_000 {
+        trx.put(TABLE, &key(n), &[8; 100]).expect("puts");
+    }
+    drop(trx.prepare_into(&ReadingFiles { engine: run.engine.clone() }).expect("prepares"));
+}
+
+/// Damages what purge needs and waits for the end.
+fn lose_undo() -> ! {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let options = BtreeOptions { has_threads: true, ..TINY };
+    let engine = BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
+    let mut run = Run { engine, seq: 0 };
+    run.put(TABLE, 0..500, &[1; 300]);
+    let view = run.view();
+    run.delete(TABLE, 0..500);
+    let path = Path::new("/btree/btree.undo");
+    let file = loop {
+        match fs.open(path, OpenMode::Write) {
+            Ok(file) if file.len().expect("in memory") > 100_000 => break file,
+            _ => std::thread::yield_now(),
+        }
+    };
+    let mut bytes = vec![0; file.len().expect("in memory") as usize];
+    file.read_at(&mut bytes, 0).expect("reads");
+    file.write_at(&bytes.iter().map(|byte| byte ^ 1).collect::<Vec<_>>(), 0).expect("writes");
+    let range = KeyRange::default();
+    let read = run.engine.begin().scan(
+        ReadAt::View(&view),
+        TABLE,
+        &range,
+        Direction::Forward,
+        1000,
+        &mut Batch::default(),
+    );
+    assert!(read.is_err(), "a statement that needs it gets an error, and the server lives on");
+    drop(view);
+    std::thread::sleep(std::time::Duration::from_secs(60));
+    std::process::exit(4);
+}
+
+#[test]
+fn damaged_undo_that_purge_needs_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    const NAME: &str = "damaged_undo_that_purge_needs_ends_the_process";
+    if std::env::var_os("COHORT_LOSE_UNDO").is_some() {
+        lose_undo();
+    }
+    let program = std::env::current_exe().expect("this test");
+    let mut command = std::process::Command::new(program);
+    let run = command.args(["--exact", NAME, "--nocapture"]).env("COHORT_LOSE_UNDO", "1").output();
+    let run = run.expect("starts");
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.signal(), Some(6), "{:?}: {told}", run.status);
+    assert!(told.contains("[ERROR] purge cannot go on") && told.contains("btree.undo"), "{told}");
+}
+
+/// Loads the list and waits for the end.
+fn load_pages(engine: &BtreeEngine) -> WarmState {
+    let clock: SharedClock = SimClock::new(7);
+    engine.warm(WarmRequest::Load { file: "/pool".into() }, &clock);
+    loop {
+        match engine.warmth().expect("it has pages").load {
+            WarmState::Running { .. } => std::thread::yield_now(),
+            ended => return ended,
+        }
+    }
+}
+
+#[test]
+fn pages_that_were_in_memory_are_read_again_after_a_start() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let clock: SharedClock = SimClock::new(7);
+    let large = BtreeOptions { pool_bytes: 200 * 16384, ..TINY };
+    let open =
+        |options| BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
+    let dump = |engine: &BtreeEngine, percent| {
+        engine.warm(WarmRequest::Dump { file: "/pool".into(), percent }, &clock);
+        match engine.warmth().expect("it has pages").dump {
+            WarmState::Completed { pages, .. } => pages,
+            other => panic!("{other:?}"),
+        }
+    };
+    let reads = |run: &Run| run.status("Innodb_buffer_pool_reads");
+    let mut run = Run { engine: open(large), seq: 0 };
+    run.put(TABLE, 0..10_000, &[1; 100]);
+    run.put(OTHER, 0..100, &[1; 100]);
+    run.purge();
+    run.checkpoint();
+    let pages = run.status("Innodb_buffer_pool_pages_data") as usize;
+    assert!((60..200).contains(&pages), "{pages}");
+    assert_eq!((dump(&run.engine, 25), dump(&run.engine, 100)), (pages.div_ceil(4), pages));
+    drop(run);
+
+    let run = Run { engine: open(large), seq: 1 };
+    assert_eq!(load_pages(&run.engine), WarmState::Completed { pages, at_us: clock.wall_us() });
+    let before = reads(&run);
+    assert_eq!(before as usize, pages);
+    assert_eq!(rows(&run.engine, TABLE).len(), 10_000);
+    assert_eq!(reads(&run), before, "all of it is in memory");
+    // Once more: nothing is read twice.
+    load_pages(&run.engine);
+    assert_eq!(reads(&run), before);
+    drop(run);
+
+    // A smaller pool is filled, and nothing leaves it.
+    let run = Run { engine: open(BtreeOptions { pool_bytes: 20 * 16384, ..TINY }), seq: 1 };
+    assert_eq!(load_pages(&run.engine), WarmState::Completed { pages: 20, at_us: clock.wall_us() });
+    assert_eq!((reads(&run), run.status("Innodb_buffer_pool_pages_evicted")), (20, 0));
+    drop(run);
+
+    // A list with a flipped bit, one that is cut and one that is not there are passed over.
+    let file = fs.open(Path::new("/pool"), OpenMode::Write).expect("opens");
+    let len = file.len().expect("in memory");
+    for at in [0, 9, 20, len - 1] {
+        let mut byte = [0];
+        file.read_at(&mut byte, at).expect("reads");
+        file.write_at(&[byte[0] ^ 4], at).expect("writes");
+        let run = Run { engine: open(large), seq: 1 };
+        assert!(matches!(load_pages(&run.engine), WarmState::Failed(why) if why.contains("damaged")), "{at}");
+        assert_eq!((reads(&run), rows(&run.engine, TABLE).len()), (0, 10_000));
+        file.write_at(&byte, at).expect("writes");
+    }
+    for len in [len - 5, 3, 0] {
+        file.set_len(len).expect("cuts");
+        let run = Run { engine: open(large), seq: 1 };
+        assert!(matches!(load_pages(&run.engine), WarmState::Failed(_)), "{len} bytes");
+    }
+    fs.remove(Path::new("/pool")).expect("removes");
+    let run = Run { engine: open(large), seq: 1 };
+    assert!(matches!(load_pages(&run.engine), WarmState::Failed(_)));
+}
+
+#[test]
+fn a_list_of_pages_that_are_gone_reads_none_of_them() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let clock: SharedClock = SimClock::new(7);
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..300, &[1; 100]);
+    run.put(OTHER, 0..300, &[1; 100]);
+    run.purge();
+    run.checkpoint();
+    run.engine.warm(WarmRequest::Dump { file: "/pool".into(), percent: 100 }, &clock);
+    run.engine.drop_indexes(&[OTHER]).expect("drops");
+    run.delete(TABLE, 0..299);
+    run.purge();
+    run.checkpoint();
+    drop(run);
+    let run = Run::new(&fs);
+    assert!(matches!(load_pages(&run.engine), WarmState::Completed { pages: 1, .. }));
+    assert_eq!(run.status("Innodb_buffer_pool_pages_data"), 1);
+    assert_eq!(rows(&run.engine, TABLE).len(), 1);
 }

@@ -17,6 +17,7 @@
 //! | a page with undecided versions is not listed again | `a_checkpoint_is_one_state` |
 //! | a page counts as listed in an interval in which it is not | `a_checkpoint_is_one_state` |
 //! | a changed page leaves memory without an image | `whoever_changes_a_page` |
+//! | a page that was changed behind its checkpoint image counts as written | `a_page_that_changes_beside` |
 //! | a page leaves memory although somebody has come to it | `whoever_changes_a_page`, with ten times the schedules |
 //! | a sleeper does not look whether the read is over | `whoever_sleeps` |
 //! | a read that is over wakes nobody | `whoever_sleeps` |
@@ -73,6 +74,8 @@ mod value;
 mod verify;
 #[path = "../src/version.rs"]
 mod version;
+#[path = "../src/warm.rs"]
+mod warm;
 
 /// What the files find as `crate::sync`.
 mod sync {
@@ -355,6 +358,30 @@ fn whoever_changes_a_page_finds_it_again() {
         };
         join([evictor, checkpoint]);
         join(writers);
+        // Nothing stays in memory, so this is what was written.
+        for _ in 0..40 {
+            world.engine.configure(EngineSetting::PoolBytes(1));
+        }
+        world.settle();
+    });
+}
+
+/// A page without versions is written as it stands, and needs no further image unless it changes meanwhile.
+#[test]
+fn a_page_that_changes_beside_its_checkpoint_is_written_again() {
+    check(400, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1)), (20, Some(1))]);
+        while world.engine.purge().expect("purges") > 0 {}
+        let writer = {
+            let world = world.clone();
+            spawn(move || world.commit(&[(20, Some(2))]))
+        };
+        let checkpoint = {
+            let world = world.clone();
+            spawn(move || drop(world.checkpoint()))
+        };
+        join([writer, checkpoint]);
         // Nothing stays in memory, so this is what was written.
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));

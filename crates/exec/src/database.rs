@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ParticipantId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, ParticipantId};
 use cohort_binlog::{CacheOptions, TrxCache};
 use cohort_catalog::{Catalog, CatalogVersions};
 use cohort_commit::{CommitRequest, Coordinator};
@@ -19,6 +19,7 @@ use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
 use crate::files::ServerFiles;
 use crate::plan::IndexSamples;
+use crate::prepared_texts::PreparedTexts;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
 use crate::sequence::Sequences;
@@ -60,8 +61,8 @@ pub trait ServerFacts: Send + Sync {
 
     /// KILL was used on the client of a transaction: it is to wait for replicas no longer. `will_tell` is
     /// called before it is told while others wait on.
-    fn stop_waiting_for_replicas(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
-        let _ = (seq, will_tell);
+    fn stop_waiting_for_replicas(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
+        let _ = (seq, client, will_tell);
     }
 
     /// SHUTDOWN: the server is to stop, after this statement's answer.
@@ -120,7 +121,9 @@ pub struct Database {
     /// What the planner has seen of indexes.
     pub(crate) index_samples: IndexSamples,
     /// Plans of statements by digest.
-    pub plans: PlanCache<CachedPlan>,
+    pub plans: Arc<PlanCache<CachedPlan>>,
+    /// What sessions have prepared.
+    pub(crate) prepared_texts: Arc<PreparedTexts>,
     /// Which databases' changes are logged.
     pub binlog_filter: BinlogFilter,
     /// `mysql.general_log` and `mysql.slow_log`.
@@ -143,10 +146,15 @@ pub struct Database {
 
 /// Plans that are kept.
 const PLANS_MAX: usize = 4096;
+/// What they take at most, and which part of the memory of all sessions.
+const PLANS_BYTES_MAX: u64 = 64 << 20;
+const PLANS_SHARE: u64 = 16;
 
 impl Database {
     /// A database of parts that are ready for use.
     pub fn new(parts: DatabaseParts) -> Arc<Database> {
+        let processes = ProcessList::default();
+        let prepared_texts = PreparedTexts::new(Arc::clone(processes.memory()));
         Arc::new(Database {
             binlog_filter: BinlogFilter::of(&parts.globals),
             commit: parts.commit,
@@ -158,14 +166,15 @@ impl Database {
             rng: parts.rng,
             globals: parts.globals,
             status: parts.status,
-            processes: ProcessList::default(),
+            processes,
             tables: TableRegistry::default(),
             trx_ids: TrxIds::default(),
             ids: Ids::default(),
             binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),
-            plans: PlanCache::new(PLANS_MAX),
+            plans: Arc::new(PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX)),
+            prepared_texts,
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),
             last_deadlock: Mutex::default(),
@@ -236,8 +245,29 @@ impl Database {
             crate::show::deadlock_text(self).map(|text| (self.clock.wall_us(), text));
     }
 
+    /// What bounds the memory of sessions.
+    pub fn memory_limits(&self) -> MemoryLimits {
+        MemoryLimits { sessions: Arc::clone(self.processes.memory()), plans: Arc::clone(&self.plans) }
+    }
+
     /// The catalog as it is published: no crash takes back what it says (I5).
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.published(|| self.commit.read_view().seq())
+    }
+}
+
+/// `sessions_memory_max`: what all sessions, and the plans that they share, may keep in memory.
+#[derive(Clone)]
+pub struct MemoryLimits {
+    sessions: Arc<Budget>,
+    plans: Arc<PlanCache<CachedPlan>>,
+}
+
+impl MemoryLimits {
+    /// From now on so many bytes.
+    pub fn set(&self, bytes: u64) {
+        let of_plans = (bytes / PLANS_SHARE).min(PLANS_BYTES_MAX);
+        self.plans.set_bytes_max(of_plans);
+        self.sessions.set_limit(bytes - of_plans);
     }
 }

@@ -272,7 +272,7 @@ impl Session {
             && let Some(facts) = &*self.state.db.facts.read()
         {
             let will_tell = || process.told_early().store(held.0, Ordering::Release);
-            facts.stop_waiting_for_replicas(held, &will_tell);
+            facts.stop_waiting_for_replicas(held, process.id(), &will_tell);
         }
         if process.id() == self.state.info.id && level == KillLevel::Connection {
             return Err(SqlError::connection_killed());

@@ -16,6 +16,9 @@ use cohort_types::{Collation, ErrorCode, SqlError, Value};
 pub trait Wake: Send + Sync {
     /// The position may be acknowledged, and everything before it.
     fn acknowledged(self: Arc<Self>);
+
+    /// The connection whose answer waits.
+    fn replies_to(&self) -> ConnectionId;
 }
 
 /// Whether one COM_QUERY may hold several statements.

@@ -597,6 +597,10 @@ impl Wake for Connection {
         let shared = Arc::clone(&self.shared);
         shared.serve_later(self);
     }
+
+    fn replies_to(&self) -> ConnectionId {
+        self.id
+    }
 }
 
 impl Inner {

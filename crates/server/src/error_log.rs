@@ -96,13 +96,19 @@ fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// `2026-01-02  3:04:05`, local time, hours padded with a space, as MariaDB's.
-fn timestamp(wall_us: u64) -> String {
+/// The parts of a time of microseconds since 1970, as the machine's zone has them.
+pub(crate) fn local_time(wall_us: u64) -> libc::tm {
     let seconds = (wall_us / 1_000_000) as libc::time_t;
     // SAFETY: a struct of integers and a pointer that may be null; localtime_r fills it.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live variables.
     unsafe { libc::localtime_r(&seconds, &mut parts) };
+    parts
+}
+
+/// `2026-01-02  3:04:05`, local time, hours padded with a space, as MariaDB's.
+fn timestamp(wall_us: u64) -> String {
+    let parts = local_time(wall_us);
     format!(
         "{:04}-{:02}-{:02} {:2}:{:02}:{:02}",
         parts.tm_year + 1900,

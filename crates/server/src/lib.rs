@@ -59,6 +59,7 @@ mod statement_log;
 pub mod storage;
 mod sync;
 pub mod systemd;
+pub mod warm;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts};
 pub use backend::{

@@ -259,6 +259,7 @@ fn serve(
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
     }
+    backend.warm_restart().started();
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
     notifier.stopping();
@@ -272,6 +273,7 @@ fn serve(
         machine::end_process(1);
     }
     drop(metrics);
+    backend.warm_restart().stopping();
     drop(backend);
     let closed = commit.close();
     if has_pid_file {

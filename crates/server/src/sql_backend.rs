@@ -9,8 +9,8 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
-    BinlogCache, Database, DatabaseParts, LogFiles, Process, ProcessIdentity, ReplicaControl, ReplicaRow,
-    ServerFacts, StatementLog,
+    BinlogCache, Database, DatabaseParts, LogFiles, MemoryLimits, Process, ProcessIdentity, ReplicaControl,
+    ReplicaRow, ServerFacts, StatementLog,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
@@ -27,6 +27,7 @@ use crate::error_log::ErrorLog;
 use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
+use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
 /// Runs SQL over the storage of a data directory.
@@ -64,7 +65,7 @@ impl SqlBackend {
             binlog_cache: BinlogCache { spill, ..BinlogCache::default() },
             virtual_tables: cohort_exec::information_schema(),
         });
-        db.processes.memory().set_limit(sessions_memory_max(globals));
+        db.memory_limits().set(sessions_memory_max(globals));
         let server_id = ServerId(globals.uint(VarId::ServerId) as u32);
         let source = commit.binlog_files().map(|files| {
             let semi_sync_log = semi_sync::log(log, &files);
@@ -76,22 +77,34 @@ impl SqlBackend {
             status.register(Box::new(semi_sync::SemiSyncStatus(Arc::clone(source))));
         }
         let log_files = Arc::new(StatementLogFiles::new(globals, log));
+        let datadir = PathBuf::from(globals.text(VarId::Datadir).as_deref().unwrap_or_default());
+        let warm = Arc::new(WarmRestart::new(
+            engines.clone(),
+            globals,
+            (world.fs.clone(), world.clock.clone()),
+            &datadir,
+        ));
+        status.register(Box::new(WarmStatus(Arc::clone(&warm))));
         let facts = Arc::new(Facts {
             source: source.clone(),
             log_files: Arc::clone(&log_files),
             commit,
             engines,
             globals: Arc::clone(globals),
-            memory: Arc::clone(db.processes.memory()),
+            memory: db.memory_limits(),
+            warm: Arc::clone(&warm),
             stop: OnceLock::new(),
             replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
-        *db.files.write() = Some(Arc::new(MachineFiles {
-            datadir: PathBuf::from(globals.text(VarId::Datadir).as_deref().unwrap_or_default()),
-        }));
+        *db.files.write() = Some(Arc::new(MachineFiles { datadir }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
+    }
+
+    /// The pages in memory before the last stop, and before the next one.
+    pub fn warm_restart(&self) -> &WarmRestart {
+        &self.facts.warm
     }
 
     /// What SHUTDOWN calls; set once, when the server runs.
@@ -208,6 +221,10 @@ struct Relay(Arc<dyn Wake>);
 impl cohort_commit::Wake for Relay {
     fn acknowledged(self: Arc<Self>) {
         Arc::clone(&self.0).acknowledged();
+    }
+
+    fn replies_to(&self) -> Option<ConnectionId> {
+        Some(self.0.replies_to())
     }
 }
 
@@ -420,7 +437,8 @@ struct Facts {
     source: Option<Arc<Source>>,
     log_files: Arc<StatementLogFiles>,
     globals: Arc<Globals>,
-    memory: Arc<Budget>,
+    memory: MemoryLimits,
+    warm: Arc<WarmRestart>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Set when the server follows others.
     replicas: OnceLock<Arc<Replicas>>,
@@ -471,9 +489,9 @@ impl ServerFacts for Facts {
         self.source.as_ref().is_some_and(|source| source.semi_sync().is_waiting(seq))
     }
 
-    fn stop_waiting_for_replicas(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
+    fn stop_waiting_for_replicas(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
         if let Some(source) = &self.source {
-            source.semi_sync().give_up(seq, will_tell);
+            source.semi_sync().give_up(seq, client, will_tell);
         }
     }
 
@@ -511,10 +529,13 @@ impl ServerFacts for Facts {
                     configured.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
                 }
             }
-            VarId::SessionsMemoryMax => self.memory.set_limit(sessions_memory_max(&self.globals)),
+            VarId::SessionsMemoryMax => self.memory.set(sessions_memory_max(&self.globals)),
             VarId::InnodbBufferPoolSize => {
                 self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));
             }
+            VarId::InnodbBufferPoolDumpNow
+            | VarId::InnodbBufferPoolLoadNow
+            | VarId::InnodbBufferPoolLoadAbort => self.warm.ordered(id),
             VarId::InnodbRollbackSegments => {
                 self.configure(EngineSetting::RollbackSegments(self.globals.uint(id) as usize));
             }

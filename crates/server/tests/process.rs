@@ -99,6 +99,69 @@ fn data_survive_a_clean_stop_and_a_kill() {
     assert!(!running.socket.exists());
 }
 
+#[test]
+fn pages_in_memory_outlive_a_clean_stop() {
+    let scratch = tempfile::tempdir().expect("made");
+    let status = |client: &mut Conn, name: &str| -> String {
+        let row: Option<(String, String)> =
+            client.query_first(format!("SHOW STATUS LIKE '{name}'")).expect("told");
+        row.expect("there is such a counter").1
+    };
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
+    let mut client = running.client();
+    assert_eq!(status(&mut client, "Innodb_buffer_pool_load_status"), "");
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, v VARCHAR(1000))").expect("made");
+    client
+        .query_drop("INSERT INTO test.t SELECT seq, REPEAT('x', 900) FROM test.seq_1_to_2000")
+        .expect("written");
+    client.query_drop("SET GLOBAL innodb_buffer_pool_dump_now = ON").expect("an order");
+    let flag: Option<u32> = client.query_first("SELECT @@innodb_buffer_pool_dump_now").expect("told");
+    assert_eq!(flag, Some(0));
+    let dumped = status(&mut client, "Innodb_buffer_pool_dump_status");
+    assert!(dumped.starts_with("Buffer pool(s) dump completed at "), "{dumped}");
+    client.query_drop("SET GLOBAL innodb_buffer_pool_dump_pct = 100").expect("set");
+    running.signal("-TERM");
+    assert_eq!(running.exit_code(), Some(0));
+
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
+    let mut client = running.client();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !status(&mut client, "Innodb_buffer_pool_load_status")
+        .starts_with("Buffer pool(s) load completed at ")
+    {
+        assert!(Instant::now() < end, "{}", status(&mut client, "Innodb_buffer_pool_load_status"));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let reads = status(&mut client, "Innodb_buffer_pool_reads");
+    assert!(reads.parse::<u32>().expect("a number") > 100, "{reads}");
+    let found: Option<u32> =
+        client.query_first("SELECT COUNT(*) FROM test.t WHERE v LIKE 'x%'").expect("read");
+    assert_eq!(found, Some(2000));
+    assert_eq!(status(&mut client, "Innodb_buffer_pool_reads"), reads, "nothing had to be read");
+    running.signal("-TERM");
+    assert_eq!(running.exit_code(), Some(0));
+
+    // A list that is damaged costs nothing, and one that is not wanted is not read.
+    std::fs::write(running.datadir.join("ib_buffer_pool"), "of another server\n1,2\n").expect("written");
+    let mut running = Cohort::start(scratch.path(), "data", &[]);
+    let mut client = running.client();
+    let told = loop {
+        let told = status(&mut client, "Innodb_buffer_pool_load_status");
+        if !told.is_empty() && !told.starts_with("Loaded") {
+            break told;
+        }
+        assert!(Instant::now() < end, "{told}");
+    };
+    assert!(told.contains("damaged"), "{told}");
+    let found: Option<u32> = client.query_first("SELECT COUNT(*) FROM test.t").expect("read");
+    assert_eq!(found, Some(2000));
+    running.signal("-TERM");
+    assert_eq!(running.exit_code(), Some(0));
+    let mut running = Cohort::start(scratch.path(), "data", &["--innodb-buffer-pool-load-at-startup=OFF"]);
+    assert_eq!(status(&mut running.client(), "Innodb_buffer_pool_load_status"), "");
+    running.stop();
+}
+
 /// A device that is always full stands for the disk.
 #[test]
 fn a_server_comes_up_without_room_for_its_pid_file() {

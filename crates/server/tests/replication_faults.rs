@@ -41,6 +41,8 @@ fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
         assert!(is_refused(&mut client, "CREATE TABLE shop.other (id INT PRIMARY KEY)"));
         let count = client.query_first::<i32, _>("SELECT COUNT(*) FROM shop.t").expect("reads go on");
         assert_eq!(count, Some(rows));
+        let logs: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("told what to purge");
+        assert!(logs.iter().any(|(name, bytes)| name == "binlog.000001" && *bytes > 50_000), "{logs:?}");
         // What was told OK arrives, also at a replica that comes now, and at one that reads everything.
         assert_equal(&cohort, &replica);
         replica.sql("STOP SLAVE IO_THREAD; START SLAVE IO_THREAD");

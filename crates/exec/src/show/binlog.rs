@@ -48,9 +48,9 @@ fn commit_error(error: &CommitError) -> SqlError {
     }
 }
 
-/// SHOW BINARY LOGS.
+/// SHOW BINARY LOGS: of a full disk, too, where somebody looks for what to purge.
 pub(super) fn binary_logs(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
-    let sizes = ctx.db.commit.with_binlog_files(|files| files.sizes());
+    let sizes = ctx.db.commit.with_files_that_fit(|files| files.sizes());
     let sizes = sizes.ok_or_else(SqlError::no_binary_logging)?.and_then(|sizes| sizes);
     let mut listing = Listing::new(&[("Log_name", 255)]);
     listing.column("File_size", position_type(), false);

@@ -47,7 +47,7 @@ use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq};
+use cohort_base::{BinlogPos, CommitSeq, ConnectionId};
 use cohort_commit::{CommitError, Coordinator, Gate, ReplicaGate};
 use parking_lot::{Condvar, Mutex};
 
@@ -291,7 +291,7 @@ impl SemiSync {
 
     /// KILL was used on the client of a transaction: if it waits for replicas, it goes on without them.
     /// `will_tell` is called before it is told that way while others wait on.
-    pub fn give_up(&self, seq: CommitSeq, will_tell: &dyn Fn()) {
+    pub fn give_up(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
         let Some(commit) = self.commit.upgrade() else { return };
         let _changing = self.changing.lock();
         let (end, gate) = {
@@ -302,7 +302,7 @@ impl SemiSync {
         };
         if gate == Gate::Acknowledge && commit.release_from_replicas(|| ()).is_ok() {
             will_tell();
-            if commit.tell_early(seq) {
+            if commit.tell_early(seq, client) {
                 let mut state = self.state.lock();
                 // Unless an answer came meanwhile.
                 if let Some(wait) = state.waiting_for(seq) {

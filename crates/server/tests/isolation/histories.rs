@@ -76,6 +76,7 @@ struct Run<'a> {
     /// Connections that KILL may choose from.
     ids: Mutex<BTreeMap<u64, u32>>,
     ends: AtomicBool,
+    committed: AtomicU64,
     /// Waits that nobody ended.
     timeouts: AtomicU64,
 }
@@ -154,7 +155,10 @@ impl Run<'_> {
         }
         let outcome = match (worked, dice.below(12)) {
             (Ok(()), 1..) => match client.query_drop("COMMIT") {
-                Ok(()) => Outcome::Committed,
+                Ok(()) => {
+                    self.committed.fetch_add(1, Ordering::Relaxed);
+                    Outcome::Committed
+                }
                 Err(_) => Outcome::Unknown,
             },
             (Ok(()), 0) | (Err(_), _) => Outcome::RolledBack,
@@ -204,6 +208,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, time: Duration) {
         values: AtomicU64::new(1),
         ids: Mutex::default(),
         ends: AtomicBool::new(false),
+        committed: AtomicU64::new(0),
         timeouts: AtomicU64::new(0),
     };
     let began = Instant::now();
@@ -212,6 +217,10 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, time: Duration) {
         let workers: Vec<_> = (0..CONNECTIONS).map(|n| scope.spawn(move || run.transactions(n))).collect();
         let killer = has_kills.then(|| scope.spawn(|| run.kill()));
         thread::sleep(time);
+        // A machine that is busy needs longer for a history that says something.
+        while run.committed.load(Ordering::Relaxed) < 150 && began.elapsed() < 30 * time {
+            thread::sleep(Duration::from_millis(10));
+        }
         run.ends.store(true, Ordering::Relaxed);
         if let Some(killer) = killer {
             killer.join().expect("no panic");

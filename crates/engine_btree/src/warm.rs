@@ -1,0 +1,175 @@
+//! Warm restart: the pages that were in memory are read again after a start.
+//!
+//! ```text
+//! file  "COHPOOL1" | u64 pages | for each page: u32 key space, u64 number | u32 CRC-32C of all before
+//! ```
+//!
+//! The file is a hint. It is replaced as a whole; one that is damaged, or names pages that are gone, costs
+//! speed only. A load reads in the order of the data file, one page at a time, beside service: it pauses
+//! while sessions wait for reads, and ends when the pool is full, since it must push nothing out.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::{IndexId, NoUnwind, Reader, Truncated, Write};
+use cohort_engine::{WarmRequest, WarmState, Warmth};
+use cohort_vfs::{OpenMode, SharedClock, SharedFs};
+
+use crate::inner::Inner;
+use crate::page::PageId;
+use crate::sync::{AtomicBool, Mutex, Ordering, spawn};
+
+const MAGIC: &[u8; 8] = b"COHPOOL1";
+/// Pages between two notes of how far the load is.
+const NOTE_EVERY: usize = 64;
+/// Pause while sessions wait for reads, and how many of them a page waits at most.
+const PAUSE: Duration = Duration::from_millis(1);
+const PAUSES_MAX: usize = 20;
+/// A file that claims more is damaged: 12 TiB of pages.
+const FILE_BYTES_MAX: u64 = 10 << 30;
+
+/// What dump and load share.
+pub struct Warm {
+    fs: SharedFs,
+    state: Mutex<Warmth>,
+    is_aborted: AtomicBool,
+}
+
+impl Warm {
+    /// Nothing is asked for yet.
+    pub fn new(fs: SharedFs) -> Warm {
+        Warm { fs, state: Mutex::default(), is_aborted: AtomicBool::new(false) }
+    }
+
+    /// How far it has come.
+    pub fn state(&self) -> Warmth {
+        self.state.lock().clone()
+    }
+
+    fn set_load(&self, load: WarmState) {
+        self.state.lock().load = load;
+    }
+
+    /// Ends the load, and comes back when it has ended.
+    pub fn end(&self) {
+        self.is_aborted.store(true, Ordering::SeqCst);
+        while matches!(self.state.lock().load, WarmState::Running { .. }) {
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// True: it was not loading, and does from now on.
+    fn begin_load(&self) -> bool {
+        let mut state = self.state.lock();
+        if matches!(state.load, WarmState::Running { .. }) {
+            return false;
+        }
+        self.is_aborted.store(false, Ordering::SeqCst);
+        state.load = WarmState::Running { done: 0, of: 0 };
+        true
+    }
+}
+
+/// Does what is asked.
+pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
+    match request {
+        WarmRequest::Dump { file, percent } => {
+            let pages = inner.ground.pool.warmest(percent.into());
+            let written = inner.warm.fs.replace(&file, &file.with_extension("incomplete"), &encode(&pages));
+            inner.warm.state.lock().dump = match written {
+                Ok(()) => WarmState::Completed { pages: pages.len(), at_us: clock.wall_us() },
+                Err(error) => WarmState::Failed(format!("{}: {error}", file.display())),
+            };
+        }
+        WarmRequest::Load { file } => {
+            if !inner.warm.begin_load() {
+                return;
+            }
+            let (of, clock) = (Arc::clone(inner), clock.clone());
+            let run = move || {
+                // Whoever closes the engine waits for the end of it.
+                let guard = NoUnwind::during("the reading of listed pages");
+                let ended = load(&of, &file, &clock);
+                of.warm.set_load(ended);
+                guard.passed();
+            };
+            if let Err(error) = spawn("pool-load", run) {
+                inner.warm.set_load(WarmState::Failed(error.to_string()));
+            }
+        }
+        WarmRequest::AbortLoad => inner.warm.is_aborted.store(true, Ordering::SeqCst),
+    }
+}
+
+/// Returns how it ended.
+fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
+    let pages = match read(&inner.warm.fs, file) {
+        Ok(pages) => inner.store.in_file_order(pages),
+        Err(why) => {
+            let why = format!("{}: {why}", file.display());
+            eprintln!("[Note] no pages are read ahead of their use: {why}");
+            return WarmState::Failed(why);
+        }
+    };
+    let of = pages.len();
+    for (done, (index, id)) in pages.into_iter().enumerate() {
+        if inner.warm.is_aborted.load(Ordering::SeqCst) {
+            return WarmState::Aborted { done, of, at_us: clock.wall_us() };
+        }
+        if done.is_multiple_of(NOTE_EVERY) {
+            inner.warm.set_load(WarmState::Running { done, of });
+        }
+        for _ in 0..PAUSES_MAX {
+            if !inner.ground.pool.is_behind() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        // A page that was merged into its neighbour is nobody's, whatever the map says.
+        let is_there = inner.tree(index).is_some_and(|tree| tree.pages.lock().contains(&id));
+        if is_there && !inner.ground.pool.read_early(index, id) {
+            return WarmState::Completed { pages: done, at_us: clock.wall_us() };
+        }
+    }
+    WarmState::Completed { pages: of, at_us: clock.wall_us() }
+}
+
+fn encode(pages: &[(IndexId, PageId)]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(MAGIC.len() + 12 + pages.len() * 12);
+    out.extend_from_slice(MAGIC);
+    out.put_u64(pages.len() as u64);
+    for (index, id) in pages {
+        out.put_u32(index.0);
+        out.put_u64(id.0);
+    }
+    out.put_u32(crc32c::crc32c(&out));
+    out
+}
+
+fn read(fs: &SharedFs, path: &Path) -> Result<Vec<(IndexId, PageId)>, String> {
+    let file = fs.open(path, OpenMode::Read).map_err(|error| error.to_string())?;
+    let len = file.len().map_err(|error| error.to_string())?;
+    let damaged = || "the list of pages is damaged and is passed over".to_owned();
+    if len > FILE_BYTES_MAX {
+        return Err(damaged());
+    }
+    let mut bytes = vec![0; len as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|error| error.to_string())?;
+    decode(&bytes[..read]).ok().flatten().ok_or_else(damaged)
+}
+
+/// None: the checksum, or what is before it, does not hold.
+fn decode(bytes: &[u8]) -> Result<Option<Vec<(IndexId, PageId)>>, Truncated> {
+    let Some((body, crc)) = bytes.split_last_chunk::<4>() else { return Err(Truncated) };
+    let mut r = Reader::new(body);
+    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) || r.bytes(MAGIC.len())? != MAGIC {
+        return Ok(None);
+    }
+    let count = r.u64()?;
+    if r.remaining() as u64 != count.saturating_mul(12) {
+        return Ok(None);
+    }
+    let page = |_| -> Result<_, Truncated> { Ok((IndexId(r.u32()?), PageId(r.u64()?))) };
+    (0..count).map(page).collect::<Result<_, _>>().map(Some)
+}

@@ -1,0 +1,111 @@
+//! Warm restart: when the list of the pages in memory is written and read, and what clients are told of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cohort_config::{Globals, StatusSource, VarId, VarValue};
+use cohort_engine::{Engine, WarmRequest, WarmState};
+use cohort_vfs::{SharedClock, SharedFs};
+
+use crate::error_log::local_time;
+
+/// The engines whose pages are listed.
+pub struct WarmRestart {
+    engines: Vec<Arc<dyn Engine>>,
+    globals: Arc<Globals>,
+    fs: SharedFs,
+    clock: SharedClock,
+    datadir: PathBuf,
+}
+
+impl WarmRestart {
+    /// Nothing happens yet.
+    pub fn new(
+        engines: Vec<Arc<dyn Engine>>,
+        globals: &Arc<Globals>,
+        (fs, clock): (SharedFs, SharedClock),
+        datadir: &Path,
+    ) -> WarmRestart {
+        WarmRestart { engines, globals: Arc::clone(globals), fs, clock, datadir: datadir.to_owned() }
+    }
+
+    fn file(&self) -> PathBuf {
+        let name = self.globals.text(VarId::InnodbBufferPoolFilename);
+        self.datadir.join(name.as_deref().unwrap_or("ib_buffer_pool"))
+    }
+
+    fn request(&self, request: &WarmRequest) {
+        self.engines.iter().for_each(|engine| engine.warm(request.clone(), &self.clock));
+    }
+
+    fn dump(&self) {
+        let percent = self.globals.uint(VarId::InnodbBufferPoolDumpPct).min(100) as u8;
+        self.request(&WarmRequest::Dump { file: self.file(), percent });
+    }
+
+    /// The server has started: the listed pages are read beside service. A first start has no list.
+    pub fn started(&self) {
+        if self.globals.flag(VarId::InnodbBufferPoolLoadAtStartup) && self.fs.exists(&self.file()) {
+            self.request(&WarmRequest::Load { file: self.file() });
+        }
+    }
+
+    /// The server stops, and nobody runs statements any more.
+    pub fn stopping(&self) {
+        self.request(&WarmRequest::AbortLoad);
+        if self.globals.flag(VarId::InnodbBufferPoolDumpAtShutdown) {
+            self.dump();
+        }
+    }
+
+    /// One of the variables that are orders was set. It reads as OFF again.
+    pub fn ordered(&self, id: VarId) {
+        if !self.globals.flag(id) {
+            return;
+        }
+        self.globals.put(id, &VarValue::Bool(false));
+        match id {
+            VarId::InnodbBufferPoolDumpNow => self.dump(),
+            VarId::InnodbBufferPoolLoadNow => self.request(&WarmRequest::Load { file: self.file() }),
+            _ => self.request(&WarmRequest::AbortLoad),
+        }
+    }
+}
+
+/// For SHOW STATUS.
+pub struct WarmStatus(pub Arc<WarmRestart>);
+
+impl StatusSource for WarmStatus {
+    fn status(&self, out: &mut Vec<(String, String)>) {
+        let Some(warmth) = self.0.engines.iter().find_map(|engine| engine.warmth()) else { return };
+        out.push(("Innodb_buffer_pool_dump_status".to_owned(), told(&warmth.dump, "dump")));
+        out.push(("Innodb_buffer_pool_load_status".to_owned(), told(&warmth.load, "load")));
+    }
+}
+
+/// As MariaDB says it: nothing, of what was never begun.
+fn told(state: &WarmState, noun: &str) -> String {
+    let at = |at_us: u64| {
+        let parts = local_time(at_us);
+        format!(
+            "{:02}{:02}{:02} {:2}:{:02}:{:02}",
+            parts.tm_year % 100,
+            parts.tm_mon + 1,
+            parts.tm_mday,
+            parts.tm_hour,
+            parts.tm_min,
+            parts.tm_sec
+        )
+    };
+    match state {
+        WarmState::NotStarted => String::new(),
+        WarmState::Running { done, of } => format!("Loaded {done}/{of} pages"),
+        WarmState::Completed { at_us, .. } => {
+            format!("Buffer pool(s) {noun} completed at {}", at(*at_us))
+        }
+        WarmState::Aborted { at_us, .. } => {
+            format!("Buffer pool(s) {noun} aborted on request at {}", at(*at_us))
+        }
+        WarmState::Failed(why) => format!("Buffer pool(s) {noun} failed: {why}"),
+    }
+}
