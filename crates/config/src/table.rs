@@ -501,9 +501,9 @@ with_inert_settings! { settings! {
     SslCipher = Setting::inert("ssl_cipher", text(""), NO_TLS).read_only().doc("Ciphers.");
     TlsVersion = Setting::inert("tls_version", text("TLSv1.2,TLSv1.3"), NO_TLS).read_only().doc("TLS versions.");
     SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Tell clients the current database.");
-    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("clients are told of databases and variables only").doc("Tell clients that the session changed.");
+    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("clients are told what has changed, not only that something has").doc("Tell clients that the session changed.");
     SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Tell clients these variables when they are set. `*`: all.");
-    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).no_effect("clients are told of databases and variables only").doc("Tell clients the transaction's state.");
+    SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).doc("Tell clients the transaction's state.");
     ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");
     ProxyUser = Setting::session("proxy_user", NULL_TEXT).read_only().doc("User of a proxy.");
 

@@ -4,13 +4,17 @@
 //! is one statement for each row, and what came before a failure stays, as in MariaDB. Rows are read from the
 //! packet one by one, so that memory holds the packet and one row.
 
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultSink, StatusFlags};
 use cohort_sql::ast::Statement;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use crate::process_list::Command;
 use crate::session::Session;
 use crate::trx::BeginOptions;
+use crate::unfilled::{self, Unfilled};
+
+/// Statements that are kept for the different gaps of rows.
+const VARIANTS_MAX: usize = 16;
 
 /// How the rows of a bulk execution belong together.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +45,7 @@ impl Session {
     pub fn execute_bulk(
         &mut self,
         id: u32,
-        rows: &mut dyn Iterator<Item = SqlResult<Vec<Value>>>,
+        rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
         sink: &mut dyn ResultSink,
     ) {
         let (text, bulk) = match self.bulk_of(id) {
@@ -82,7 +86,7 @@ impl Session {
     fn execute_as_one(
         &mut self,
         id: u32,
-        rows: &mut dyn Iterator<Item = SqlResult<Vec<Value>>>,
+        rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
         tally: &mut Tally,
     ) -> SqlResult<()> {
         let lasts = self.trx.in_transaction() || !self.trx.autocommit();
@@ -108,15 +112,55 @@ impl Session {
     fn execute_rows(
         &mut self,
         id: u32,
-        rows: &mut dyn Iterator<Item = SqlResult<Vec<Value>>>,
+        rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
         tally: &mut Tally,
     ) -> SqlResult<()> {
+        let mut variants: Vec<(Unfilled, u32)> = Vec::new();
+        let mut outcome = Ok(());
         for params in rows {
-            self.begin_command();
-            self.run_prepared_by_id(id, &params?, tally)?;
-            tally.rows += 1;
+            outcome = params.and_then(|params| self.execute_row(id, params, &mut variants, tally));
+            if outcome.is_err() {
+                break;
+            }
         }
+        variants.iter().for_each(|(_, id)| self.close_statement(*id));
+        outcome
+    }
+
+    fn execute_row(
+        &mut self,
+        id: u32,
+        params: Vec<Parameter>,
+        variants: &mut Vec<(Unfilled, u32)>,
+        tally: &mut Tally,
+    ) -> SqlResult<()> {
+        self.begin_command();
+        let (values, unfilled) = unfilled::split(params);
+        let id = match unfilled {
+            None => id,
+            Some(unfilled) => self.variant(id, unfilled, variants)?,
+        };
+        self.run_prepared_by_id(id, &values, tally)?;
+        tally.rows += 1;
         Ok(())
+    }
+
+    /// The statement with DEFAULT where a row has no values, which the rows with the same gaps share.
+    fn variant(
+        &mut self,
+        id: u32,
+        unfilled: Unfilled,
+        variants: &mut Vec<(Unfilled, u32)>,
+    ) -> SqlResult<u32> {
+        if let Some((_, id)) = variants.iter().find(|(known, _)| *known == unfilled) {
+            return Ok(*id);
+        }
+        if variants.len() == VARIANTS_MAX {
+            self.close_statement(variants.remove(0).1);
+        }
+        let variant = self.prepare_variant(id, &unfilled)?;
+        variants.push((unfilled, variant));
+        Ok(variant)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::replication::ReplicaControl;
 use crate::sequence::Sequences;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
-use crate::trx::{BinlogCache, TrxIds, commit_error};
+use crate::trx::{BackupGate, BinlogCache, TrxIds, commit_error};
 use crate::user_locks::UserLockHolders;
 use crate::virtual_table::VirtualTables;
 
@@ -134,6 +134,8 @@ pub struct Database {
     pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
     /// Numbers of sequences that are reserved.
     pub(crate) sequences: Sequences,
+    /// Set by the session that makes a backup.
+    pub(crate) backup: BackupGate,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// Who follows other servers; set once by the server.
@@ -179,6 +181,7 @@ impl Database {
             user_locks: UserLockHolders::default(),
             last_deadlock: Mutex::default(),
             sequences: Sequences::default(),
+            backup: BackupGate::default(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

@@ -38,6 +38,7 @@ use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{chain_too_long, is_current};
+use crate::transaction_track::TransactionState;
 use cohort_plan::{ParamSource, PlanContext, not_supported};
 
 /// A query or data change, bound and planned.
@@ -250,12 +251,31 @@ impl Session {
         if cohort_sql::commits_implicitly(statement) {
             self.trx.commit_implicitly()?;
         }
+        if self.state.transactions.is_on() {
+            self.track(statement, job);
+        }
         match statement {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 self.run_plannable(statement, job, key, sink)
             }
             other => self.run_other(other, job, sink),
         }
+    }
+
+    /// Notes what the statement does to the transaction, as far as its text shows.
+    fn track(&self, statement: &Statement, job: &Job<'_>) {
+        let transactions = &self.state.transactions;
+        if !self.trx.in_transaction() {
+            transactions.end(self.trx.has_next_characteristics());
+        }
+        let mut found = TransactionState::default();
+        if cohort_sql::has_unsafe_words(job.text, self.state.parse.mode) {
+            found = found.with(TransactionState::UNSAFE);
+        }
+        if matches!(statement, Statement::LoadData(_)) {
+            found = found.with(TransactionState::WRITE);
+        }
+        transactions.add(found, self.trx.autocommit());
     }
 
     fn count(&self, statement: &Statement) {
@@ -351,6 +371,9 @@ impl Session {
             let found = self.with_context(job, |ctx| {
                 let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
                 let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
+                if ctx.session.transactions.is_on() {
+                    ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
+                }
                 if lock_views(&made.views, ctx)? == Freshness::Stale
                     || lock_sequences(&made.sequences, ctx)? == Freshness::Stale
                     || lock_tables(plan, ctx)? == Freshness::Stale
@@ -482,7 +505,7 @@ impl Session {
                     status = status.with(StatusFlags::METADATA_CHANGED);
                     self.state.columns_told.set(Some(columns));
                 }
-                sink.finish(status, self.diagnostics.count_for_client());
+                self.finish_rows(status, self.diagnostics.count_for_client(), sink);
             }
             Executed::Into(rows) => {
                 (env.found_rows, env.row_count) = (rows, rows as i64);
@@ -520,6 +543,9 @@ impl Session {
         info: &str,
         sink: &mut dyn ResultSink,
     ) {
+        if self.state.transactions.is_on() {
+            self.settle_transaction();
+        }
         self.state.tell_changes(sink);
         sink.ok(&OkInfo {
             affected_rows: affected,
@@ -528,6 +554,24 @@ impl Session {
             warnings: self.diagnostics.count_for_client(),
             info,
         });
+    }
+
+    /// The end of a result set.
+    fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
+        if self.state.transactions.is_on() {
+            self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
+            self.settle_transaction();
+        }
+        if self.state.has_news() && sink.tells_changes_at_end() {
+            self.state.tell_changes(sink);
+        }
+        sink.finish(status, warnings);
+    }
+
+    fn settle_transaction(&self) {
+        let (trx, transactions) = (&self.trx, &self.state.transactions);
+        let has_next = trx.has_next_characteristics();
+        transactions.settle(trx.in_transaction(), has_next, trx.has_locked_tables());
     }
 
     /// A result set that is computed already.
@@ -555,7 +599,7 @@ impl Session {
             sink.row(row);
         }
         (self.state.env.found_rows, self.state.env.row_count) = (rows.len() as u64, -1);
-        sink.finish(self.status_for(more), warnings);
+        self.finish_rows(self.status_for(more), warnings, sink);
     }
 
     /// Plans a statement without running anything: for PREPARE and EXPLAIN.
@@ -619,6 +663,25 @@ fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) 
     })
 }
 
+/// What a plan does with tables.
+fn tables_used(plan: &Planned) -> TransactionState {
+    let none = TransactionState::default();
+    let of_query = |plan: &QueryPlan| match plan.locks() {
+        _ if plan.tables().is_empty() => none,
+        cohort_optimize::ReadMode::LockExclusive(_) => TransactionState::WRITE,
+        _ => TransactionState::READ,
+    };
+    match plan {
+        Planned::Query(plan) => of_query(plan),
+        Planned::Insert(plan) => TransactionState::WRITE.with(plan.query().map_or(none, of_query)),
+        Planned::Update(_) | Planned::Delete(_) => TransactionState::WRITE,
+        Planned::Joined(plan) => {
+            let reads_others = plan.source().tables().len() > plan.written().count();
+            TransactionState::WRITE.with(if reads_others { TransactionState::READ } else { none })
+        }
+    }
+}
+
 /// Locks the tables and runs the plan.
 fn execute(
     ctx: &mut StatementContext<'_>,
@@ -626,6 +689,9 @@ fn execute(
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    if ctx.session.transactions.is_on() {
+        ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
+    }
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
     {
@@ -692,7 +758,7 @@ pub(crate) fn lock_for_write(
         return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
     }
     let open = ctx.trx.open_table(table)?;
-    ctx.trx.pass_global_lock()?;
+    ctx.trx.pass_global_lock_to_write()?;
     ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
     let is_current = ctx.db.read_catalog(|catalog| is_current(catalog, table));
     let current = is_current && !ctx.trx.view_is_behind(table.clustered().since);

@@ -83,6 +83,9 @@ impl Session {
         let table = self.table_now(&schema, &name.name);
         let catalog = self.state.db.catalog();
         let table = match table {
+            Some(table) if table.is_sequence() => {
+                return Err(SqlError::no_handler(&table.engine, &schema, &name.name));
+            }
             Some(table) => table,
             None if catalog.view(&schema, &name.name).is_some() => {
                 let text = format!("'{schema}.{}' is not of type 'BASE TABLE'", name.name);

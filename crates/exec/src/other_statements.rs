@@ -204,19 +204,33 @@ impl Session {
     fn begin(&mut self, begin: &ast::Begin) -> SqlResult<()> {
         self.trx.unlock_tables()?;
         let access_mode = begin.access.map(access_mode);
-        self.trx.begin(BeginOptions { access_mode, consistent_snapshot: begin.consistent_snapshot })
+        let tracked = &self.state.transactions;
+        if tracked.is_on() && self.trx.in_transaction() {
+            tracked.end(false);
+        }
+        self.trx.begin(BeginOptions { access_mode, consistent_snapshot: begin.consistent_snapshot })?;
+        if self.state.transactions.is_on() {
+            self.state.transactions.begin(access_mode, begin.consistent_snapshot);
+        }
+        Ok(())
     }
 
     fn complete(&mut self, completion: ast::Completion, end: End) -> SqlResult<()> {
         let chain = completion.chain.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 1);
         let release = completion.release.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 2);
-        let in_transaction = self.trx.in_transaction();
+        let (isolation, access_mode) = self.trx.characteristics();
         match end {
             End::Commit => drop(self.trx.commit()?),
             End::Rollback => self.trx.rollback(),
         }
-        if chain && in_transaction {
-            self.trx.begin(BeginOptions::default())?;
+        // What SET TRANSACTION has said is over with it, used or not.
+        (self.trx.settings.next_isolation, self.trx.settings.next_access_mode) = (None, None);
+        if chain {
+            self.trx.settings.next_isolation = isolation;
+            self.trx.begin(BeginOptions { access_mode, consistent_snapshot: false })?;
+            if self.state.transactions.is_on() {
+                self.state.transactions.chain();
+            }
         }
         if release {
             self.process.kill(KillLevel::Connection);
@@ -325,7 +339,10 @@ impl Session {
         let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
         let explained = self.explained(format, &parsed.statement, &[]);
         self.state.current_schema = own;
-        let (columns, rows) = explained?;
+        let (mut columns, rows) = explained?;
+        if format == ast::ExplainFormat::Json {
+            columns[0].name = "SHOW EXPLAIN".into();
+        }
         let note = SqlError::new(ErrorCode::Yes, text);
         self.diagnostics.push(Warning::note(note));
         self.send_rows(job.more, &columns, &rows, sink);
@@ -360,11 +377,14 @@ impl Session {
         params: &[Value],
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         use ast::ExplainFormat as F;
-        if !matches!(format, F::Traditional | F::Extended | F::Partitions) {
-            return Err(not_supported("EXPLAIN in this format"));
+        if matches!(format, F::Analyze | F::AnalyzeJson) {
+            return Err(not_supported("ANALYZE of a statement"));
         }
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
-        Ok(crate::select::explain(&plan.plan, format == F::Extended))
+        Ok(match format {
+            F::Json => crate::select::explain_json(&plan.plan),
+            _ => crate::select::explain(&plan.plan, format == F::Extended),
+        })
     }
 
     fn show(&mut self, show: &ast::Show, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {

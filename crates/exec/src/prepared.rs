@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cohort_base::{BudgetOf, OverBudget};
 use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
-use cohort_protocol::{ColumnMeta, ResultSink, TypeCode};
+use cohort_protocol::{ColumnMeta, Parameter, ResultSink, TypeCode};
 use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
@@ -20,6 +20,7 @@ use crate::dispatch::Job;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::process_list::Command;
 use crate::session::Session;
+use crate::unfilled::{self, Unfilled};
 use cohort_plan::ParamSource;
 
 /// What a client is told of a statement it prepared.
@@ -45,11 +46,13 @@ pub struct PreparedStatements {
 
 struct Prepared {
     of: Arc<PreparedText>,
+    /// What runs instead: the statement with DEFAULT for some parameters.
+    variant: Option<Arc<Statement>>,
     /// How many result columns the client was told of last.
     columns_told: usize,
     plan: Option<KeptPlan>,
     /// Its place in max_prepared_stmt_count.
-    _counted: HeldGauge,
+    _counted: Option<HeldGauge>,
 }
 
 impl Session {
@@ -78,15 +81,7 @@ impl Session {
         let mut param = ColumnMeta::expression("?", TypeCode::Null, 0, Collation::BINARY);
         param.flags = cohort_protocol::ColumnFlags::BINARY;
         let params = vec![param; prepared.of.parsed.params as usize];
-        let statements = &mut self.prepared;
-        let id = loop {
-            statements.last_id = statements.last_id.wrapping_add(1);
-            let id = statements.last_id;
-            if id != 0 && id != u32::MAX && !statements.by_id.contains_key(&id) {
-                break id;
-            }
-        };
-        statements.insert(Handle::Id(id), prepared);
+        let id = self.prepared.add(prepared);
         Ok(PrepareInfo { id, params, columns, warnings: self.diagnostics.count_for_client() })
     }
 
@@ -126,7 +121,8 @@ impl Session {
         if columns.len() > usize::from(u16::MAX) {
             return Err(SqlError::too_many_columns());
         }
-        let prepared = Prepared { of, columns_told: columns.len(), plan: None, _counted: counted };
+        let columns_told = columns.len();
+        let prepared = Prepared { of, variant: None, columns_told, plan: None, _counted: Some(counted) };
         Ok((prepared, columns))
     }
 
@@ -217,6 +213,12 @@ impl Session {
         self.run_prepared(&Handle::Id(id), params, false, sink)
     }
 
+    /// The same statement with DEFAULT for some parameters, under a number of its own.
+    pub(crate) fn prepare_variant(&mut self, id: u32, unfilled: &Unfilled) -> SqlResult<u32> {
+        let variant = self.prepared.get(&Handle::Id(id)).variant(unfilled)?;
+        Ok(self.prepared.add(variant))
+    }
+
     /// COM_STMT_CLOSE.
     pub fn close_statement(&mut self, id: u32) {
         self.prepared.remove(&Handle::Id(id));
@@ -245,34 +247,67 @@ impl Session {
     pub(crate) fn execute_named(
         &mut self,
         name: &str,
-        using: &[ast::Expr],
+        using: &[ast::Using],
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let params: Vec<Value> = using.iter().map(|e| self.eval_alone(e, job)).collect::<SqlResult<_>>()?;
-        if !self.prepared.by_name.contains_key(&name.to_lowercase()) {
+        let (params, unfilled) = self.using(using, job)?;
+        let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
+        };
+        match unfilled {
+            None => self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
+            Some(unfilled) => {
+                let variant = prepared.variant(&unfilled)?;
+                self.run_once(variant, &params, job.more, sink)
+            }
         }
-        self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink)
+    }
+
+    /// The values of USING, and what has none.
+    fn using(&mut self, using: &[ast::Using], job: &Job<'_>) -> SqlResult<(Vec<Value>, Option<Unfilled>)> {
+        let mut params = Vec::with_capacity(using.len());
+        for item in using {
+            params.push(match item {
+                ast::Using::Expr(expr) => Parameter::Value(self.eval_alone(expr, job)?),
+                ast::Using::Default => Parameter::Default,
+                ast::Using::Ignore => Parameter::Ignore,
+            });
+        }
+        Ok(unfilled::split(params))
+    }
+
+    /// Runs a statement that nobody has a name for.
+    fn run_once(
+        &mut self,
+        prepared: Prepared,
+        params: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        // A name that no identifier can be.
+        let handle = Handle::Name("\0immediate".into());
+        self.prepared.insert(handle.clone(), prepared);
+        let outcome = self.run_prepared(&handle, params, more, sink);
+        self.prepared.remove(&handle);
+        outcome
     }
 
     /// EXECUTE IMMEDIATE.
     pub(crate) fn execute_immediate(
         &mut self,
         source: &ast::Expr,
-        using: &[ast::Expr],
+        using: &[ast::Using],
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let text = text_of(Some(self.eval_alone(source, job)?));
-        let params: Vec<Value> = using.iter().map(|e| self.eval_alone(e, job)).collect::<SqlResult<_>>()?;
-        let (prepared, _) = self.prepare_text(&text)?;
-        // A name that no identifier can be.
-        let handle = Handle::Name("\0immediate".into());
-        self.prepared.insert(handle.clone(), prepared);
-        let outcome = self.run_prepared(&handle, &params, job.more, sink);
-        self.prepared.remove(&handle);
-        outcome
+        let (params, unfilled) = self.using(using, job)?;
+        let (mut prepared, _) = self.prepare_text(&text)?;
+        if let Some(unfilled) = unfilled {
+            prepared = prepared.variant(&unfilled)?;
+        }
+        self.run_once(prepared, &params, job.more, sink)
     }
 
     /// DEALLOCATE PREPARE.
@@ -289,8 +324,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let prepared = self.prepared.get(handle);
-        let (of, kept) = (Arc::clone(&prepared.of), prepared.plan.clone());
+        let (of, kept, variant) = (Arc::clone(&prepared.of), prepared.plan.clone(), prepared.variant.clone());
         let Parsed { statement, params: wanted, param_at } = &of.parsed;
+        let statement = variant.as_deref().unwrap_or(statement);
         if params.len() != *wanted as usize {
             return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
         }
@@ -302,8 +338,8 @@ impl Session {
             return self.run_statement(statement, &job, None, sink);
         }
         let (version, session) = (self.state.db.catalog_version(), self.state.plan_key);
-        // Others know nothing of what is planned around this session's own tables.
-        let is_shared = self.state.temporary.is_empty();
+        // Others know nothing of what is planned around this session's own tables, nor of its variants.
+        let is_shared = self.state.temporary.is_empty() && variant.is_none();
         let own = kept.filter(|kept| kept.is_of(version, session, params));
         let is_own = own.is_some();
         let usable = own.or_else(|| of.plan(version, session, params).filter(|_| is_shared));
@@ -375,6 +411,19 @@ enum Handle {
     Name(String),
 }
 
+impl Prepared {
+    /// The statement with DEFAULT for some parameters; error 4032.
+    fn variant(&self, unfilled: &Unfilled) -> SqlResult<Prepared> {
+        Ok(Prepared {
+            of: Arc::clone(&self.of),
+            variant: Some(Arc::new(unfilled.fill(&self.of.parsed.statement)?)),
+            columns_told: self.columns_told,
+            plan: None,
+            _counted: None,
+        })
+    }
+}
+
 impl PreparedStatements {
     fn insert(&mut self, handle: Handle, prepared: Prepared) {
         self.bytes += prepared.of.bytes();
@@ -393,6 +442,19 @@ impl PreparedStatements {
         }?;
         self.bytes -= old.of.bytes();
         Some(())
+    }
+
+    /// Gives a statement a number.
+    fn add(&mut self, prepared: Prepared) -> u32 {
+        let id = loop {
+            self.last_id = self.last_id.wrapping_add(1);
+            let id = self.last_id;
+            if id != 0 && id != u32::MAX && !self.by_id.contains_key(&id) {
+                break id;
+            }
+        };
+        self.insert(Handle::Id(id), prepared);
+        id
     }
 
     fn get(&self, handle: &Handle) -> &Prepared {

@@ -10,7 +10,7 @@ use cohort_base::{Budget, Reservation, TableId};
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
-use cohort_expr::{Expr, ExprType, SessionEnv, SessionHooks, TimeZone, VariableScope};
+use cohort_expr::{Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_sql::ParseOptions;
@@ -22,6 +22,7 @@ use crate::database::Database;
 use crate::sequence;
 use crate::session::ConnectionInfo;
 use crate::temporary::TemporaryTables;
+use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::trx::{BinlogSettings, TrxSettings, lock_error};
 use crate::user_locks::UserLocks;
 use crate::variables::{set_error, to_value};
@@ -78,6 +79,8 @@ pub struct SessionState {
     pub(crate) temporary: Arc<TemporaryTables>,
     /// What the client is told with the next OK packet.
     pub(crate) changes: RefCell<Vec<Changed>>,
+    /// What it is told of transactions.
+    pub(crate) transactions: TransactionTracker,
     /// When the running statement's time is up, by `Clock::monotonic_ns`.
     pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
@@ -109,6 +112,11 @@ impl SessionState {
         changes.push(change);
     }
 
+    /// Whether there may be something to tell.
+    pub(crate) fn has_news(&self) -> bool {
+        self.transactions.is_on() || !self.changes.borrow().is_empty()
+    }
+
     /// Tells what has changed since the last OK packet, as far as `session_track_*` want it.
     pub(crate) fn tell_changes(&self, sink: &mut dyn ResultSink) {
         for change in self.changes.take() {
@@ -124,6 +132,15 @@ impl SessionState {
                     sink.changed(SessionChange::Variable(id.setting().name, &value));
                 }
                 Changed::Schema | Changed::Variable(_) => {}
+            }
+        }
+        if self.transactions.is_on() {
+            let TransactionNews { state, characteristics } = self.transactions.take_news();
+            if let Some(state) = &state {
+                sink.changed(SessionChange::TransactionState(state));
+            }
+            if let Some(text) = &characteristics {
+                sink.changed(SessionChange::TransactionCharacteristics(text));
             }
         }
     }
@@ -173,6 +190,7 @@ impl SessionState {
             access: RefCell::default(),
             kill,
             changes: RefCell::default(),
+            transactions: TransactionTracker::default(),
             deadline_ns: Cell::new(None),
             pace,
             user_locks,
@@ -387,16 +405,22 @@ impl SessionHooks for SessionState {
         }
     }
 
-    fn next_value(&self, schema: &str, name: &str) -> SqlResult<i64> {
-        sequence::next_value(self, schema, name)
+    fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
+        sequence::next_value(self, sequence)
     }
 
-    fn last_value(&self, schema: &str, name: &str) -> SqlResult<Option<i64>> {
-        sequence::last_value(self, schema, name)
+    fn last_value(&self, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
+        sequence::last_value(self, sequence)
     }
 
-    fn set_sequence(&self, name: (&str, &str), value: i64, is_used: bool, round: i64) -> SqlResult<bool> {
-        sequence::set_value(self, name, value, is_used, round)
+    fn set_sequence(
+        &self,
+        sequence: SequenceName<'_>,
+        value: i64,
+        is_used: bool,
+        round: i64,
+    ) -> SqlResult<bool> {
+        sequence::set_value(self, sequence, value, is_used, round)
     }
 
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {

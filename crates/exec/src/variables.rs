@@ -15,6 +15,7 @@ use crate::dispatch::Job;
 use crate::guards::check_settable_now;
 use crate::session::Session;
 use crate::session_state::Changed;
+use crate::transaction_track::TrackTransaction;
 use crate::trx::{Isolation, RowImage};
 use cohort_plan::convert;
 
@@ -167,6 +168,9 @@ impl Session {
         if scope == Scope::Session {
             check_settable_now(id, self.trx.in_transaction())?;
         }
+        if id == VarId::ReadOnly && self.trx.backup_stage().is_some() {
+            return Err(crate::trx::active_locks());
+        }
         let value = match value {
             SetValue::Default => None,
             SetValue::Word(word) => Some(VarValue::text(word)),
@@ -246,6 +250,14 @@ impl Session {
             VarId::LastInsertId | VarId::Identity => {
                 self.state.env.last_insert_id = self.state.vars.uint(VarId::LastInsertId);
             }
+            VarId::SessionTrackTransactionInfo => {
+                let wanted = match self.state.vars.uint(VarId::SessionTrackTransactionInfo) {
+                    0 => TrackTransaction::Off,
+                    1 => TrackTransaction::State,
+                    _ => TrackTransaction::Characteristics,
+                };
+                self.state.transactions.set(wanted);
+            }
             VarId::InsertId => self.trx.settings.insert_id = self.state.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {
                 let n = self.state.vars.uint(VarId::GtidSeqNo);
@@ -299,8 +311,11 @@ impl Session {
             }
             let settings = &mut self.trx.settings;
             settings.next_isolation = isolation.map(isolation_level).or(settings.next_isolation);
-            settings.next_access_mode =
-                access.map(crate::other_statements::access_mode).or(settings.next_access_mode);
+            let access = access.map(crate::other_statements::access_mode);
+            settings.next_access_mode = access.or(settings.next_access_mode);
+            if self.state.transactions.is_on() {
+                self.state.transactions.next(isolation, access);
+            }
             return Ok(());
         }
         let scope = if scope == ast::VariableScope::Global { Scope::Global } else { Scope::Session };

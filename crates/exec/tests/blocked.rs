@@ -80,6 +80,9 @@ fn what_another_connection_runs_is_explained() {
     assert!(plan.contains(" | t | ") && plan.contains("PRIMARY"), "{plan}");
     assert!(c.run("SHOW WARNINGS").ends_with("Note | 1003 | UPDATE t SET v = 20 WHERE id = 1\n"));
     assert_eq!(c.run("EXPLAIN FOR CONNECTION 2"), plan);
+    let document = c.run("SHOW EXPLAIN FORMAT=JSON FOR 2");
+    assert!(document.starts_with("SHOW EXPLAIN\n{") && document.contains("\"update\": 1"), "{document}");
+    assert_eq!(c.run("EXPLAIN FORMAT=JSON FOR CONNECTION 2"), document);
     assert_eq!(c.run("SELECT DATABASE()"), "DATABASE()\ninformation_schema\n");
     for (sql, number) in [
         ("SHOW EXPLAIN FOR 99", 1094),

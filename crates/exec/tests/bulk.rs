@@ -3,13 +3,14 @@
 mod support;
 
 use cohort_exec::Session;
+use cohort_protocol::Parameter;
 use cohort_types::{ErrorCode, SqlError, Value};
 use support::{TextSink, database, run, session};
 
-type Row = Result<Vec<Value>, SqlError>;
+type Row = Result<Vec<Parameter>, SqlError>;
 
 fn row(values: &[i64]) -> Row {
-    Ok(values.iter().map(|value| Value::Int(*value)).collect())
+    Ok(values.iter().map(|value| Parameter::Value(Value::Int(*value))).collect())
 }
 
 fn bulk(session: &mut Session, sql: &str, rows: Vec<Row>) -> String {
@@ -69,4 +70,51 @@ fn an_update_of_many_rows_is_a_statement_for_each() {
     {
         assert!(bulk(&mut session, sql, vec![row(&[1])]).contains("1295"), "{sql}");
     }
+}
+
+#[test]
+fn a_row_may_have_defaults_and_columns_that_stay() {
+    use Parameter::{Default, Ignore};
+    let db = database();
+    let mut session = session(&db, 1);
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL DEFAULT 7)");
+    let int = |value| Parameter::Value(Value::Int(value));
+    let rows =
+        vec![Ok(vec![int(1), int(10)]), Ok(vec![int(2), Default]), Ok(vec![int(3), Ignore]), row(&[4, 40])];
+    assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?)", rows), "");
+    assert!(all(&mut session).ends_with("1:10,2:7,3:7,4:40"), "{}", all(&mut session));
+    let rows = vec![Ok(vec![Ignore, int(1)]), Ok(vec![Default, int(4)]), row(&[20, 2])];
+    assert_eq!(bulk(&mut session, "UPDATE t SET v = ? WHERE id = ?", rows), "");
+    assert!(all(&mut session).ends_with("1:10,2:20,3:7,4:7"), "{}", all(&mut session));
+    let duplicate = "INSERT INTO t VALUES (?, 1) ON DUPLICATE KEY UPDATE v = ?";
+    assert_eq!(bulk(&mut session, duplicate, vec![Ok(vec![int(1), Default]), Ok(vec![int(2), Ignore])]), "");
+    assert!(all(&mut session).ends_with("1:7,2:7,3:7,4:7"), "{}", all(&mut session));
+    for sql in
+        ["INSERT INTO t VALUES (? + 1, 1)", "UPDATE t SET v = 1 WHERE id = ?", "DELETE FROM t WHERE id = ?"]
+    {
+        let said = bulk(&mut session, sql, vec![Ok(vec![Default])]);
+        assert!(said.contains("4032"), "{sql}: {said}");
+    }
+    // More kinds of gaps than statements are kept for.
+    run(
+        &mut session,
+        "CREATE TABLE w (a INT DEFAULT 1, b INT DEFAULT 2, c INT DEFAULT 3, d INT DEFAULT 4, e INT DEFAULT 5)",
+    );
+    let of = |bits: u32| Ok((0..5).map(|n| if bits >> n & 1 == 1 { Default } else { int(0) }).collect());
+    let rows = (0..64).map(|bits| of(bits % 32)).collect();
+    assert_eq!(bulk(&mut session, "INSERT INTO w VALUES (?, ?, ?, ?, ?)", rows), "");
+    let sums = "SELECT COUNT(*), SUM(a), SUM(b), SUM(c), SUM(d), SUM(e) FROM w";
+    assert_eq!(run(&mut session, sums).lines().last(), Some("64\t32\t64\t96\t128\t160"));
+    let before = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
+    assert!(run(&mut session, before).contains('0'), "nothing is left behind");
+    // The same in SQL.
+    run(&mut session, "PREPARE s FROM 'UPDATE t SET v = ? WHERE id = 3'");
+    run(&mut session, "SET @n = 33");
+    run(&mut session, "EXECUTE s USING @n");
+    run(&mut session, "EXECUTE s USING IGNORE");
+    assert!(all(&mut session).contains("3:33"));
+    run(&mut session, "EXECUTE s USING DEFAULT");
+    run(&mut session, "EXECUTE IMMEDIATE 'INSERT INTO t VALUES (9, ?)' USING DEFAULT");
+    assert!(all(&mut session).ends_with("3:7,4:7,9:7"), "{}", all(&mut session));
+    assert!(run(&mut session, "EXECUTE IMMEDIATE 'SELECT ? + 1' USING DEFAULT").contains("4032"));
 }

@@ -70,7 +70,6 @@ const NESTED: &[(&str, fn(usize) -> String)] = &[
     ("derived", |n| format!("select * from {}", nested("(select * from ", "t", ") x", n))),
     ("parenthesised queries", |n| nested("(", "select 1", " limit 1)", n)),
     ("with", |n| format!("{} select 1", nested("with x as (", "select 1", " limit 1)", n))),
-    ("mixed set operations", |n| format!("select 1{}", " union select 2 except select 3".repeat(n))),
     ("joins", |n| {
         format!("select 1 from t a0{} limit 1", (1..=n).map(|i| format!(" join t a{i}")).collect::<String>())
     }),
@@ -108,6 +107,15 @@ const LONG: &[(&str, fn(usize) -> String)] = &[
     ("union", |n| format!("select 1{}", " union select 1".repeat(n))),
     ("except", |n| format!("select 1{}", " except select 2".repeat(n))),
     ("intersect", |n| format!("select 1{}", " intersect select 1".repeat(n))),
+    ("mixed set operations", |n| {
+        format!("select 1{}", " union select 2 except select 2 union all select 1".repeat(n))
+    }),
+    ("all set operators", |n| {
+        format!(
+            "select 1{}",
+            " union select 2 intersect select 2 except all select 2 except select 3".repeat(n)
+        )
+    }),
     ("and", |n| format!("select 1 from t where k = 1{}", " and k < 7".repeat(n))),
     ("or", |n| format!("select 1 from t where k = 1{}", " or k = 7".repeat(n))),
     ("in", |n| format!("select 1 from t where k in (1{})", ", 7".repeat(n))),

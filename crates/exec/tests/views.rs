@@ -201,13 +201,36 @@ fn a_condition_does_not_change_what_is_counted_below_it() {
 }
 
 #[test]
-fn what_an_earlier_assignment_does_not_hold_is_not_read() {
+fn an_assignment_reads_what_those_before_it_have_stored() {
     let (_server, mut root) = server();
     root.ok("CREATE TABLE app.j (id INT PRIMARY KEY, a INT DEFAULT 7, b DECIMAL(6,2), c VARCHAR(40), d VARCHAR(40))");
-    root.ok("INSERT INTO app.j VALUES (1, 1, 0, '', '')");
-    for set in ["a = 1.6, b = a", "c = UUID(), d = c", "a = DEFAULT, b = a"] {
-        refused(&mut root, &format!("UPDATE app.j SET {set} WHERE id IN (SELECT 1)"), 1235);
+    root.ok("CREATE VIEW app.w AS SELECT id, a AS x, a AS y, a + 1 AS z, b FROM app.j");
+    let mut row = |sql: &str| {
+        root.ok("REPLACE INTO app.j VALUES (1, 1, 0, '', '')");
+        root.ok(sql);
+        root.run("SELECT a, b, c = d AND c <> '' AS e FROM app.j")
+            .lines()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let by_query = "WHERE id IN (SELECT 1)";
+    for (set, expected) in [
+        ("a = 1.6, b = a", "2 | 2.00 | 0"),
+        ("c = UUID(), d = c", "1 | 0.00 | 1"),
+        ("a = DEFAULT, b = a", "7 | 7.00 | 0"),
+        ("a = a + 1, b = a", "2 | 2.00 | 0"),
+        ("a = 5, a = a + 1, b = a + a", "6 | 12.00 | 0"),
+        ("a = 5, b = (SELECT MAX(t.a) + j.a FROM app.t)", "5 | 25.00 | 0"),
+        ("b = 1/3, a = b * 100", "33 | 0.33 | 0"),
+    ] {
+        for filter in [by_query, "WHERE id = 1", "WHERE id IN (SELECT 1) ORDER BY a LIMIT 1"] {
+            assert_eq!(row(&format!("UPDATE app.j SET {set} {filter}")), expected, "{set} {filter}");
+        }
     }
-    root.ok("UPDATE app.j SET a = a + 1, b = a WHERE id IN (SELECT 1)");
-    assert_eq!(root.run("SELECT a, b FROM app.j"), "a | b\n2 | 2.00\n");
+    for (set, expected) in
+        [("x = 5, b = y", "5 | 5.00 | 0"), ("x = 5, b = z", "5 | 6.00 | 0"), ("b = x, x = 9", "9 | 1.00 | 0")]
+    {
+        assert_eq!(row(&format!("UPDATE app.w SET {set}")), expected, "{set}");
+    }
 }

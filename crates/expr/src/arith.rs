@@ -34,7 +34,7 @@ pub(crate) fn class_of_types(args: &[Expr]) -> TypeClass {
             TypeClass::Real => return TypeClass::Real,
             // ENUM and SET count as their numbers.
             TypeClass::String if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {}
-            TypeClass::String if !ty.null_literal => return TypeClass::Real,
+            TypeClass::String => return TypeClass::Real,
             TypeClass::Decimal => joined = TypeClass::Decimal,
             TypeClass::Time | TypeClass::DateTime if ty.decimals > 0 => joined = TypeClass::Decimal,
             _ => {}
@@ -73,13 +73,21 @@ pub(crate) fn scale_of(arg: &Expr) -> u32 {
     }
 }
 
+/// Decimal digits of the largest number of so many bytes.
+const HEX_DIGITS: [u32; 9] = [1, 3, 5, 8, 10, 13, 15, 17, 20];
+
 /// `0x41` counts as a number in arithmetic.
 pub(crate) fn hex_as_number(args: &mut [Expr]) {
     for arg in args {
         if let Expr::Const(c) = arg
             && c.ty.flavor == Flavor::Hex
         {
-            *arg = Expr::constant(hex_number(&c.value));
+            let bytes = c.value.as_bytes().map_or(0, <[u8]>::len);
+            let number = hex_number(&c.value);
+            let ty = Expr::constant(number.clone()).ty();
+            // As long as the largest number of so many bytes.
+            let length = HEX_DIGITS[bytes.min(HEX_DIGITS.len() - 1)].max(1);
+            *arg = Expr::typed_constant(number, ExprType { length, ..ty });
         }
     }
 }
@@ -101,6 +109,7 @@ pub(crate) fn real_decimals(arg: &Expr) -> u32 {
     match ty.class() {
         // A computed date counts with the digits it may have.
         TypeClass::String if arg.number_view() == Some(NumberOf::Moment) => u32::from(moment_decimals(arg)),
+        TypeClass::String if ty.null_literal => 0,
         TypeClass::String => u32::from(NOT_FIXED_DECIMALS),
         TypeClass::Int | TypeClass::Date => 0,
         _ => u32::from(ty.decimals),

@@ -162,6 +162,15 @@ pub enum VariableScope {
     Session,
 }
 
+/// A sequence that an expression names.
+#[derive(Clone, Copy, Debug)]
+pub struct SequenceName<'n> {
+    pub schema: &'n str,
+    pub name: &'n str,
+    /// A view names it, which does not see the session's temporary ones.
+    pub base_only: bool,
+}
+
 /// What expressions need from the session and the server around them. Every call is made on the thread that
 /// evaluates; the implementor uses interior mutability where state changes.
 pub trait SessionHooks {
@@ -209,19 +218,23 @@ pub trait SessionHooks {
         Ok(None)
     }
     /// NEXTVAL: the next number of a sequence.
-    fn next_value(&self, schema: &str, name: &str) -> SqlResult<i64> {
-        let _ = schema;
-        Err(SqlError::unknown_sequence(name))
+    fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
+        Err(SqlError::unknown_sequence(sequence.name))
     }
     /// LASTVAL: the number that the session was given last.
-    fn last_value(&self, schema: &str, name: &str) -> SqlResult<Option<i64>> {
-        let _ = schema;
-        Err(SqlError::unknown_sequence(name))
+    fn last_value(&self, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
+        Err(SqlError::unknown_sequence(sequence.name))
     }
     /// SETVAL: false when the sequence has gone further.
-    fn set_sequence(&self, name: (&str, &str), value: i64, is_used: bool, round: i64) -> SqlResult<bool> {
+    fn set_sequence(
+        &self,
+        sequence: SequenceName<'_>,
+        value: i64,
+        is_used: bool,
+        round: i64,
+    ) -> SqlResult<bool> {
         let _ = (value, is_used, round);
-        Err(SqlError::unknown_sequence(name.1))
+        Err(SqlError::unknown_sequence(sequence.name))
     }
     /// GET_LOCK: whether the lock was given in time.
     fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool>;

@@ -44,7 +44,10 @@ fn type_truth(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_if(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    joined_type(&[&args[1], &args[2]], "if", Some(env))
+    let ty = joined_type(&[&args[1], &args[2]], "if", Some(env))?;
+    // MariaDB asks whether the condition can be NULL before it knows the parameter's value.
+    let is_param = matches!(args[0], Expr::Param(_));
+    Ok(if is_param { ty.with_nullable(true) } else { ty })
 }
 
 fn type_nvl2(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {

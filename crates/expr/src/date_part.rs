@@ -325,17 +325,32 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     number(days * day_scale(unit) + interval_part(unit, time))
 }
 
-/// Units from days to seconds take text of nothing but digits for a date.
+/// Units from days to seconds take a text that is a bare number for a date.
 fn extract_span(a: &Args<'_>, value: &Value, unit: IntervalUnit) -> SqlResult<Option<Span>> {
     use IntervalUnit::{Day, DayHour, DayMinute, DaySecond};
     if let (Value::Str(text), Day | DayHour | DayMinute | DaySecond) = (value, unit)
-        && text.bytes.len() >= 5
-        && text.bytes.iter().all(u8::is_ascii_digit)
-        && let Some(moment) = DateTime::parse(&text.bytes, a.ctx.env.sql_mode).value
+        && is_bare_number(&text.bytes)
     {
+        let parsed = DateTime::parse(&text.bytes, a.ctx.env.sql_mode);
+        let Some(moment) = parsed.value.filter(|_| text.bytes.len() >= 5) else {
+            let warning = a.origin(0).warning("interval", value, a.ctx);
+            a.ctx.warn(ErrorCode::TruncatedWrongValue, warning)?;
+            return Ok(None);
+        };
+        if let Some(warning) = parsed.warning("date", &text.bytes) {
+            a.ctx.converting(|sink| sink.warn(warning))?;
+        }
         return Ok(Some(Span::Moment(moment)));
     }
     convert::to_span(value, a.origin(0), "interval", a.ctx)
+}
+
+/// Digits, perhaps with a sign, spaces around or letters behind, but nothing that parts a time.
+fn is_bare_number(text: &[u8]) -> bool {
+    let trimmed = text.trim_ascii();
+    let digits = trimmed.strip_prefix(b"-").unwrap_or(trimmed);
+    digits.first().is_some_and(u8::is_ascii_digit)
+        && !digits.iter().any(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace())
 }
 
 fn is_date_unit(unit: IntervalUnit) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
-use crate::context::SessionEnv;
+use crate::context::{SequenceName, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
@@ -39,9 +39,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::volatile("release_all_locks", 0, 0, type_all_locks, release_all_locks),
     Function::volatile("is_free_lock", 1, 1, type_small, is_free_lock),
     Function::volatile("is_used_lock", 1, 1, type_holder, is_used_lock),
-    Function::volatile("nextval", 2, 2, type_sequence, next_value),
-    Function::volatile("lastval", 2, 2, type_sequence, last_value),
-    Function::volatile("setval", 3, 5, type_sequence, set_value),
+    Function::volatile("nextval", 3, 3, type_sequence, next_value),
+    Function::volatile("lastval", 3, 3, type_sequence, last_value),
+    Function::volatile("setval", 4, 6, type_sequence, set_value),
     Function::of_statement("name_const", 2, 2, type_name_const, name_const),
 ];
 
@@ -317,31 +317,30 @@ fn is_used_lock(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.ctx.hooks.lock_holder(&name).map_or(Value::Null, |id| Value::Int(id as i64)))
 }
 
-/// Schema and name of a sequence.
-fn sequence_name(a: &Args<'_>) -> SqlResult<(String, String)> {
+/// The first three arguments: schema and name of a sequence, and whether temporary ones are passed by.
+fn with_sequence<T>(a: &Args<'_>, work: impl FnOnce(SequenceName<'_>) -> SqlResult<T>) -> SqlResult<T> {
     let text = |n: usize| -> SqlResult<String> {
         Ok(a.text(n)?.map_or_else(String::new, |t| String::from_utf8_lossy(&t).into_owned()))
     };
-    Ok((text(0)?, text(1)?))
+    let (schema, name) = (text(0)?, text(1)?);
+    let base_only = a.int(2)?.is_some_and(|flag| flag != 0);
+    work(SequenceName { schema: &schema, name: &name, base_only })
 }
 
 fn next_value(a: Args<'_>) -> SqlResult<Value> {
-    let (schema, name) = sequence_name(&a)?;
-    a.ctx.hooks.next_value(&schema, &name).map(Value::Int)
+    with_sequence(&a, |name| a.ctx.hooks.next_value(name).map(Value::Int))
 }
 
 fn last_value(a: Args<'_>) -> SqlResult<Value> {
-    let (schema, name) = sequence_name(&a)?;
-    Ok(a.ctx.hooks.last_value(&schema, &name)?.map_or(Value::Null, Value::Int))
+    with_sequence(&a, |name| Ok(a.ctx.hooks.last_value(name)?.map_or(Value::Null, Value::Int)))
 }
 
 /// SETVAL(name, value, is_used, round).
 fn set_value(a: Args<'_>) -> SqlResult<Value> {
-    let (schema, name) = sequence_name(&a)?;
-    let value = or_null!(a.int(2));
-    let is_used = if a.count() > 3 { or_null!(a.int(3)) != 0 } else { true };
-    let round = if a.count() > 4 { or_null!(a.int(4)) } else { 0 };
-    let is_set = a.ctx.hooks.set_sequence((&schema, &name), value, is_used, round)?;
+    let value = or_null!(a.int(3));
+    let is_used = if a.count() > 4 { or_null!(a.int(4)) != 0 } else { true };
+    let round = if a.count() > 5 { or_null!(a.int(5)) } else { 0 };
+    let is_set = with_sequence(&a, |name| a.ctx.hooks.set_sequence(name, value, is_used, round))?;
     Ok(if is_set { Value::Int(value) } else { Value::Null })
 }
 

@@ -84,7 +84,9 @@ pub use build::{
 };
 pub use common_class::to_common_class;
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
-pub use context::{EvalContext, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings};
+pub use context::{
+    EvalContext, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings,
+};
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use joined::{to_joined, union_type};

@@ -92,6 +92,10 @@ pub enum NameKey {
     Schema(Arc<str>),
     /// A table or view of a schema.
     Table(Arc<str>, Arc<str>),
+    /// All definitions: a DDL statement takes `SharedWrite`, BACKUP STAGE BLOCK_DDL `SharedNoWrite`.
+    Definitions,
+    /// The right to make a backup: BACKUP STAGE START takes `Exclusive`.
+    Backup,
     /// Who may log in and do what: statements about accounts take `Exclusive`.
     Accounts,
     /// A name of GET_LOCK, which takes `Exclusive`.

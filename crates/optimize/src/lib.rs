@@ -29,13 +29,14 @@ mod visit;
 pub use access::{Candidates, Choice, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
+pub use cohort_sql::ast::SetOperator;
 pub use estimate::Statistics;
 pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
-    Access, AggregateNode, Columns, CommonPlan, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode,
-    Node, Plan, ReadMode, RecursiveStep, Scan, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan,
-    WindowNode,
+    Access, AggregateNode, ChainInput, Columns, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod,
+    LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation, Sort, Span,
+    Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, conditions};

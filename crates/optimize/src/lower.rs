@@ -11,18 +11,22 @@ use std::ops::Bound;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{
-    Body, CommonTable, From, FromTable, Group, Limit, OrderBy, Query, Select, SetOperation, WindowCall,
-    WindowUse,
+    Assigned, AssignedTo, Body, CommonTable, From, FromTable, Group, Limit, Operand, OrderBy, Query, Select,
+    SetOperation, WindowCall, WindowUse,
 };
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult, check_stack};
 
 use crate::estimate::{Statistics, UNKNOWN_ROWS, selectivity};
 use crate::physical::{
-    AggregateNode, CommonPlan, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Sort, Span,
-    SubqueryPlan, WindowNode,
+    AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, Plan, ReadMode,
+    RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
 use crate::visit::{ColumnSet, Statement, each_expr, has_subquery};
+
+/// Set operators above each other, which send rows before they have read all. The smallest stack has room for
+/// so many.
+const NESTED_MAX: usize = 8;
 
 /// Plans a query with its statement's subqueries and common tables.
 pub fn optimize(
@@ -170,41 +174,67 @@ impl Lowering<'_> {
     }
 
     fn set_operation(&mut self, query: &Query, set: &SetOperation) -> SqlResult<Part> {
-        let collations = query.collations();
+        let is_union_all = |operand: &Operand| operand.op == ast::SetOperator::Union && operand.all;
+        // These need nothing but their rows.
+        let plain = set.rest.iter().rev().take_while(|operand| is_union_all(operand)).count();
+        let (before, plain) = set.rest.split_at(set.rest.len() - plain);
+        let runs: Vec<&[Operand]> = before.chunk_by(one_operator).collect();
+        let levels = |run: &&[Operand]| if run[0].op == ast::SetOperator::Intersect { run.len() } else { 1 };
         let mut node = self.operand(&set.first, query)?;
-        let mut rows = UNKNOWN_ROWS;
-        if set.op == ast::SetOperator::Union {
-            let mut inputs = vec![node];
+        if runs.iter().map(levels).sum::<usize>() > NESTED_MAX {
+            node = self.set_chain(query, node, before)?;
+        } else {
+            for run in runs {
+                node = self.run_of_operations(query, node, run)?;
+            }
+        }
+        let rows = UNKNOWN_ROWS * (plain.len() + 1) as f64;
+        if !plain.is_empty() {
+            let operands = plain.iter().map(|operand| self.operand(&operand.query, query));
+            node = Node::Concat(std::iter::once(Ok(node)).chain(operands).collect::<SqlResult<_>>()?);
+        }
+        Ok(Part { node, layout: Vec::new(), rows })
+    }
+
+    /// `left` with operands of one operator behind it.
+    fn run_of_operations(&mut self, query: &Query, left: Node, run: &[Operand]) -> SqlResult<Node> {
+        let (collations, op) = (query.collations(), run[0].op);
+        if op == ast::SetOperator::Union {
+            let mut inputs = vec![left];
             // No row twice up to the last DISTINCT.
-            let last_distinct = set.rest.iter().rposition(|operand| !operand.all);
-            for (n, operand) in set.rest.iter().enumerate() {
+            let last_distinct = run.iter().rposition(|operand| !operand.all);
+            for (n, operand) in run.iter().enumerate() {
                 inputs.push(self.operand(&operand.query, query)?);
                 if last_distinct == Some(n) {
                     let input = Box::new(Node::Concat(std::mem::take(&mut inputs)));
                     inputs.push(Node::Distinct { input, collations: collations.clone() });
                 }
             }
-            rows *= inputs.len() as f64;
-            node = Node::Concat(inputs);
-        } else {
-            // A chain may be longer than operators can nest.
-            for run in set.rest.chunk_by(|a, b| a.all == b.all) {
-                let all = run[0].all;
-                let inputs = run.iter().map(|operand| self.operand(&operand.query, query));
-                let inputs = inputs.collect::<SqlResult<Vec<Node>>>()?;
-                let wants_common = set.op == ast::SetOperator::Intersect;
-                let pair = |left: Node, right: Node| {
-                    let collations = collations.clone();
-                    let node = crate::physical::SetOperation { left, right, wants_common, all, collations };
-                    Node::SetOperation(Box::new(node))
-                };
-                node = match wants_common {
-                    true => balanced(std::iter::once(node).chain(inputs).collect(), &pair),
-                    false => pair(node, Node::Concat(inputs)),
-                };
-            }
+            return Ok(if inputs.len() == 1 { inputs.remove(0) } else { Node::Concat(inputs) });
         }
-        Ok(Part { node, layout: Vec::new(), rows })
+        let (wants_common, all) = (op == ast::SetOperator::Intersect, run[0].all);
+        let inputs = run.iter().map(|operand| self.operand(&operand.query, query));
+        let inputs = inputs.collect::<SqlResult<Vec<Node>>>()?;
+        let pair = |left: Node, right: Node| {
+            let collations = collations.clone();
+            let node = crate::physical::SetOperation { left, right, wants_common, all, collations };
+            Node::SetOperation(Box::new(node))
+        };
+        Ok(match wants_common {
+            true => inputs.into_iter().fold(left, pair),
+            false => pair(left, Node::Concat(inputs)),
+        })
+    }
+
+    /// `left` with operands of many operators behind it.
+    fn set_chain(&mut self, query: &Query, left: Node, operands: &[Operand]) -> SqlResult<Node> {
+        let mut inputs = Vec::with_capacity(operands.len() + 1);
+        inputs.push(ChainInput { op: ast::SetOperator::Union, all: true, node: left });
+        for operand in operands {
+            let node = self.operand(&operand.query, query)?;
+            inputs.push(ChainInput { op: operand.op, all: operand.all, node });
+        }
+        Ok(Node::SetChain(Box::new(SetChain { inputs, collations: query.collations() })))
     }
 
     fn select(&mut self, query: &Query, select: &Select) -> SqlResult<Part> {
@@ -354,7 +384,8 @@ impl Lowering<'_> {
             SortedBy::Expr(_) => false,
         });
         // What costs much is computed for the rows that are left.
-        let is_late = !select.distinct && !sorts_by_costly && above.items.iter().any(costs);
+        let costs_some = !select.assigned.is_empty() || above.items.iter().any(costs);
+        let is_late = !select.distinct && !sorts_by_costly && costs_some;
         if is_late && (!above.order.is_empty() || query.limit.count.is_some()) {
             let mut part = part;
             if !above.order.is_empty() {
@@ -369,8 +400,10 @@ impl Lowering<'_> {
                 part = self.sort(part, keys, query)?;
             }
             let part = self.limit(part, query)?;
+            let part = self.assign(part, &select.assigned)?;
             return self.project(part, above.items, numbers);
         }
+        let part = self.assign(part, &select.assigned)?;
         let mut items = above.items;
         let mut keys = Vec::with_capacity(above.order.len());
         for (by, key) in above.order {
@@ -394,6 +427,27 @@ impl Lowering<'_> {
             part = self.sort(part, keys, query)?;
         }
         self.limit(part, query)
+    }
+
+    /// The values that an UPDATE assigns. Where one is seen by those behind it, it takes the column's place
+    /// in the layout.
+    fn assign(&mut self, part: Part, assigned: &[Assigned]) -> SqlResult<Part> {
+        if assigned.is_empty() {
+            return Ok(part);
+        }
+        let Part { node, mut layout, rows } = part;
+        let mut more = Vec::with_capacity(2 * assigned.len());
+        for Assigned { column, value, seen_as } in assigned {
+            more.push(Extension::Value(self.place(value.clone(), &layout)?));
+            layout.push(*column);
+            if let Some(AssignedTo { number, table, column }) = seen_as {
+                let (place, table) = (layout.len() - 1, table.clone());
+                more.push(Extension::Held { place, table, column: *column });
+                layout.iter_mut().filter(|known| *known == number).for_each(|known| *known = usize::MAX);
+                layout.push(*number);
+            }
+        }
+        Ok(Part { node: Node::Extend { input: Box::new(node), more }, layout, rows })
     }
 
     fn project(&mut self, part: Part, items: Vec<Expr>, layout: Vec<usize>) -> SqlResult<Part> {
@@ -577,20 +631,9 @@ fn carried(place: usize) -> Expr {
     Expr::column(place, ExprType::null(), "")
 }
 
-/// Nodes combined by an associative operation, as few levels deep as can be.
-fn balanced(mut nodes: Vec<Node>, pair: &dyn Fn(Node, Node) -> Node) -> Node {
-    while nodes.len() > 1 {
-        let mut next = Vec::with_capacity(nodes.len() / 2 + 1);
-        let mut left = nodes.into_iter();
-        while let Some(first) = left.next() {
-            next.push(match left.next() {
-                Some(second) => pair(first, second),
-                None => first,
-            });
-        }
-        nodes = next;
-    }
-    nodes.pop().unwrap_or(Node::Empty)
+/// Whether two operands behind each other are those of one operator.
+fn one_operator(a: &Operand, b: &Operand) -> bool {
+    a.op == b.op && (a.op == ast::SetOperator::Union || a.all == b.all)
 }
 
 /// The expression with the keys of a rollup in place of what they were made from.

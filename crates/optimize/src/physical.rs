@@ -22,6 +22,7 @@ use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
+use cohort_sql::ast::SetOperator;
 use cohort_types::Collation;
 
 /// A query.
@@ -106,6 +107,11 @@ pub enum Node {
         input: Box<Node>,
         items: Vec<Expr>,
     },
+    /// The row of the input with more values behind it, each of which reads those before it.
+    Extend {
+        input: Box<Node>,
+        more: Vec<Extension>,
+    },
     Join(Box<Join>),
     Aggregate(Box<AggregateNode>),
     Window(Box<WindowNode>),
@@ -120,6 +126,8 @@ pub enum Node {
     /// The rows of the inputs one after the other.
     Concat(Vec<Node>),
     SetOperation(Box<SetOperation>),
+    /// Many set operations at once.
+    SetChain(Box<SetChain>),
     /// The integers from `first` to `last`.
     Series {
         first: u64,
@@ -305,6 +313,18 @@ pub struct Sort {
     pub limit: Option<LimitCount>,
 }
 
+/// A value behind the row.
+#[derive(Debug)]
+pub enum Extension {
+    Value(Expr),
+    /// The value at a place, as a column of a table holds it.
+    Held {
+        place: usize,
+        table: Arc<Table>,
+        column: usize,
+    },
+}
+
 /// LIMIT and OFFSET, unsigned constants of the execution.
 #[derive(Clone, Debug, Default)]
 pub struct LimitCount {
@@ -331,6 +351,23 @@ pub struct SetOperation {
     /// ALL: each row of the right side counts for one of the left.
     pub all: bool,
     pub collations: Vec<Collation>,
+}
+
+/// A chain of set operations, from left to right, as one operator: operators of two inputs each would nest
+/// deeper than any stack.
+#[derive(Debug)]
+pub struct SetChain {
+    /// At least one; the first is UNION ALL.
+    pub inputs: Vec<ChainInput>,
+    pub collations: Vec<Collation>,
+}
+
+/// What stands behind a set operator.
+#[derive(Debug)]
+pub struct ChainInput {
+    pub op: SetOperator,
+    pub all: bool,
+    pub node: Node,
 }
 
 impl Plan {
@@ -379,6 +416,7 @@ impl Node {
             | Node::Gate { input, .. }
             | Node::Convert { input, .. }
             | Node::Project { input, .. }
+            | Node::Extend { input, .. }
             | Node::Distinct { input, .. } => vec![input],
             Node::Join(join) => match &join.method {
                 JoinMethod::Lookup(_) => vec![&join.left],
@@ -390,6 +428,7 @@ impl Node {
             Node::Limit(node) => vec![&node.input],
             Node::Concat(inputs) => inputs.iter().collect(),
             Node::SetOperation(node) => vec![&node.left, &node.right],
+            Node::SetChain(chain) => chain.inputs.iter().map(|input| &input.node).collect(),
         }
     }
 }

@@ -68,6 +68,9 @@ macro_rules! walks {
             if let Some(expr) = & $($mutable)? select.having {
                 see(expr);
             }
+            for assigned in & $($mutable)? select.assigned {
+                see(& $($mutable)? assigned.value);
+            }
             for expr in & $($mutable)? select.items {
                 see(expr);
             }
@@ -198,6 +201,7 @@ fn each_brought(query: &Query, see: &mut dyn FnMut(usize, usize)) {
                 group.aggregates.iter().for_each(|collected| see(collected.column, 1));
             }
             select.windows.iter().for_each(|window| see(window.column, 1));
+            select.assigned.iter().for_each(|assigned| see(assigned.column, 1));
         }
         Body::Set(set) => {
             each_brought(&set.first, see);

@@ -47,10 +47,9 @@ pub enum Body {
     Nested(Box<Query>),
 }
 
-/// A chain of UNION, of EXCEPT or of INTERSECT, from left to right.
+/// A chain of UNION, EXCEPT and INTERSECT, from left to right.
 #[derive(Clone)]
 pub struct SetOperation {
-    pub op: ast::SetOperator,
     pub first: Query,
     /// At least one.
     pub rest: Vec<Operand>,
@@ -59,6 +58,7 @@ pub struct SetOperation {
 /// What stands behind a set operator.
 #[derive(Clone)]
 pub struct Operand {
+    pub op: ast::SetOperator,
     pub all: bool,
     pub query: Query,
 }
@@ -98,9 +98,30 @@ pub struct Select {
     pub having: Option<Expr>,
     /// Window functions that items and ORDER BY read.
     pub windows: Vec<WindowUse>,
+    /// Of an UPDATE: computed for each row that is found, one after the other, before the items.
+    pub assigned: Vec<Assigned>,
     pub items: Vec<Expr>,
     pub distinct: bool,
     pub straight_join: bool,
+}
+
+/// An assignment of an UPDATE.
+#[derive(Clone)]
+pub struct Assigned {
+    /// The number of the value as the expression yields it.
+    pub column: usize,
+    pub value: Expr,
+    /// The column that it is assigned to, when those behind it read the new value.
+    pub seen_as: Option<AssignedTo>,
+}
+
+/// A column of a base table in FROM.
+#[derive(Clone)]
+pub struct AssignedTo {
+    /// Its number.
+    pub number: usize,
+    pub table: Arc<Table>,
+    pub column: usize,
 }
 
 /// GROUP BY, or aggregates without it.

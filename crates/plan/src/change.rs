@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Table, View};
-use cohort_expr::{Expr, ExprType, TypeClass};
+use cohort_catalog::{DefaultValue, Table, View};
+use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
-use crate::block::{Body, From, FromTable, Order, OrderBy, Query, Select, Source};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
+use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
 use crate::from::bind_from_for;
 use crate::query::bind_limit;
@@ -54,6 +54,24 @@ pub struct ChangeClauses<'c> {
     pub limit: Option<&'c ast::Limit>,
 }
 
+/// Binds an assignment over the binder's scope: the slot, and the value; None for DEFAULT.
+pub fn bind_assignment(
+    binder: &Binder<'_>,
+    assignment: &ast::Assignment,
+) -> SqlResult<(usize, Option<Expr>)> {
+    let slot = binder.scope.column(&assignment.column, binder.clause)?;
+    binder.ctx.use_column(binder.scope, slot, Privilege::Update)?;
+    Ok((slot, bind_new_value(binder, slot, &assignment.value)?))
+}
+
+/// A value for the column of a slot; None for DEFAULT.
+pub fn bind_new_value(binder: &Binder<'_>, slot: usize, value: &ast::Expr) -> SqlResult<Option<Expr>> {
+    Ok(match value {
+        ast::Expr::Default(None) => None,
+        value => Some(binder.value(value)?.for_column(binder.scope.slot(slot).ty.kind)),
+    })
+}
+
 /// Binds an UPDATE. `at_once`: assignments see the row as it was, not what those before assigned.
 pub fn bind_joined_update(
     ctx: &PlanContext<'_>,
@@ -62,24 +80,11 @@ pub fn bind_joined_update(
     at_once: bool,
 ) -> SqlResult<JoinedChange> {
     let mut change = Change::bind(ctx, clauses, Privilege::Update)?;
-    let is_single = change.scope.tables.len() == 1;
-    let mut bound: Vec<(usize, Option<Expr>)> = Vec::new();
-    for assignment in assignments {
-        let slot = change.scope.column(&assignment.column, Clause::Set)?;
-        ctx.use_column(&change.scope, slot, Privilege::Update)?;
-        let value = match &assignment.value {
-            ast::Expr::Default(None) => None,
-            value => {
-                let kind = change.scope.slot(slot).ty.kind;
-                let value = change.binder(Clause::Set).value(value)?.for_column(kind);
-                match is_single && !at_once {
-                    true => Some(change.after_assignments(value, &bound)?),
-                    false => Some(value),
-                }
-            }
-        };
-        bound.push((slot, value));
-    }
+    let bound = {
+        let binder = change.binder(Clause::Set);
+        let bound = assignments.iter().map(|assignment| bind_assignment(&binder, assignment));
+        bound.collect::<SqlResult<Vec<_>>>()?
+    };
     let mut written_of_view = Vec::new();
     let mut targets = Vec::with_capacity(bound.len());
     for (slot, _) in &bound {
@@ -96,13 +101,11 @@ pub fn bind_joined_update(
             return Err(more_than_one(&change.scope.tables[*number]));
         }
     }
+    // Of several tables, MariaDB puts the new values aside before it writes the first of them.
+    let in_order = !at_once && change.base_count() == 1;
     let mut made = Vec::with_capacity(bound.len());
     for ((_, value), (target, column)) in bound.into_iter().zip(targets) {
-        let value_at = value.map(|value| {
-            change.items.push(value);
-            change.items.len() - 1
-        });
-        made.push(ChangeAssignment { target, column, value_at });
+        made.push(change.assign(target, column, value, in_order)?);
     }
     Ok(change.finish(made))
 }
@@ -157,16 +160,6 @@ fn more_than_one(entry: &ScopeTable) -> SqlError {
     SqlError::new(ErrorCode::ViewMultiUpdate, text)
 }
 
-/// The value with what was assigned before in place of the columns.
-fn after_assignments(value: Expr, before: &[(usize, Option<Expr>)]) -> Expr {
-    if let Expr::Column(column) = &value
-        && let Some((_, Some(assigned))) = before.iter().rev().find(|(slot, _)| *slot == column.ordinal)
-    {
-        return assigned.clone();
-    }
-    value.map_children(&mut |child| after_assignments(child, before))
-}
-
 struct Change<'c> {
     ctx: &'c PlanContext<'c>,
     with: CommonTables<'c>,
@@ -176,6 +169,7 @@ struct Change<'c> {
     order: Vec<Order>,
     limit: crate::block::Limit,
     items: Vec<Expr>,
+    assigned: Vec<Assigned>,
     targets: Vec<ChangeTarget>,
     /// The numbers of their first columns.
     firsts: Vec<usize>,
@@ -183,25 +177,59 @@ struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
-    /// The value with what was assigned before in place of the columns. Refused where a column does not come
-    /// to hold what the expression yields, or yields each time anew.
-    fn after_assignments(&self, value: Expr, before: &[(usize, Option<Expr>)]) -> SqlResult<Expr> {
-        for column in value.columns() {
-            let Some((slot, assigned)) = before.iter().rev().find(|(slot, _)| *slot == column) else {
-                continue;
-            };
-            let is_held = assigned.as_ref().is_some_and(|assigned| {
-                let (of_column, ty) = (&self.scope.slot(*slot).ty, assigned.ty());
-                let is_fraction = of_column.class() != TypeClass::Int && of_column.decimals != ty.decimals;
-                !assigned.is_volatile() && of_column.class() == ty.class() && !is_fraction
-            });
-            if !is_held {
-                let what =
-                    "an assignment that reads a column assigned before, beside a subquery or in a view";
-                return Err(not_supported(what));
-            }
+    /// The base tables of FROM, through views.
+    fn base_count(&self) -> usize {
+        let of_table = |table: &FromTable| match &table.source {
+            Source::Derived(query) if table.view.is_some() => base_tables(query).len(),
+            _ => 1,
+        };
+        self.from.tables().into_iter().map(of_table).sum()
+    }
+
+    /// Makes a value an item. `in_order`: those behind it read what the column holds then.
+    fn assign(
+        &mut self,
+        target: usize,
+        column: usize,
+        value: Option<Expr>,
+        in_order: bool,
+    ) -> SqlResult<ChangeAssignment> {
+        let (table, first) = (self.targets[target].table.clone(), self.firsts[target]);
+        let described = &table.columns[column];
+        let is_generated = described.generated.is_some();
+        let value = match value {
+            None if in_order => match &described.default {
+                DefaultValue::CurrentTimestamp | DefaultValue::Expression(_) => {
+                    let scope = Scope::of_table(table.clone(), None);
+                    let default = Binder::new(self.ctx, &scope, Clause::Set).default_of(&table, column)?;
+                    Some(default.map_columns(&mut |column| column + first))
+                }
+                _ => None,
+            },
+            value => value,
+        };
+        let is_default = value.is_none();
+        let seen_as = (in_order && !is_generated).then(|| {
+            let number = first + column;
+            AssignedTo { number, table: table.clone(), column }
+        });
+        if is_default && seen_as.is_none() {
+            return Ok(ChangeAssignment { target, column, value_at: None });
         }
-        Ok(after_assignments(value, before))
+        // What a constant DEFAULT is, or what stands for one that is missing.
+        let value = value.unwrap_or_else(|| match &described.default {
+            DefaultValue::Value(value) => Expr::constant(value.clone()),
+            _ if described.nullable => Expr::null(),
+            _ => Expr::constant(described.ty.implicit_default()),
+        });
+        let number = self.ctx.new_columns(1);
+        self.assigned.push(Assigned { column: number, value, seen_as });
+        if is_default {
+            return Ok(ChangeAssignment { target, column, value_at: None });
+        }
+        // Without a type: the value goes into the column with all its digits.
+        self.items.push(Expr::column(number, ExprType::null(), ""));
+        Ok(ChangeAssignment { target, column, value_at: Some(self.items.len() - 1) })
     }
 
     /// A table that is changed under two names keeps its primary key: error 1706.
@@ -248,6 +276,7 @@ impl<'c> Change<'c> {
             order: Vec::new(),
             limit: bind_limit(ctx, clauses.limit)?,
             items: Vec::new(),
+            assigned: Vec::new(),
             targets: Vec::new(),
             firsts: Vec::new(),
             block,
@@ -331,6 +360,7 @@ impl<'c> Change<'c> {
             group: None,
             having: None,
             windows: Vec::new(),
+            assigned: self.assigned,
             items: self.items,
             distinct: false,
             straight_join: false,

@@ -39,11 +39,12 @@ pub use bind::{
     convert, not_supported, one_column, same_name, unknown_column,
 };
 pub use block::{
-    Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand, Order, OrderBy, Query,
-    Select, SetOperation, Source, Step,
+    Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,
+    Order, OrderBy, Query, Select, SetOperation, Source, Step,
 };
 pub use change::{
-    ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_joined_delete, bind_joined_update,
+    ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_assignment, bind_joined_delete,
+    bind_joined_update, bind_new_value,
 };
 pub use from::allowed_indexes;
 pub use meaning::Meanings;

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use cohort_sql::ast::{
     BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, Join, JoinCondition, JoinKind, ObjectName, Query,
-    Rename, Select, SelectItem, SequenceCall, TableFactor,
+    QueryBody, Rename, Select, SelectItem, SequenceCall, TableFactor,
 };
 
 use cohort_types::{Charset, TypeKind};
 
-use crate::bind::{Relation, Scope};
+use crate::bind::{Relation, Scope, same_name};
 
 /// Names of one statement with their meanings, by the place of the name.
 #[derive(Debug)]
@@ -155,5 +155,26 @@ impl Rename for Meanings {
             }
         }
         select.items = items;
+        select.group_by.iter_mut().for_each(|item| spell_out(&mut item.expr, &select.items));
     }
+
+    fn query(&mut self, query: &mut Query) {
+        if let QueryBody::Select(select) = &query.body {
+            query.order_by.iter_mut().for_each(|item| spell_out(&mut item.expr, &select.items));
+        }
+    }
+}
+
+/// Puts select items in the place of their names. The names of columns are full ones already.
+fn spell_out(expr: &mut Expr, items: &[SelectItem]) {
+    expr.each_part(&mut |part| {
+        let Expr::Column(ColumnRef { table: None, name, .. }) = part else { return };
+        let named = items.iter().find_map(|item| match item {
+            SelectItem::Expr { expr, alias: Some(alias), .. } if same_name(alias, name) => Some(expr),
+            _ => None,
+        });
+        if let Some(named) = named {
+            *part = named.clone();
+        }
+    });
 }

@@ -178,6 +178,12 @@ fn type_code(ty: &ExprType) -> TypeCode {
     }
 }
 
+/// The metadata of a column of a set operation: a table could hold it.
+pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
+    let meta = expression_meta(name, ty);
+    if ty.null_literal { ColumnMeta { type_code: TypeCode::String, ..meta } } else { meta }
+}
+
 /// MariaDB's name of the format of a type's text.
 fn format_of(ty: &ExprType) -> Option<&'static str> {
     ty.is_json().then_some("json")
@@ -186,7 +192,7 @@ fn format_of(ty: &ExprType) -> Option<&'static str> {
 /// The metadata of a column of a table: a base table's, or one that holds a result in between.
 pub fn field_meta(name: String, ty: &ExprType) -> ColumnMeta {
     if ty.null_literal {
-        return expression_meta(name, ty);
+        return joined_meta(name, ty);
     }
     column_type_meta(name, &ty.to_column_type(), ty)
 }

@@ -34,8 +34,9 @@ pub trait Names {
     /// none.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
 
-    /// A sequence that an expression names; error 4089 for what is none, 4091 when there is nothing.
-    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<()>;
+    /// A sequence that an expression names; whether the session's temporary ones are not asked. Error 4089
+    /// for what is none, 4091 when there is nothing.
+    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool>;
 
     /// A view on which the statement wants privileges: error 1142 without them.
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>>;

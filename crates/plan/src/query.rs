@@ -10,7 +10,7 @@ use crate::bind::{
     unknown_column,
 };
 use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
-use crate::meta::{expression_meta, field_meta};
+use crate::meta::{expression_meta, field_meta, joined_meta};
 use crate::select::bind_select;
 use crate::with::CommonTables;
 
@@ -102,9 +102,7 @@ fn bind_body(
             let (columns, types) = (inner.columns.clone(), inner.types.clone());
             Ok(Query::new(ctx, Body::Nested(Box::new(inner)), columns, types))
         }
-        ast::QueryBody::SetOperation { op, first, rest } => {
-            bind_set_operation(ctx, with, outer, *op, first, rest)
-        }
+        ast::QueryBody::SetOperation { first, rest } => bind_set_operation(ctx, with, outer, first, rest),
         ast::QueryBody::Values(rows) => bind_values(ctx, with, outer, rows),
     }
 }
@@ -121,8 +119,8 @@ fn bare() -> ast::Query {
     }
 }
 
-/// The union of some bodies; of one alone that body.
-pub(crate) fn bind_union(
+/// A chain of bodies; of one alone that body.
+pub(crate) fn bind_chain(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
     first: &ast::QueryBody,
@@ -130,7 +128,7 @@ pub(crate) fn bind_union(
 ) -> SqlResult<Query> {
     match rest {
         [] => bind_body(ctx, with, None, first),
-        rest => bind_set_operation(ctx, with, None, ast::SetOperator::Union, first, rest),
+        rest => bind_set_operation(ctx, with, None, first, rest),
     }
 }
 
@@ -138,7 +136,6 @@ fn bind_set_operation(
     ctx: &PlanContext<'_>,
     with: &CommonTables<'_>,
     outer: Option<&Binder<'_>>,
-    op: ast::SetOperator,
     first: &ast::QueryBody,
     rest: &[ast::SetOperand],
 ) -> SqlResult<Query> {
@@ -149,7 +146,7 @@ fn bind_set_operation(
         if query.types.len() != first.types.len() {
             return Err(wrong_columns());
         }
-        operands.push(Operand { all: operand.all, query });
+        operands.push(Operand { op: operand.op, all: operand.all, query });
     }
     let of_all = |n| {
         let sides = std::iter::once(&first).chain(operands.iter().map(|operand| &operand.query));
@@ -157,9 +154,9 @@ fn bind_set_operation(
     };
     let types = (0..first.types.len()).map(of_all).collect::<SqlResult<Vec<ExprType>>>()?;
     let names = first.columns.iter().map(|c| c.name.clone());
-    let columns = names.zip(&types).map(|(name, ty)| expression_meta(name, ty)).collect();
-    let is_plain = op == ast::SetOperator::Union && operands.iter().all(|operand| operand.all);
-    let body = Body::Set(Box::new(SetOperation { op, first, rest: operands }));
+    let columns = names.zip(&types).map(|(name, ty)| joined_meta(name, ty)).collect();
+    let is_plain = operands.iter().all(|operand| operand.op == ast::SetOperator::Union && operand.all);
+    let body = Body::Set(Box::new(SetOperation { first, rest: operands }));
     let query = Query::new(ctx, body, columns, types);
     Ok(if is_plain { query } else { query.kept_in_table() })
 }

@@ -90,6 +90,7 @@ pub(crate) fn bind_select(
         windows: binder.windows.found.take(),
         items: binder.items.into_iter().map(|i| i.expr).collect(),
         distinct: select.options.distinct,
+        assigned: Vec::new(),
         straight_join: select.options.straight_join,
     };
     let mut bound = Query::new(ctx, Body::Select(Box::new(bound)), columns, types);
@@ -111,7 +112,7 @@ impl SelectBinder<'_> {
     }
 
     fn bind_items(&mut self, items: &[ast::SelectItem]) -> SqlResult<()> {
-        for item in items {
+        for (n, item) in items.iter().enumerate() {
             match item {
                 ast::SelectItem::Wildcard if self.scope.tables.is_empty() => {
                     return Err(SqlError::new(ErrorCode::NoTablesUsed, "No tables used"));
@@ -122,7 +123,12 @@ impl SelectBinder<'_> {
                     self.push_star(item, self.scope.table_star_slots(name, current)?)?;
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
-                    let bound = one_column(self.binder(Clause::Select).expression(expr)?)?;
+                    let bound = {
+                        let earlier = EarlierItems { binder: self, later: &items[n..] };
+                        let binder = self.binder(Clause::Select);
+                        Binder { aliases_within: Some(&earlier), ..binder }.expression(expr)?
+                    };
+                    let bound = one_column(bound)?;
                     let name = match (alias, expr) {
                         (Some(alias), _) => alias.clone(),
                         (None, ast::Expr::Column(column)) => column.name.clone(),
@@ -319,6 +325,41 @@ impl Aliases for ItemAliases<'_> {
         }
         let found = self.binder.item_named(name, self.clause)?;
         Ok(found.map(|n| self.binder.items[n].expr.clone()))
+    }
+}
+
+/// Select items as names inside of subqueries of those behind them. An item that has another value each time
+/// is none, since it would be asked again.
+struct EarlierItems<'a> {
+    binder: &'a SelectBinder<'a>,
+    /// The item being bound, and those behind it.
+    later: &'a [ast::SelectItem],
+}
+
+impl Aliases for EarlierItems<'_> {
+    fn find(&self, name: &ast::ColumnRef, _: AliasOrder) -> SqlResult<Option<Expr>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let is_meant = |item: &&Item| item.has_alias && same_name(&item.name, &name.name);
+        if let Some(item) = self.binder.items.iter().find(is_meant) {
+            let item = &item.expr;
+            let aggregates = self.binder.aggregates.borrow();
+            let reads_group =
+                item.columns().iter().any(|c| aggregates.iter().any(|known| known.column == *c));
+            if reads_group {
+                return Err(SqlError::illegal_reference(&name.name, "reference to group function"));
+            }
+            return Ok((!item.is_volatile()).then(|| item.clone()));
+        }
+        let is_it = |item: &ast::SelectItem| match item {
+            ast::SelectItem::Expr { alias: Some(alias), .. } => same_name(alias, &name.name),
+            _ => false,
+        };
+        if self.later.iter().any(is_it) {
+            return Err(SqlError::illegal_reference(&name.name, "forward reference in item list"));
+        }
+        Ok(None)
     }
 }
 

@@ -15,7 +15,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::bind::{PlanContext, not_supported};
 use crate::block::{CommonTable, Query, Step};
 use crate::from::merged_columns;
-use crate::query::{bind_query, bind_union};
+use crate::query::{bind_chain, bind_query};
 
 /// The common tables in sight, innermost last.
 #[derive(Clone, Default)]
@@ -96,9 +96,7 @@ impl Common<'_> {
         }
         let query = &*self.table.query;
         let plain = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
-        let (true, ast::QueryBody::SetOperation { op: ast::SetOperator::Union, first, rest }) =
-            (plain, &query.body)
-        else {
+        let (true, ast::QueryBody::SetOperation { first, rest }) = (plain, &query.body) else {
             return Err(no_anchor(&self.table.name));
         };
         let name = &self.table.name;
@@ -109,14 +107,15 @@ impl Common<'_> {
             return Err(not_supported("an anchor behind the recursive part of a common table"));
         }
         let (seeds, steps) = rest.split_at(steps_at);
-        let seed = bind_union(ctx, sight, first, seeds)?;
+        if steps.iter().any(|operand| operand.op != ast::SetOperator::Union) {
+            return Err(no_anchor(name));
+        }
+        let seed = bind_chain(ctx, sight, first, seeds)?;
         let number = self.add(ctx, seed)?;
         self.inside.set(true);
-        let all: Vec<ast::SetOperand> = steps[1..]
-            .iter()
-            .map(|operand| ast::SetOperand { all: true, body: operand.body.clone() })
-            .collect();
-        let bound = bind_union(ctx, sight, &steps[0].body, &all);
+        let all: Vec<ast::SetOperand> =
+            steps[1..].iter().map(|operand| ast::SetOperand { all: true, ..operand.clone() }).collect();
+        let bound = bind_chain(ctx, sight, &steps[0].body, &all);
         self.inside.set(false);
         let query = bound?;
         let mut common = ctx.common.borrow_mut();

@@ -42,7 +42,7 @@ pub use command::{BinlogDump, Command, RegisterReplica};
 pub use compressed::{Compressor, Decompressor};
 pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
-pub use params::{ParamRows, ParamText, StatementParams};
+pub use params::{ParamRows, ParamText, Parameter, StatementParams};
 pub use result_writer::{
     Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };

@@ -149,6 +149,16 @@ impl StatementParams {
     }
 }
 
+/// What stands for a `?`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    Value(Value),
+    /// The column's DEFAULT.
+    Default,
+    /// The column stays as it is; a row that is inserted has its DEFAULT.
+    Ignore,
+}
+
 /// Rows of parameters of COM_STMT_BULK_EXECUTE.
 pub struct ParamRows<'r> {
     types: &'r [ParamType],
@@ -157,27 +167,27 @@ pub struct ParamRows<'r> {
 }
 
 impl ParamRows<'_> {
-    fn read(&mut self, param: ParamType) -> Result<Value, SqlError> {
+    fn read(&mut self, param: ParamType) -> Result<Parameter, SqlError> {
         let malformed = |_| SqlError::wrong_arguments("mysqld_stmt_bulk_execute");
         match self.r.u8().map_err(|_| malformed(Malformed))? {
-            0 => value(&mut self.r, param, self.text).map_err(malformed),
-            1 => Ok(Value::Null),
-            2 => Err(SqlError::not_supported("DEFAULT as a parameter")),
-            3 => Err(SqlError::not_supported("IGNORE as a parameter")),
+            0 => value(&mut self.r, param, self.text).map(Parameter::Value).map_err(malformed),
+            1 => Ok(Parameter::Value(Value::Null)),
+            2 => Ok(Parameter::Default),
+            3 => Ok(Parameter::Ignore),
             _ => Err(malformed(Malformed)),
         }
     }
 }
 
 impl Iterator for ParamRows<'_> {
-    type Item = Result<Vec<Value>, SqlError>;
+    type Item = Result<Vec<Parameter>, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.r.is_empty() {
             return None;
         }
         let types = self.types;
-        let row: Result<Vec<Value>, SqlError> = types.iter().map(|param| self.read(*param)).collect();
+        let row: Result<Vec<Parameter>, SqlError> = types.iter().map(|param| self.read(*param)).collect();
         if row.is_err() {
             self.r = Reader::new(&[]);
         }
@@ -343,13 +353,15 @@ mod tests {
         let mut params = StatementParams::new(2);
         let rows = b"\x01\x00\xfd\x00\x00\x05\x00\x01a\x01\x00\x02bc";
         let got: Vec<_> = params.decode_rows(rows, true, TEXT).expect("well-formed").collect();
-        let expected = [Ok(vec![Value::Int(5), Value::text("a")]), Ok(vec![Value::Null, Value::text("bc")])];
-        assert_eq!(got, expected);
+        let row = |values: [Value; 2]| Ok(values.map(Parameter::Value).to_vec());
+        assert_eq!(got, [row([Value::Int(5), Value::text("a")]), row([Value::Null, Value::text("bc")])]);
         let cut = b"\x00\x05\x00\x01a\x00\x06\x00\x09b";
         let got: Vec<_> = params.decode_rows(cut, false, TEXT).expect("types are known").collect();
         assert_eq!((got.len(), got[1].is_err()), (2, true));
-        let got: Vec<_> = params.decode_rows(b"\x02", false, TEXT).expect("types are known").collect();
-        assert_eq!(got[0].as_ref().expect_err("refused").code, ErrorCode::NotSupportedYet);
+        let got: Vec<_> = params.decode_rows(b"\x02\x03", false, TEXT).expect("types are known").collect();
+        assert_eq!(got, [Ok(vec![Parameter::Default, Parameter::Ignore])]);
+        let got: Vec<_> = params.decode_rows(b"\x04\x01", false, TEXT).expect("types are known").collect();
+        assert_eq!(got[0].as_ref().expect_err("no such mark").code, ErrorCode::WrongArguments);
         for (rows, has_types) in [(&b""[..], false), (b"\x01\x00", true), (b"\x01\x00\xfd\x00", true)] {
             assert!(StatementParams::new(2).decode_rows(rows, has_types, TEXT).is_err());
         }

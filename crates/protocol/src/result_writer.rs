@@ -130,11 +130,15 @@ impl<'a> ResultWriter<'a> {
 
     /// The answer to COM_SET_OPTION.
     pub fn eof(&mut self, status: StatusFlags, warnings: u16) {
+        self.end(status, warnings, &Changes::Unwanted);
+    }
+
+    fn end(&mut self, status: StatusFlags, warnings: u16, changes: &Changes) {
         let new = self.encoding.capabilities.has(Capabilities::DEPRECATE_EOF);
         self.packet(|out| match new {
             true => {
                 let end = OkInfo { status, warnings, ..OkInfo::default() };
-                ok_payload(0xfe, &end, &Changes::Unwanted, out);
+                ok_payload(0xfe, &end, changes, out);
             }
             false => eof_payload(status, warnings, out),
         });
@@ -222,8 +226,14 @@ impl ResultSink for ResultWriter<'_> {
     }
 
     fn finish(&mut self, status: StatusFlags, warnings: u16) {
-        self.eof(status, warnings);
+        let changes = if self.tells_changes_at_end() { self.changes.take() } else { Changes::Unwanted };
+        self.end(status, warnings, &changes);
         self.drain_if_full();
+    }
+
+    fn tells_changes_at_end(&self) -> bool {
+        let Changes::Encoded(_) = &self.changes else { return false };
+        self.encoding.capabilities.has(Capabilities::DEPRECATE_EOF)
     }
 
     fn ok(&mut self, ok: &OkInfo<'_>) {
@@ -312,6 +322,8 @@ enum Changes {
 impl Changes {
     const VARIABLE: u8 = 0;
     const SCHEMA: u8 = 1;
+    const TRANSACTION_CHARACTERISTICS: u8 = 4;
+    const TRANSACTION_STATE: u8 = 5;
 
     fn new(capabilities: Capabilities) -> Changes {
         match capabilities.has(Capabilities::SESSION_TRACK) {
@@ -332,6 +344,14 @@ impl Changes {
                 data.put_lenenc_bytes(name.as_bytes());
                 data.put_lenenc_bytes(value.as_bytes());
                 Changes::VARIABLE
+            }
+            SessionChange::TransactionState(state) => {
+                data.put_lenenc_bytes(state.as_bytes());
+                Changes::TRANSACTION_STATE
+            }
+            SessionChange::TransactionCharacteristics(text) => {
+                data.put_lenenc_bytes(text.as_bytes());
+                Changes::TRANSACTION_CHARACTERISTICS
             }
         };
         out.put_u8(kind);

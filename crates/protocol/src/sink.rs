@@ -64,6 +64,10 @@ pub enum SessionChange<'a> {
     Schema(&'a str),
     /// A system variable and its value.
     Variable(&'a str, &'a str),
+    /// The transaction's state, in MariaDB's eight letters.
+    TransactionState(&'a str),
+    /// Statements that begin a transaction like the one that runs; empty when none does.
+    TransactionCharacteristics(&'a str),
 }
 
 /// Takes the results of one command. No method fails: a client that is gone is noticed by `is_dead`.
@@ -80,7 +84,12 @@ pub trait ResultSink {
     /// A statement without rows.
     fn ok(&mut self, ok: &OkInfo<'_>);
 
-    /// The next `ok` tells of this.
+    /// Whether `finish` tells of changes, too.
+    fn tells_changes_at_end(&self) -> bool {
+        false
+    }
+
+    /// The next `ok` tells of this, or the next `finish` where it tells of changes.
     fn changed(&mut self, change: SessionChange<'_>) {
         let _ = change;
     }

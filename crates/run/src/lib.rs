@@ -15,6 +15,7 @@
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
 //! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
+//! | `set_chain` | many UNION, EXCEPT and INTERSECT at once |
 //! | `common` | common tables and recursion |
 //! | `subquery`, `quantified` | subqueries of expressions; IN, ANY, ALL |
 //! | `equal_key`, `key_table` | values as bytes that are equal when they are; keys by hash |
@@ -24,6 +25,7 @@ mod aggregate;
 mod batch;
 mod common;
 mod equal_key;
+mod extend;
 mod join;
 mod key_table;
 mod limit;
@@ -37,6 +39,7 @@ mod row_store;
 mod rows;
 mod runtime;
 mod scan;
+mod set_chain;
 mod set_operation;
 mod sort;
 mod sort_front;

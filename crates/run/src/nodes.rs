@@ -1,7 +1,7 @@
 //! Walks over plans: what decides how operators run them.
 
 use cohort_expr::Expr;
-use cohort_optimize::{AggregateNode, JoinMethod, Node, Plan, WindowNode};
+use cohort_optimize::{AggregateNode, Extension, JoinMethod, Node, Plan, WindowNode};
 
 use crate::runtime::BATCH_ROWS;
 use crate::scan::span_exprs;
@@ -66,6 +66,7 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
         | Node::Distinct { .. }
         | Node::Concat(_)
         | Node::SetOperation(_)
+        | Node::SetChain(_)
         | Node::Series { .. }
         | Node::Convert { .. } => {}
         Node::Values(rows) => rows.iter().flatten().for_each(visit),
@@ -73,6 +74,13 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
         Node::Virtual(scan) => scan.filter.iter().for_each(visit),
         Node::Filter { condition, .. } | Node::Gate { condition, .. } => visit(condition),
         Node::Project { items, .. } => items.iter().for_each(visit),
+        Node::Extend { more, .. } => {
+            for extension in more {
+                if let Extension::Value(expr) = extension {
+                    visit(expr);
+                }
+            }
+        }
         Node::Join(join) => {
             join.on.iter().for_each(&mut *visit);
             match &join.method {

@@ -6,11 +6,13 @@ use cohort_types::{Interrupt, SqlResult};
 use crate::aggregate::AggregateOperator;
 use crate::batch::Batch;
 use crate::common::CommonReader;
+use crate::extend::Extend;
 use crate::limit::Limit;
 use crate::nodes::varies;
 use crate::project::{Convert, Filter, Gate, Project};
 use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
+use crate::set_chain::SetChainOperator;
 use crate::set_operation::SetOperator;
 use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, Series, Unit};
@@ -105,6 +107,11 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
             let locks = input.locks;
             Input::new(Project::new(input, items), locks)
         }
+        Node::Extend { input, more } => {
+            let input = below(input)?;
+            let locks = input.locks;
+            Input::new(Extend::new(input, more), locks)
+        }
         Node::Join(join) => {
             let left = below(&join.left)?;
             match &join.method {
@@ -148,6 +155,10 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
             let (left, right) = (below(&node.left)?, below(&node.right)?);
             let locks = left.locks;
             Input::new(SetOperator::operation(node, left, right), locks)
+        }
+        Node::SetChain(node) => {
+            let inputs = node.inputs.iter().map(|input| below(&input.node)).collect::<SqlResult<Vec<_>>>()?;
+            Input::new(SetChainOperator::new(node, inputs), false)
         }
         Node::Window(node) => Input::new(Window::new(node, below(&node.input)?, run)?, false),
     })

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use cohort_base::Budget;
 use cohort_expr::{AggregateKind, CompareOp, Expr, SessionEnv};
 use cohort_optimize::{
-    AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, SetOperation, Sort,
+    AggregateNode, ChainInput, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, SetChain,
+    SetOperation, SetOperator, Sort,
 };
 use cohort_types::Value;
 use support::*;
@@ -91,6 +92,9 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
             if random.below(3) == 0 {
                 return (Node::Concat(vec![left, right]), width);
             }
+            if random.below(3) == 0 {
+                return (set_chain(random, left, right, width, depth), width);
+            }
             let (wants_common, all) = (random.below(2) == 0, random.below(2) == 0);
             let node = SetOperation { left, right, wants_common, all, collations: vec![CI; width] };
             (Node::SetOperation(Box::new(node)), width)
@@ -161,6 +165,7 @@ fn node_width(node: &Node) -> usize {
         Node::Project { items, .. } => items.len(),
         Node::Concat(nodes) => node_width(&nodes[0]),
         Node::SetOperation(node) => node_width(&node.left),
+        Node::SetChain(chain) => node_width(&chain.inputs[0].node),
         Node::Aggregate(node) => node.keys.len() + node.aggregates.len(),
         Node::Join(join) => {
             let right = match &join.method {
@@ -215,32 +220,29 @@ impl Interpreter<'_> {
                 found
             }
             Node::Concat(nodes) => nodes.iter().flat_map(|node| self.rows(node)).collect(),
-            Node::SetOperation(node) => self.set_operation(node),
+            Node::SetOperation(node) => {
+                let SetOperation { left, right, wants_common, all, .. } = &**node;
+                set_operation(self.rows(left), self.rows(right), *wants_common, *all)
+            }
+            Node::SetChain(chain) => self.set_chain(chain),
             Node::Aggregate(node) => self.aggregate(node),
             Node::Join(join) => self.join(join),
             other => panic!("not generated: {other:?}"),
         }
     }
 
-    fn set_operation(&self, node: &SetOperation) -> Rows {
-        let count = |rows: Rows| {
-            let mut counts: BTreeMap<String, (Vec<Value>, usize)> = BTreeMap::new();
-            for row in rows {
-                counts.entry(shown(&row)).or_insert((row, 0)).1 += 1;
-            }
-            counts
-        };
-        let right = count(self.rows(&node.right));
-        let mut found = Vec::new();
-        for (key, (row, left)) in count(self.rows(&node.left)) {
-            let right = right.get(&key).map_or(0, |row| row.1);
-            let times = match (node.wants_common, node.all) {
-                (true, true) => left.min(right),
-                (true, false) => usize::from(right > 0),
-                (false, true) => left.saturating_sub(right),
-                (false, false) => usize::from(right == 0),
+    fn set_chain(&self, chain: &SetChain) -> Rows {
+        let mut found = Rows::new();
+        for input in &chain.inputs {
+            let rows = self.rows(&input.node);
+            found = match input.op {
+                SetOperator::Union => {
+                    found.extend(rows);
+                    // Whatever is in both: all of the left side, once.
+                    if input.all { found } else { set_operation(found.clone(), found, true, false) }
+                }
+                op => set_operation(found, rows, op == SetOperator::Intersect, input.all),
             };
-            found.extend(std::iter::repeat_n(row, times));
         }
         found
     }
@@ -376,4 +378,47 @@ fn random_plans_answer_as_nested_loops() {
         }
     }
     assert!(spilled > 1000, "{spilled}");
+}
+
+/// EXCEPT or INTERSECT of two bags.
+fn set_operation(left: Rows, right: Rows, wants_common: bool, all: bool) -> Rows {
+    let count = |rows: Rows| {
+        let mut counts: BTreeMap<String, (Vec<Value>, usize)> = BTreeMap::new();
+        for row in rows {
+            counts.entry(shown(&row)).or_insert((row, 0)).1 += 1;
+        }
+        counts
+    };
+    let right = count(right);
+    let mut found = Vec::new();
+    for (key, (row, left)) in count(left) {
+        let right = right.get(&key).map_or(0, |row| row.1);
+        let times = match (wants_common, all) {
+            (true, true) => left.min(right),
+            (true, false) => usize::from(right > 0),
+            (false, true) => left.saturating_sub(right),
+            (false, false) => usize::from(right == 0),
+        };
+        found.extend(std::iter::repeat_n(row, times));
+    }
+    found
+}
+
+/// A chain over both, again and again, with all operators.
+fn set_chain(random: &mut Random, left: Node, right: Node, width: usize, depth: usize) -> Node {
+    let mut inputs = vec![ChainInput { op: SetOperator::Union, all: true, node: left }];
+    let mut next = Some(right);
+    for _ in 0..1 + random.below(5) {
+        let node = match next.take() {
+            Some(node) => node,
+            None => {
+                let (node, from) = generate(random, depth.min(2) - 1);
+                let items = (0..width).map(|n| col(n % from)).collect();
+                Node::Project { input: Box::new(node), items }
+            }
+        };
+        let op = SetOperator::ALL[random.below(3)];
+        inputs.push(ChainInput { op, all: random.below(2) == 0, node });
+    }
+    Node::SetChain(Box::new(SetChain { inputs, collations: vec![CI; width] }))
 }

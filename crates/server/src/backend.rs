@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
-use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
 
@@ -110,7 +110,7 @@ pub trait Session: Send {
     fn execute_bulk(
         &mut self,
         statement: u32,
-        rows: &mut dyn Iterator<Item = Result<Vec<Value>, SqlError>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Parameter>, SqlError>>,
         sink: &mut dyn ResultSink,
     ) {
         let _ = (statement, rows);

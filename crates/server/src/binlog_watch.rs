@@ -2,10 +2,10 @@
 //! are damaged.
 //!
 //! Recovery verifies the newest file only: an old one takes no part in it, and to read gigabytes would make
-//! every start long. But a damaged file is of no use to a replica or to a point-in-time recovery, and whoever
-//! learns that on the day when he needs it learns it too late. So all of them are read after the server has
-//! begun its work, the newest first since those are needed most, and slowly (`binlog_verify_mib_per_s`), so
-//! that nobody feels it. Damage does not stop the server: no data depend on the file.
+//! every start long. But a damaged file is of no use to a replica or to a point-in-time recovery, and the day
+//! of the recovery is too late to learn it. So all of them are read after the server has begun its work, the
+//! newest first since those are needed most, and slowly enough (`binlog_verify_mib_per_s`) to leave the disk
+//! to statements. Damage does not stop the server: no data depend on the file.
 
 use std::io;
 use std::path::PathBuf;

@@ -9,8 +9,8 @@ use cohort_types::Privilege;
 
 use crate::accounts::{Account, Accounts};
 
-/// Looks accounts up in the catalog as it is published: nobody is let in by what a crash can undo, nor kept
-/// out.
+/// Looks accounts up in the published catalog: a change that a crash can undo neither admits a user nor keeps
+/// one out.
 pub struct CatalogAccounts {
     pub catalog: Arc<CatalogVersions>,
     pub commit: Arc<Coordinator>,

@@ -2,7 +2,7 @@
 //!
 //! # Concepts
 //! The *owner* is the thread that moved [`Ownership`] to Running. It holds the lock of [`Inner`] while it
-//! works; nobody waits for that lock for long, except for a statement that runs.
+//! works. Other threads wait for that lock only briefly, or for a running statement.
 //!
 //! # A request's way
 //! ```text
@@ -420,7 +420,7 @@ impl Connection {
             inner.drained = false;
             return false;
         }
-        // Nobody else touches `inner` before its lock is free.
+        // The lock is held: no other thread touches `inner`.
         match self.flush(inner) {
             Flushed::Done => true,
             // epoll was asked for room; the next event sends the rest.

@@ -3,8 +3,8 @@
 //!
 //! # Concepts
 //! The *dump thread* owns the connection like a worker would, and holds its lock; it sends. The *listener*
-//! reads what the replica says meanwhile (acknowledgements, a farewell, the end of the stream) and has the
-//! dump end when nobody listens any more. epoll no longer knows the socket.
+//! reads what the replica says meanwhile (acknowledgements, a farewell, the end of the stream) and ends the
+//! dump when the replica is gone. epoll no longer knows the socket.
 //!
 //! # On failure
 //! A replica that takes nothing for net_write_timeout is cut. KILL and the server's stop shut the socket
@@ -195,7 +195,7 @@ fn listen(
     source.end(handle);
 }
 
-/// False if the replica says goodbye, or something that nobody says here.
+/// Returns false if the replica says goodbye or sends a packet that has no place in a dump.
 fn take_packets(input: &mut InputBuffer, source: &Source, handle: &DumpHandle) -> bool {
     loop {
         // Each acknowledgement, like each command, starts at 0.

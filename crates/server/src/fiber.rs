@@ -23,9 +23,9 @@
 //! - A fiber is owned by one place: a worker that runs it, the free ones, its own bed while asleep, or the
 //!   ready queue.
 //! - A job that sleeps holds no lock that a worker may wait for, except that of its own connection, which
-//!   nobody else takes while it is owned.
-//! - A fiber that sleeps is never dropped: its bed and it hold each other. Whoever stops the server first
-//!   ends all waits.
+//!   only the owner takes.
+//! - A sleeping fiber is never dropped: it and its bed hold each other. The thread that stops the server ends
+//!   all waits first.
 //! - Between `resume` and its return the thread's [`CURRENT`] is the fiber's bed.
 //!
 //! # Thread-local variables
@@ -185,8 +185,7 @@ impl<J: Send> Sleeper for Bed<J> {
         };
         match self.fibers.upgrade() {
             Some(fibers) => fibers.options.ready.push(Work::Continue(fiber)),
-            // The server is gone, with all workers: nobody will go on with it, and what lies on the stack
-            // must stay.
+            // The server and its workers are gone, so no thread resumes the fiber. Its stack must stay.
             None => std::mem::forget(fiber),
         }
     }
@@ -317,7 +316,7 @@ impl<J: Send> Fibers<J> {
     }
 
     fn give_back(&self, fiber: Fiber<J>) {
-        // A wake that came too late is nobody's.
+        // The job has ended: a wake that comes now is dropped.
         *fiber.bed.state.lock() = State::Awake;
         let mut free = self.free.lock();
         if free.len() < FREE_MAX {

@@ -21,8 +21,8 @@ use crate::server::Shared;
 /// utf8mb4_general_ci, the server's default.
 const GREETING_COLLATION: u8 = 45;
 
-/// Sockets that have their addresses, and will listen when the server takes connections. Until then nobody
-/// else gets the addresses, and clients are refused: a port that is open means a server that answers.
+/// Bound sockets that start to listen when the server takes connections. Until then no other process gets the
+/// addresses, and clients are refused: an open port means a server that answers.
 pub struct Endpoints {
     sockets: Vec<(Socket, i32)>,
     unix_path: Option<PathBuf>,
@@ -186,7 +186,7 @@ fn turn_away(socket: &Socket) {
     packet.payload().extend_from_slice(&[0xff, 0x10, 0x04]);
     packet.payload().extend_from_slice(b"Too many connections");
     packet.end();
-    // Who does not read it learns it from the end of the connection.
+    // Ignored: a client that does not read the packet sees the connection end.
     let _ = socket.send(&bytes);
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Stage {
     Ready,
 }
 
-/// Who wants to log in, or to become somebody else.
+/// A user who logs in, or a session that changes its user.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     user: String,
@@ -86,8 +86,8 @@ fn begin(
     proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, scramble, sequence);
 }
 
-/// COM_CHANGE_USER. The client answers to the scramble of the connection's greeting, which nobody keeps: it
-/// is asked to answer a new one.
+/// COM_CHANGE_USER. The client answers the scramble of the connection's greeting, which the server no longer
+/// has, so it is asked to answer a new one.
 pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
     let candidate = Candidate {
         user: user_name(&change.user),

@@ -29,12 +29,12 @@
 //!
 //! Housekeeping sets the bit by a compare-and-swap against the very request it looked at, so it never counts
 //! out a worker that has finished meanwhile. A worker moves to spare only between requests, where its word is
-//! zero and nobody else sets the bit.
+//! zero and no other thread sets the bit.
 //!
 //! # Invariants
 //! - `active` is the number of workers that are neither out, spare nor ended, less those that have ended
-//!   their request while they were out and wait for the lock to count themselves in. Nobody counts those out
-//!   meanwhile, so it never falls below zero.
+//!   their request while they were out and wait for the lock to count themselves in. No thread counts those
+//!   out meanwhile, so it never falls below zero.
 //! - A spare worker that was called is counted as active from the call on, whichever of them gets up.
 //!
 //! # Lock order

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! # Who owns what
-//! - Work belongs to the queue, then to the worker that took it. Nobody puts it back.
+//! - Work belongs to the queue, then to the worker that took it, which does not put it back.
 //! - An event belongs to the worker that epoll gave it to. [`Ready::next`] hands it out at once; the worker
 //!   serves it before it asks for anything else, [`Workers::stay`](crate::pool::Workers::stay) included.
 //! - A stroke of the bell belongs to the worker that heard it. It takes the oldest work and, if work is left
@@ -71,7 +71,7 @@ struct State<W> {
     queue: VecDeque<W>,
     /// Workers that wait for events, or are about to.
     resting: usize,
-    /// The bell was rung, and nobody who heard it has got up since.
+    /// The bell was rung, and no worker has got up since.
     is_rung: bool,
 }
 

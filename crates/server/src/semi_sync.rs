@@ -59,8 +59,7 @@ impl StatusSource for SemiSyncStatus {
         };
         put("clients", counters.clients);
         put("get_ack", counters.get_ack);
-        // MariaDB has shown nothing else since nobody waits on the network for an answer: it is part of the
-        // transactions' waits.
+        // MariaDB shows 0, too, since it no longer waits on the network apart from the transactions' waits.
         put("net_avg_wait_time", 0);
         put("net_wait_time", 0);
         put("net_waits", counters.net_waits);

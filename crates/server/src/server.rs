@@ -150,8 +150,9 @@ impl Shared {
         Scramble::from_random(bytes)
     }
 
-    /// A slot for a connection that has not logged in. Such connections take nobody's place: when there are
-    /// too many, the oldest ends. `None`: nobody could log in, or too many are ending.
+    /// A slot for a connection that has not logged in. Such connections do not count against
+    /// `max_connections`: when there are too many, the oldest ends. Returns `None` when no client could log
+    /// in, or too many connections are ending.
     pub fn reserve(&self) -> Option<Slot> {
         let limit = self.globals.uint(VarId::MaxConnections) as usize;
         let half_open_max = HALF_OPEN_MAX.max(limit);
@@ -494,7 +495,7 @@ impl Server {
             if open.is_empty() || shared.now_ms() >= deadline_ms {
                 break;
             }
-            // Who is answering a statement may finish; who asked for the stop gets his answer.
+            // A session that is answering finishes its answer, as does the one that asked for the stop.
             open.iter().for_each(|connection| connection.kill());
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -10,7 +10,7 @@ pub enum Signal {
     Stop,
     /// SIGHUP: flush logs.
     Flush,
-    /// A signal of this name that means nothing to the server, and would end it if nobody waited for it.
+    /// A signal without a meaning for the server, which would end the process if no thread waited for it.
     Meaningless(&'static str),
 }
 

@@ -13,7 +13,7 @@ use cohort_exec::{
     ReplicaRow, ServerFacts, StatementLog,
 };
 use cohort_locks::KillLevel;
-use cohort_protocol::{ColumnMeta, ParamText, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replica::{ReplicaLog, ReplicaParts, ReplicaStatus, Replicas, StateStore, current_position};
 use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
@@ -340,7 +340,7 @@ impl Session for SqlSession {
     fn execute_bulk(
         &mut self,
         statement: u32,
-        rows: &mut dyn Iterator<Item = Result<Vec<Value>, SqlError>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Parameter>, SqlError>>,
         sink: &mut dyn ResultSink,
     ) {
         self.session.execute_bulk(statement, rows, sink);

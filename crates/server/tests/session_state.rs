@@ -4,11 +4,12 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
-use support::{Cohort, error_code, wait_until};
+use support::{Cohort, Maria, error_code, wait_until};
 
 fn prepared(client: &mut Conn) -> u64 {
     let row: Option<(String, u64)> =
@@ -224,7 +225,208 @@ fn clients_are_told_what_changed_of_their_session() {
     assert_eq!(receive(&mut plain), b"\0\0\0\x02\0\0\0");
 }
 
+/// Transactions of every kind: their beginnings and ends, what they read and write, what is said of the next
+/// one.
+const TRACKED: &str = "create table tt (a int primary key, b int)
+set session_track_transaction_info='STATE'
+begin
+select 1
+insert into tt values (1,1)
+select * from tt
+update tt set b=2
+commit
+start transaction read only
+select * from tt
+rollback
+start transaction with consistent snapshot
+commit
+start transaction with consistent snapshot, read only
+commit and chain
+commit
+commit and chain
+commit
+select * from tt
+insert into tt values (2,2)
+set autocommit=0
+select 1
+select * from tt
+insert into tt values (3,3)
+commit
+insert into tt values (4,4)
+create table uu (a int)
+set @a=(select max(a) from tt)
+rollback
+show create table tt
+set autocommit=1
+lock tables tt read
+select * from tt
+unlock tables
+lock tables tt write
+insert into tt values (5,5)
+unlock tables
+begin
+insert into tt values (5,5)
+select * from tt
+rollback
+begin
+insert into nix values (1)
+savepoint x
+select uuid()
+insert into tt select 10, 1
+rollback to x
+rollback
+begin
+select * from tt for update
+rollback
+begin
+update tt set b=5 limit 1
+rollback
+begin
+delete from tt where a in (select a from uu)
+rollback
+begin
+select rand()
+do 1
+set @x=1
+rollback
+begin
+select table_name from information_schema.tables where table_schema='nix' limit 1
+create temporary table tmp (a int)
+insert into tmp values (1)
+select * from tmp
+drop temporary table tmp
+rollback
+begin
+show tables
+show variables like 'autocommit'
+set @a=(select max(a) from tt)
+rollback
+begin
+select * from (select 1) x
+insert into tt select a+100, 1 from uu
+rollback
+set session_track_transaction_info='CHARACTERISTICS'
+begin
+select * from tt
+commit
+start transaction read only
+commit
+start transaction read write
+commit
+start transaction with consistent snapshot
+commit
+start transaction with consistent snapshot, read only
+rollback
+set transaction read only
+select 1
+begin
+commit
+set transaction isolation level serializable
+begin
+commit
+set transaction isolation level read committed, read only
+start transaction
+insert into tt values (9,9)
+commit
+set transaction isolation level serializable
+select * from tt
+set session transaction isolation level read committed
+begin
+commit and chain
+commit
+set autocommit=0
+select * from tt
+commit
+set autocommit=1
+start transaction read only
+commit and chain
+select 1
+rollback and chain
+rollback
+set transaction read only
+commit
+begin
+begin
+commit
+set transaction isolation level serializable, read only
+begin
+commit and chain
+commit
+set transaction isolation level serializable
+commit and chain
+set transaction isolation level serializable
+commit
+set session_track_transaction_info='OFF'
+begin
+commit
+set session_track_transaction_info='CHARACTERISTICS'
+begin
+rollback
+drop table tt";
+
+/// Found by comparison: `session_track_transaction_info` had no effect, AND CHAIN began nothing outside of a
+/// transaction and forgot what kind it was.
+#[test]
+fn clients_are_told_of_their_transactions() {
+    let (server, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
+    let ours = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    let theirs = UnixStream::connect(&mariadb.socket).expect("connected");
+    ours.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    theirs.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    let mut clients: [Box<dyn Stream>; 2] = [Box::new(ours), Box::new(theirs)];
+    clients.iter_mut().for_each(|client| {
+        receive(client);
+        let capabilities =
+            SESSION_TRACK | DEPRECATE_EOF | 1 << 2 | 1 << 9 | 1 << 13 | 1 << 15 | 1 << 17 | 1 << 19;
+        let mut response = capabilities.to_le_bytes().to_vec();
+        response.extend_from_slice(&[0, 0, 0, 1, 45]);
+        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(b"root\0\0mysql_native_password\0");
+        send(client, 1, &response);
+        assert_eq!(receive(client)[0], 0, "let in");
+        assert!(!told(client, "create database if not exists tracked").starts_with("ERROR"));
+        assert!(!told(client, "use tracked").starts_with("ERROR"));
+    });
+    for sql in TRACKED.lines() {
+        let [ours, theirs] = &mut clients;
+        assert_eq!(told(ours, sql), told(theirs, sql), "{sql}");
+    }
+}
+
+trait Stream: Read + Write {}
+impl Stream for TcpStream {}
+impl Stream for UnixStream {}
+
+/// What the end of a statement tells of the session: autocommit and transaction, and what has changed.
+fn told(client: &mut (impl Read + Write), sql: &str) -> String {
+    send(client, 0, &[b"\x03", sql.as_bytes()].concat());
+    let first = receive(client);
+    let end = match first[0] {
+        0 | 0xff => first,
+        columns => {
+            (0..columns).for_each(|_| drop(receive(client)));
+            loop {
+                let packet = receive(client);
+                if matches!(packet[0], 0xfe | 0xff) {
+                    break packet;
+                }
+            }
+        }
+    };
+    if end[0] == 0xff {
+        return format!("ERROR {}", u16::from_le_bytes([end[1], end[2]]));
+    }
+    // Counts are small here: a byte each.
+    let status = u16::from_le_bytes([end[3], end[4]]);
+    let changes = match end.get(7..) {
+        Some([length, rest @ ..]) if status & 0x4000 != 0 => &rest[usize::from(*length)..],
+        _ => &[],
+    };
+    format!("{:#x} {}", status & 0x6003, changes.escape_ascii())
+}
+
 const SESSION_TRACK: u32 = 1 << 23;
+const DEPRECATE_EOF: u32 = 1 << 24;
 /// Of the capabilities that only MariaDB has.
 const BULK: u8 = 4;
 
@@ -248,12 +450,12 @@ fn raw_login(port: u16, capabilities: u32, extended: u8) -> (TcpStream, Vec<u8>)
     (stream, answer)
 }
 
-fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) {
+fn send(stream: &mut (impl Read + Write), sequence: u8, payload: &[u8]) {
     let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
     stream.write_all(&[&[a, b, c, sequence], payload].concat()).expect("sent");
 }
 
-fn receive(stream: &mut TcpStream) -> Vec<u8> {
+fn receive(stream: &mut (impl Read + Write)) -> Vec<u8> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).expect("a header");
     let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];

@@ -226,7 +226,10 @@ pub fn commits_implicitly(statement: &Statement) -> bool {
     match statement {
         Statement::CreateTable(table) => !table.temporary,
         Statement::DropTable(table) => !table.temporary,
-        Statement::Begin(_) | Statement::LockTables(_) | Statement::TableMaintenance(_) => true,
+        Statement::Begin(_)
+        | Statement::LockTables(_)
+        | Statement::TableMaintenance(_)
+        | Statement::Backup(_) => true,
         Statement::Flush(_)
         | Statement::ResetMaster { .. }
         | Statement::StartSlave(_)

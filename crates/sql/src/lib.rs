@@ -13,6 +13,7 @@
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
+//! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
 //! | `print` | quoted identifiers and strings, expressions back to text |
 //! | `print_query` | queries back to text |
 
@@ -26,9 +27,11 @@ mod parser;
 mod plan_cache;
 pub mod print;
 pub mod print_query;
+mod unsafe_words;
 
 pub use digest::Digest;
 pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Parsed, next_statement, parse};
 pub use plan_cache::{PlanCache, PlanKey};
+pub use unsafe_words::has_unsafe_words;

@@ -15,6 +15,8 @@ pub struct ParseMode {
     pub high_not_precedence: bool,
     /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
     pub ignore_space: bool,
+    /// ORACLE: all set operators have one precedence, and MINUS is EXCEPT.
+    pub oracle: bool,
 }
 
 impl From<SqlMode> for ParseMode {
@@ -25,6 +27,7 @@ impl From<SqlMode> for ParseMode {
             no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
             ignore_space: mode.has(SqlMode::IGNORE_SPACE),
+            oracle: mode.has(SqlMode::ORACLE),
         }
     }
 }

@@ -36,10 +36,16 @@ fn common_name(name: &str) -> String {
 fn body(node: &QueryBody, out: &mut String) {
     match node {
         QueryBody::Select(inner) => select(inner, out),
-        QueryBody::SetOperation { op, first, rest } => {
+        QueryBody::SetOperation { first, rest } => {
+            // INTERSECT binds tighter than what stands before it.
+            let is_tighter = |n: usize| {
+                n > 0 && rest[n].op == SetOperator::Intersect && rest[n - 1].op != SetOperator::Intersect
+            };
+            out.push_str(&"(".repeat((0..rest.len()).filter(|n| is_tighter(*n)).count()));
             body(first, out);
-            for operand in rest {
-                out.push_str(match op {
+            for (n, operand) in rest.iter().enumerate() {
+                out.push_str(if is_tighter(n) { ")" } else { "" });
+                out.push_str(match operand.op {
                     SetOperator::Union => " union ",
                     SetOperator::Except => " except ",
                     SetOperator::Intersect => " intersect ",

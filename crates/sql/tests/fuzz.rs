@@ -141,6 +141,7 @@ fn try_all(sql: &[u8]) {
             no_backslash_escapes: true,
             high_not_precedence: true,
             ignore_space: true,
+            oracle: true,
         },
     ];
     for mode in modes {
@@ -213,7 +214,6 @@ fn deep_nesting() {
         format!("SELECT * FROM {}t{}", "(".repeat(20_000), ")".repeat(20_000)),
         format!("{}SELECT 1{}", "(".repeat(20_000), ")".repeat(20_000)),
         format!("SELECT 1{}", " + 1".repeat(20_000)),
-        format!("SELECT 1{}", " UNION SELECT 1 EXCEPT SELECT 2".repeat(20_000)),
         format!("SELECT * FROM t{}", " JOIN t".repeat(20_000)),
         format!("SELECT * FROM t{}", " NATURAL JOIN t".repeat(20_000)),
         format!("SELECT * FROM t{}", ", t".repeat(20_000)),
@@ -238,8 +238,9 @@ fn wide_statements() {
         format!("SELECT {}1{}", "(".repeat(50_000), " + 1) * 2 AND (0)".repeat(20)) + &")".repeat(49_980);
     let negated = format!("SELECT {}1", "NOT ".repeat(50_000));
     let united = format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(50_000));
+    let mixed = format!("SELECT 1{}", " UNION SELECT 1 EXCEPT SELECT 2".repeat(20_000));
     let sum = format!("SELECT a{}", " + 1".repeat(500));
-    for sql in [long_or, long_in, many_rows, nested, operators, negated, united, sum] {
+    for sql in [long_or, long_in, many_rows, nested, operators, negated, united, mixed, sum] {
         let parsed = parse(sql.as_bytes(), &ParseOptions::default());
         assert!(parsed.is_ok(), "{:?}: {}", parsed.err(), &sql[..60]);
     }

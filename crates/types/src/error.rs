@@ -324,6 +324,12 @@ errors! {
     NonInsertableTable = 1471, "HY000";
     IllegalValueForType = 1367, "22007";
     UnknownDataType = 4161, "HY000";
+    IllegalReference = 1247, "42S22";
+    BackupLockIsActive = 4145, "HY000";
+    BackupNotRunning = 4146, "HY000";
+    BackupWrongStage = 4147, "HY000";
+    BackupUnknownStage = 4149, "HY000";
+    InvalidDefaultParam = 4032, "HY000";
     PsManyParam = 1390, "HY000";
     XaerNota = 1397, "XAE04";
     XaerInval = 1398, "XAE05";

@@ -145,6 +145,17 @@ texts! {
     unknown_sequence(name: &str) = UnknownSequences, "Unknown SEQUENCE: '{name}'";
     not_for_sequences(schema: &str, name: &str) = IllegalHa,
         "Storage engine SEQUENCE of the table `{schema}`.`{name}` doesn't have this option";
+    no_handler(engine: &str, schema: &str, name: &str) = IllegalHa,
+        "Storage engine {engine} of the table `{schema}`.`{name}` doesn't have this option";
+    illegal_reference(name: &str, why: &str) = IllegalReference, "Reference '{name}' not supported ({why})";
+    backup_active() = BackupLockIsActive, "Can't execute the command as you have a BACKUP STAGE active";
+    backup_not_running() = BackupNotRunning, "You must start backup with \"BACKUP STAGE START\"";
+    backup_wrong_stage(wanted: &str, now: &str) = BackupWrongStage,
+        "Backup stage '{wanted}' is same or before current backup stage '{now}'";
+    backup_unknown_stage(name: &str) = BackupUnknownStage,
+        "Unknown backup stage: '{name}'. Stage should be one of START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END";
+    invalid_default_param() = InvalidDefaultParam,
+        "Default/ignore value is not supported for such parameter usage";
     binlog_row_failed() = BinlogRowLoggingFailed, "Writing one row to the row-based binary log failed";
     foreign_key_of_temporary(schema: &str, name: &str) = CantCreateTable,
         "Can't create table `{schema}`.`{name}` (errno: 150 \"Foreign key constraint is incorrectly formed\")";

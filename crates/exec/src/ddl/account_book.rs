@@ -21,7 +21,7 @@ pub(super) struct AccountBook {
 impl AccountBook {
     /// Waits for its turn and looks at the accounts.
     pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountBook> {
-        ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+        super::work::lock_definitions(ctx)?;
         ctx.trx.lock_name(&NameKey::Accounts, MetadataMode::Exclusive)?;
         Ok(AccountBook { catalog: ctx.db.catalog(), changed: BTreeMap::new() })
     }

@@ -6,6 +6,7 @@ use cohort_base::CommitSeq;
 use cohort_catalog::{
     Column, DefaultValue, Index, IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableName,
 };
+use cohort_expr::SequenceName;
 use cohort_sql::ast::{AlterSequence, CreateTable, TableOption};
 use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind, Value};
 
@@ -103,7 +104,8 @@ pub(super) fn write_first(
         (Some(options), _) => Definition::new(options, step),
         (None, Some(model)) => {
             let schema = super::work::schema_of(ctx, model)?;
-            let model = crate::sequence::find(ctx.session, &ctx.db.catalog(), &schema, &model.name)?;
+            let model = SequenceName { schema: &schema, name: &model.name, base_only: false };
+            let model = crate::sequence::find(ctx.session, &ctx.db.catalog(), model)?;
             let model = read(ctx.session, &*ctx.trx.open_table(&model)?)?;
             Some(Definition { reserved_until: model.start, round: 0, ..model })
         }

@@ -255,6 +255,13 @@ pub(super) fn schema_of(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlRes
     name.db.as_deref().or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
 }
 
+/// Before a change of definitions: a backup that blocks them blocks it. First, so that it holds nothing while
+/// it waits for a backup that goes on.
+pub(super) fn lock_definitions(ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    ctx.trx.lock_name(&NameKey::Definitions, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)
+}
+
 /// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at
 /// it.
 pub(super) fn lock_schema(
@@ -262,7 +269,7 @@ pub(super) fn lock_schema(
     schema: &str,
     mode: MetadataMode,
 ) -> SqlResult<Option<Arc<Schema>>> {
-    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)?;
+    lock_definitions(ctx)?;
     ctx.trx.lock_name(&NameKey::Schema(schema.into()), mode)?;
     Ok(ctx.db.catalog().schemas.get(schema).cloned())
 }

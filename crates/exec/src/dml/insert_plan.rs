@@ -13,8 +13,8 @@ use crate::dml::rules::RowRules;
 use crate::plan::QueryPlan;
 use crate::table::computed_columns;
 use cohort_plan::{
-    Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_insert_view,
-    not_supported,
+    Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_assignment,
+    bind_insert_view, bind_new_value, not_supported,
 };
 
 /// What happens to a row whose key exists.
@@ -287,20 +287,16 @@ fn bind_rows(
         if !fits || !alike {
             return Err(wrong_count(n + 1));
         }
-        let cells = row.iter().zip(columns).map(|(value, column)| bind_cell(binder, *column, value));
+        let cells = row.iter().zip(columns);
+        let cells = cells.map(|(value, column)| bind_new_value(binder, *column, value).map(Cell::from));
         bound.push(cells.collect::<SqlResult<Vec<_>>>()?);
     }
     Ok(bound)
 }
 
-/// A value for a column of the binder's table, or DEFAULT.
-pub(crate) fn bind_cell(binder: &Binder<'_>, column: usize, value: &ast::Expr) -> SqlResult<Cell> {
-    match value {
-        ast::Expr::Default(None) => Ok(Cell::Default),
-        other => {
-            let kind = binder.scope.slot(column).ty.kind;
-            Ok(Cell::Expr(binder.value(other)?.for_column(kind)))
-        }
+impl From<Option<Expr>> for Cell {
+    fn from(value: Option<Expr>) -> Cell {
+        value.map_or(Cell::Default, Cell::Expr)
     }
 }
 
@@ -314,11 +310,10 @@ fn bind_update(
     binder.values_offset = Some(width);
     let mut bound = Vec::with_capacity(assignments.len());
     for assignment in assignments {
-        let column = scope.column(&assignment.column, Clause::Update)?;
+        let (column, value) = bind_assignment(&binder, assignment)?;
         // As in MariaDB, what is assigned counts as read.
-        ctx.use_column(scope, column, Privilege::Update)?;
         ctx.use_column(scope, column, Privilege::Select)?;
-        bound.push((column, bind_cell(&binder, column, &assignment.value)?));
+        bound.push((column, value.into()));
     }
     Ok(bound)
 }

@@ -24,14 +24,14 @@ use crate::access;
 use crate::dispatch::{Job, definition_changed, lock_for_write};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert::Insert;
-use crate::dml::insert_plan::{Cell, bind_cell};
+use crate::dml::insert_plan::Cell;
 use crate::dml::{DmlOutcome, InsertPlan};
 use crate::files::{self, Bytes, Field, FieldReader};
 use crate::plan::SessionNames;
 use crate::select::Freshness;
 use crate::session::Session;
 use crate::statement::StatementContext;
-use cohort_plan::{Binder, Clause, PlanContext, Scope, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, bind_new_value, not_supported};
 
 const PLAN_ATTEMPTS: usize = 20;
 /// Bytes read from a file at once.
@@ -242,7 +242,7 @@ impl LoadPlan {
         for assignment in &load.assignments {
             let column = scope.column(&assignment.column, Clause::Select)?;
             plan.use_column(&scope, column, Privilege::Insert)?;
-            assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
+            assignments.push((column, Cell::from(bind_new_value(&binder, column, &assignment.value)?)));
         }
         let on_duplicate = match load.on_duplicate {
             ast::OnDuplicate::Error if load.local => ast::OnDuplicate::Ignore,

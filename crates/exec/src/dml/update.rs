@@ -7,7 +7,7 @@ use cohort_sql::ast;
 use cohort_types::{Privilege, SqlMode, SqlResult, Value};
 
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
-use crate::dml::insert_plan::{Cell, bind_cell};
+use crate::dml::insert_plan::Cell;
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::{RowRules, is_foreign, refuse_generated};
 use crate::guards::check_safe_update;
@@ -16,7 +16,7 @@ use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{OpenTable, TableWriter};
 use crate::trx::WaitPolicy;
-use cohort_plan::{Binder, Clause, PlanContext, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
 
 /// UPDATE.
 pub struct UpdatePlan {
@@ -50,9 +50,8 @@ impl UpdatePlan {
         let binder = Binder::new(ctx, &target.scope, Clause::Set);
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
-            let column = target.scope.column(&assignment.column, Clause::Set)?;
-            ctx.use_column(&target.scope, column, Privilege::Update)?;
-            assignments.push((column, bind_cell(&binder, column, &assignment.value)?));
+            let (column, value) = bind_assignment(&binder, assignment)?;
+            assignments.push((column, value.into()));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }
         let rules = RowRules::of(ctx, &target.table)?;

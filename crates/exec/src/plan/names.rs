@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Table, View};
-use cohort_expr::{ExprType, SessionEnv, SessionHooks};
+use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{Names, VirtualDefinition};
 use cohort_sql::ast::SequenceOperation;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
@@ -140,16 +140,18 @@ impl Names for SessionNames<'_> {
         self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
     }
 
-    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<()> {
+    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool> {
         let how = match operation {
             SequenceOperation::Last => Privilege::Select,
             SequenceOperation::Next | SequenceOperation::Set => Privilege::Insert,
         };
+        let base_only = !self.inside.borrow().is_empty();
         let is_own = self.temporary(schema, name).is_some();
         if !is_own {
             self.viewer().check_table(self.session, how.into(), schema, name)?;
         }
-        let table = crate::sequence::find(self.session, self.catalog, schema, name)?;
+        let sequence = SequenceName { schema, name, base_only };
+        let table = crate::sequence::find(self.session, self.catalog, sequence)?;
         if !is_own {
             self.needs.want(&self.viewer(), &table.name, how.into());
         }
@@ -159,7 +161,7 @@ impl Names for SessionNames<'_> {
             Some((_, known)) => *known |= is_written,
             None => sequences.push((table, is_written)),
         }
-        Ok(())
+        Ok(base_only)
     }
 
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {

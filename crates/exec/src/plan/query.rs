@@ -121,6 +121,7 @@ impl QueryPlan {
                             | Node::Common { .. }
                             | Node::Distinct { .. }
                             | Node::SetOperation(_)
+                            | Node::SetChain(_)
                     );
                     found |= is_kept;
                 });

@@ -4,6 +4,7 @@ use cohort_catalog::{IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Scan, Span, Spans};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
+use cohort_sql::ast::SetOperator;
 use cohort_types::{Collation, Value};
 
 use crate::dispatch::Planned;
@@ -67,17 +68,19 @@ fn columns() -> Vec<ColumnMeta> {
 }
 
 #[derive(Default)]
-struct Line {
-    kind: Option<&'static str>,
-    keys: Option<String>,
-    key: Option<String>,
-    reference: Option<String>,
-    rows: Option<u64>,
+pub(super) struct Line {
+    pub kind: Option<&'static str>,
+    pub keys: Option<String>,
+    pub key: Option<String>,
+    /// Columns of the key that the access goes by.
+    pub used_parts: Vec<String>,
+    pub reference: Option<String>,
+    pub rows: Option<u64>,
     extra: Vec<&'static str>,
 }
 
 impl Line {
-    fn of_kind(kind: &'static str) -> Line {
+    pub fn of_kind(kind: &'static str) -> Line {
         Line { kind: Some(kind), ..Line::default() }
     }
 }
@@ -178,6 +181,17 @@ impl Lines {
                     self.node(input, &mut Block { id: 0, select_type, extra: Vec::new() });
                 }
             }
+            Node::SetChain(chain) => {
+                for (n, input) in chain.inputs.iter().enumerate() {
+                    let select_type = match input.op {
+                        _ if n == 0 => block.select_type,
+                        SetOperator::Union => "UNION",
+                        SetOperator::Except => "EXCEPT",
+                        SetOperator::Intersect => "INTERSECT",
+                    };
+                    self.node(&input.node, &mut Block { id: 0, select_type, extra: Vec::new() });
+                }
+            }
             other => {
                 match other {
                     Node::Sort(_) => block.say("Using filesort"),
@@ -252,7 +266,7 @@ impl Block {
 }
 
 /// The SELECT that a node's table stands in.
-fn block_of(node: &Node) -> Option<u32> {
+pub(super) fn block_of(node: &Node) -> Option<u32> {
     match node {
         Node::Scan(scan) => Some(scan.block),
         Node::Virtual(scan) => Some(scan.block),
@@ -264,7 +278,7 @@ fn block_of(node: &Node) -> Option<u32> {
     }
 }
 
-fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
+pub(super) fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
     let index = &table.indexes[access.index];
     let whole = |eq: &[Expr]| eq.len() == index.columns.len();
     let unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
@@ -287,6 +301,13 @@ fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
     if !matches!(access.spans, Spans::Full) || access.index != 0 {
         line.keys = Some(index.name.clone());
         line.key = Some(index.name.clone());
+        let bound = |span: &Span| span.eq.len() + usize::from(!is_open(span));
+        let used = match &access.spans {
+            Spans::Full => index.columns.len(),
+            Spans::List(spans) => spans.iter().map(bound).max().unwrap_or(0),
+        };
+        let parts = index.columns.iter().take(used);
+        line.used_parts = parts.map(|part| table.columns[part.column].name.clone()).collect();
     }
     if let Spans::List(spans) = &access.spans
         && let [one] = spans.as_slice()

@@ -70,7 +70,7 @@ pub(crate) fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> S
         if tables.iter().any(|(table, _)| !table.is_temporary()) {
             check_read_only(ctx.session)?;
         }
-        ctx.trx.pass_global_lock()?;
+        ctx.trx.pass_global_lock_to_write()?;
     }
     for (table, alias) in tables.iter().filter(|(table, _)| !table.is_temporary()) {
         let open = ctx.trx.open_table(table)?;

@@ -26,6 +26,7 @@ use cohort_catalog::{Catalog, Table};
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{ReadAt, Redo};
+use cohort_expr::SequenceName;
 use cohort_locks::{LockOwner, RowMode, WaitLimit};
 use cohort_types::{SqlError, SqlResult, Value};
 use parking_lot::Mutex;
@@ -108,10 +109,10 @@ pub(crate) fn default_step(db: &Database) -> i64 {
 pub(crate) fn find(
     session: &SessionState,
     catalog: &Catalog,
-    schema: &str,
-    name: &str,
+    sequence: SequenceName<'_>,
 ) -> SqlResult<Arc<Table>> {
-    let own = session.temporary.find(schema, name);
+    let SequenceName { schema, name, base_only } = sequence;
+    let own = session.temporary.find(schema, name).filter(|_| !base_only);
     let found = own.or_else(|| catalog.table(schema, name).cloned());
     match found {
         Some(table) if table.is_sequence() => Ok(table),
@@ -130,34 +131,34 @@ struct Use<'u> {
 }
 
 /// The next number.
-pub(crate) fn next_value(session: &SessionState, schema: &str, name: &str) -> SqlResult<i64> {
-    let mut using = Use::open(session, schema, name)?;
+pub(crate) fn next_value(session: &SessionState, sequence: SequenceName<'_>) -> SqlResult<i64> {
+    let mut using = Use::open(session, sequence)?;
     let number = using.next()?;
     session.last_values.borrow_mut().insert(using.table.table().id, number);
     Ok(number)
 }
 
 /// The number that this session was given last.
-pub(crate) fn last_value(session: &SessionState, schema: &str, name: &str) -> SqlResult<Option<i64>> {
-    let table = find(session, &session.db.catalog(), schema, name)?;
+pub(crate) fn last_value(session: &SessionState, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
+    let table = find(session, &session.db.catalog(), sequence)?;
     Ok(session.last_values.borrow().get(&table.id).copied())
 }
 
 /// SETVAL: false when the sequence has gone further.
 pub(crate) fn set_value(
     session: &SessionState,
-    (schema, name): (&str, &str),
+    sequence: SequenceName<'_>,
     number: i64,
     is_used: bool,
     round: i64,
 ) -> SqlResult<bool> {
-    Use::open(session, schema, name)?.set(number, is_used, round)
+    Use::open(session, sequence)?.set(number, is_used, round)
 }
 
 impl<'u> Use<'u> {
-    fn open(session: &'u SessionState, schema: &str, name: &str) -> SqlResult<Use<'u>> {
+    fn open(session: &'u SessionState, sequence: SequenceName<'_>) -> SqlResult<Use<'u>> {
         let db = &session.db;
-        let table = find(session, &db.catalog(), schema, name)?;
+        let table = find(session, &db.catalog(), sequence)?;
         let table = match table.is_temporary() {
             true => session.temporary.open(db, &table),
             false => db.tables.open(db, &table)?,

@@ -44,10 +44,12 @@ mod view;
 
 use cohort_catalog::Table;
 use cohort_config::Scope;
-use cohort_sql::ast::{ObjectName, Show, ShowFilter, Statement, VariableScope};
-use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_locks::NameKey;
+use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, Statement, VariableScope};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
+use crate::access::check_global;
 use crate::ddl::{create_user_line, grant_lines};
 use crate::show::status::Of;
 use crate::statement::StatementContext;
@@ -74,13 +76,31 @@ pub(crate) fn administrate(
             Ok(None)
         }
         Statement::ResetMaster { to } => binlog::reset(ctx, *to).map(|()| None),
-        // A tool would copy files that do not belong together: what is on disk is a checkpoint and the log
-        // behind it, and neither stands still for a stage.
-        Statement::Backup(_) => Err(not_supported(
-            "BACKUP: files of a running server cannot be copied; take a dump with --single-transaction",
-        )),
+        Statement::Backup(backup) => run_backup(ctx, backup).map(|()| None),
         _ => return None,
     })
+}
+
+/// BACKUP. The stages lock and write nothing: what is on disk is a checkpoint and the log behind it at any
+/// time, so a copy that is made at one moment of all files starts as after a crash.
+fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
+    match backup {
+        Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
+        Backup::Lock(name) => {
+            let schema = schema_of(ctx, name.db.as_deref())?;
+            let key = NameKey::Table(schema.as_str().into(), name.name.as_str().into());
+            ctx.trx.lock_for_backup(key)
+        }
+        Backup::Unlock => {
+            let needed = Privileges::of(&[Privilege::Reload, Privilege::LockTables]);
+            let may_lock = |schema: &str| ctx.session.access().on_schema(schema).has(Privilege::LockTables);
+            if !ctx.trx.backup_schema().is_some_and(|schema| may_lock(&schema)) {
+                check_global(ctx.session, needed)?;
+            }
+            ctx.trx.unlock_for_backup();
+            Ok(())
+        }
+    }
 }
 
 /// Runs a SHOW.

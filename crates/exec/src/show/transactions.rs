@@ -203,7 +203,9 @@ pub(super) fn blocked_states(db: &Database) -> HashMap<TrxId, &'static str> {
             WaitedFor::Name(NameKey::Table(..)) => "Waiting for table metadata lock",
             WaitedFor::Name(NameKey::Schema(_)) => "Waiting for schema metadata lock",
             WaitedFor::Name(NameKey::User(_)) => "User lock",
-            WaitedFor::Name(_) => "Waiting for global read lock",
+            WaitedFor::Name(NameKey::Global | NameKey::Definitions | NameKey::Backup | NameKey::Accounts) => {
+                "Waiting for backup lock"
+            }
         };
         (wait.trx, text)
     };

@@ -55,6 +55,6 @@ pub(crate) use engines::engine_error;
 pub use gauge::{TrxGauge, TrxSnapshot};
 pub use locking::WaitPolicy;
 pub(crate) use locking::{RowLock, lock_error};
-pub(crate) use session_locks::{LockedTables, TableLock};
+pub(crate) use session_locks::{BackupGate, LockedTables, TableLock, active_locks};
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
 pub use settings::{AccessMode, BinlogSettings, Isolation, RowImage, TrxSettings};

@@ -1,4 +1,4 @@
-//! LOCK TABLES and FLUSH TABLES WITH READ LOCK: locks that belong to the session, beside those of its
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK and BACKUP: locks that belong to the session, beside those of its
 //! transactions.
 //!
 //! # Modes
@@ -7,11 +7,17 @@
 //! | LOCK TABLES .. READ | `SharedNoWrite` | |
 //! | LOCK TABLES .. WRITE | `Exclusive` | `SharedWrite` |
 //! | FLUSH TABLES WITH READ LOCK | | `SharedNoWrite` |
+//! | BACKUP STAGE BLOCK_COMMIT | | `SharedNoWrite` |
+//! | BACKUP LOCK | `SharedRead` | |
+//!
+//! BACKUP STAGE START also takes the right to make a backup, which one session has at a time, and BLOCK_DDL
+//! the definitions (`SharedNoWrite`), on which DDL statements and LOCK TABLES .. WRITE hold `SharedWrite`.
 //!
 //! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL
 //! statement; a statement that writes only passes that lock before it begins. So under FLUSH TABLES WITH READ
 //! LOCK nothing commits and no write begins, while open transactions stay open; and whoever waits for that
-//! lock waits for commits alone, which wait for no row.
+//! lock waits for commits alone, which wait for no row. Under BLOCK_COMMIT writes begin and wait for their
+//! commit, so a write does not pass the lock while it is a backup's ([`BackupGate`]).
 //!
 //! # A session that has locked tables
 //! Its transactions do not lock names that the session holds (they would wait behind those who wait for the
@@ -26,8 +32,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_sql::ast::BackupStage;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
@@ -58,9 +66,24 @@ pub(crate) struct SessionLocks {
     tables: LockedTables,
     /// FLUSH TABLES WITH READ LOCK.
     is_global: bool,
+    /// How far the session's backup has come.
+    stage: Option<BackupStage>,
+    /// Of BACKUP LOCK.
+    backup_table: Option<NameKey>,
+}
+
+/// Whether the server's name is locked by a backup at BLOCK_COMMIT, which only commits wait for. Set by its
+/// session while it holds the lock; read by writes when somebody holds it.
+#[derive(Default)]
+pub(crate) struct BackupGate {
+    blocks_commits: AtomicBool,
 }
 
 impl SessionLocks {
+    fn is_empty(&self) -> bool {
+        self.tables.is_empty() && !self.is_global && self.stage.is_none() && self.backup_table.is_none()
+    }
+
     /// Whether a table is locked for writing, and with it the server's name.
     fn writes(&self) -> bool {
         writes(&self.tables)
@@ -97,7 +120,11 @@ impl SessionTrx {
     pub(super) fn session_holds(&self, name: &NameKey) -> bool {
         let Some(locks) = &self.session_locks else { return false };
         match name {
-            NameKey::Global | NameKey::Accounts | NameKey::User(_) => false,
+            NameKey::Global
+            | NameKey::Definitions
+            | NameKey::Backup
+            | NameKey::Accounts
+            | NameKey::User(_) => false,
             NameKey::Schema(schema) => locks.uses(schema),
             NameKey::Table(schema, table) => {
                 locks.tables.contains_key(&(schema.to_string(), table.to_string()))
@@ -115,9 +142,13 @@ impl SessionTrx {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
             NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
+            NameKey::Global | NameKey::Definitions if locks.stage.is_some() => Err(SqlError::backup_active()),
+            NameKey::Global | NameKey::Definitions if locks.backup_table.is_some() => {
+                Err(conflicting_read_lock())
+            }
             // What the session has, its transaction must not ask for: it would wait behind those who wait for
             // the session.
-            NameKey::Global if locks.writes() => Ok(Holder::Session),
+            NameKey::Global | NameKey::Definitions if locks.writes() => Ok(Holder::Session),
             NameKey::Schema(schema) if mode == MetadataMode::SharedRead && locks.uses(schema) => {
                 Ok(Holder::Session)
             }
@@ -151,11 +182,17 @@ impl SessionTrx {
     pub(crate) fn lock_tables(&mut self, tables: LockedTables) -> SqlResult<()> {
         self.unlock_tables()?;
         let writes = writes(&tables);
-        if writes {
-            self.refuse_under_global_lock()?;
+        if let Some(locks) = &self.session_locks {
+            match &**locks {
+                SessionLocks { stage: Some(_), .. } => return Err(SqlError::backup_active()),
+                SessionLocks { backup_table: Some(_), .. } => return Err(active_locks()),
+                SessionLocks { is_global: true, .. } if writes => return Err(conflicting_read_lock()),
+                _ => {}
+            }
         }
         let mut names = Vec::new();
         if writes {
+            names.push((NameKey::Definitions, MetadataMode::SharedWrite));
             names.push((NameKey::Global, MetadataMode::SharedWrite));
         }
         for ((schema, table), aliases) in &tables {
@@ -192,7 +229,7 @@ impl SessionTrx {
         if *name != NameKey::Global || !locks.is_global {
             self.db.locks.unlock_name(&mut locks.owner, name);
         }
-        if locks.tables.is_empty() && !locks.is_global {
+        if locks.is_empty() {
             self.session_locks = None;
         }
     }
@@ -201,6 +238,9 @@ impl SessionTrx {
     pub(crate) fn lock_globally(&mut self) -> SqlResult<()> {
         if self.has_locked_tables() {
             return Err(active_locks());
+        }
+        if self.backup_stage().is_some() {
+            return Err(SqlError::backup_active());
         }
         self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])?;
         self.session_locks.as_mut().expect("locked above").is_global = true;
@@ -225,9 +265,12 @@ impl SessionTrx {
         self.publish_own()?;
         let Some(locks) = &mut self.session_locks else { return Ok(()) };
         let tables = std::mem::take(&mut locks.tables);
-        if !locks.is_global {
+        if locks.is_empty() {
             self.session_locks = None;
             return Ok(());
+        }
+        if writes(&tables) {
+            self.db.locks.unlock_name(&mut locks.owner, &NameKey::Definitions);
         }
         for (schema, table) in tables.into_keys() {
             let (schema, table): (Arc<str>, Arc<str>) = (schema.into(), table.into());
@@ -237,11 +280,124 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// UNLOCK TABLES: all that the session holds.
+    /// UNLOCK TABLES: all that the session holds, but for its backup's.
     pub(crate) fn unlock_all(&mut self) -> SqlResult<()> {
+        self.unlock_tables()?;
         self.publish_own()?;
-        self.session_locks = None;
+        let Some(locks) = &mut self.session_locks else { return Ok(()) };
+        if std::mem::take(&mut locks.is_global) {
+            self.db.locks.unlock_name(&mut locks.owner, &NameKey::Global);
+        }
+        if locks.is_empty() {
+            self.session_locks = None;
+        }
         Ok(())
+    }
+
+    /// How far the session's backup has come.
+    pub(crate) fn backup_stage(&self) -> Option<BackupStage> {
+        self.session_locks.as_ref().and_then(|locks| locks.stage)
+    }
+
+    /// BACKUP STAGE. Errors 4146 before START, 4147 when the backup has come further already.
+    pub(crate) fn enter_backup_stage(&mut self, stage: BackupStage) -> SqlResult<()> {
+        let now = match (self.backup_stage(), &self.session_locks) {
+            (Some(now), _) => Some(now),
+            (None, _) if stage != BackupStage::Start => return Err(SqlError::backup_not_running()),
+            (None, Some(locks)) if !locks.tables.is_empty() => return Err(active_locks()),
+            (None, Some(_)) => return Err(conflicting_read_lock()),
+            (None, None) => None,
+        };
+        if let Some(now) = now.filter(|now| *now >= stage) {
+            return Err(SqlError::backup_wrong_stage(stage.name(), now.name()));
+        }
+        let mut names = Vec::new();
+        if stage == BackupStage::Start {
+            names.push((NameKey::Backup, MetadataMode::Exclusive));
+        }
+        if stage != BackupStage::End {
+            if stage >= BackupStage::BlockDdl && now < Some(BackupStage::BlockDdl) {
+                names.push((NameKey::Definitions, MetadataMode::SharedNoWrite));
+            }
+            if stage == BackupStage::BlockCommit {
+                // Said first: a write that sees the lock must know whose it is.
+                self.db.backup.blocks_commits.store(true, Ordering::SeqCst);
+                names.push((NameKey::Global, MetadataMode::SharedNoWrite));
+            }
+        }
+        if let Err(error) = self.lock_all_for_session(&names) {
+            if stage == BackupStage::BlockCommit {
+                self.db.backup.blocks_commits.store(false, Ordering::SeqCst);
+            }
+            return Err(error);
+        }
+        let Some(locks) = &mut self.session_locks else { return Ok(()) };
+        locks.stage = Some(stage);
+        if stage == BackupStage::End {
+            self.end_backup();
+        }
+        Ok(())
+    }
+
+    /// Gives back what the session's backup holds.
+    fn end_backup(&mut self) {
+        let Some(locks) = &mut self.session_locks else { return };
+        if locks.stage.take().is_some_and(|stage| stage >= BackupStage::BlockCommit) {
+            self.db.backup.blocks_commits.store(false, Ordering::SeqCst);
+        }
+        for name in [NameKey::Global, NameKey::Definitions, NameKey::Backup] {
+            self.db.locks.unlock_name(&mut locks.owner, &name);
+        }
+        if locks.is_empty() {
+            self.session_locks = None;
+        }
+    }
+
+    /// BACKUP LOCK: nobody changes the table's definition; in place of the one before.
+    pub(crate) fn lock_for_backup(&mut self, table: NameKey) -> SqlResult<()> {
+        if self.has_locked_tables() {
+            return Err(active_locks());
+        }
+        self.unlock_for_backup();
+        self.lock_all_for_session(&[(table.clone(), MetadataMode::SharedRead)])?;
+        self.session_locks.as_mut().expect("locked above").backup_table = Some(table);
+        Ok(())
+    }
+
+    /// The schema of the table that BACKUP LOCK has locked.
+    pub(crate) fn backup_schema(&self) -> Option<Arc<str>> {
+        match self.session_locks.as_ref()?.backup_table.as_ref()? {
+            NameKey::Table(schema, _) => Some(Arc::clone(schema)),
+            _ => None,
+        }
+    }
+
+    /// BACKUP UNLOCK.
+    pub(crate) fn unlock_for_backup(&mut self) {
+        let Some(locks) = &mut self.session_locks else { return };
+        if let Some(table) = locks.backup_table.take() {
+            self.db.locks.unlock_name(&mut locks.owner, &table);
+        }
+        if locks.is_empty() {
+            self.session_locks = None;
+        }
+    }
+
+    /// Gives back everything.
+    pub(crate) fn release_session_locks(&mut self) {
+        // Without the server's log there is nothing to wait for.
+        let _ = self.publish_own();
+        self.end_backup();
+        self.session_locks = None;
+    }
+
+    /// Before a statement that writes and commits later: under a backup that blocks commits it begins.
+    pub(crate) fn pass_global_lock_to_write(&mut self) -> SqlResult<()> {
+        if self.session_locks.is_none() && !self.db.locks.is_global_guarded() {
+            return Ok(());
+        }
+        let is_backup = self.db.backup.blocks_commits.load(Ordering::SeqCst);
+        if is_backup && self.session_locks.is_none() { Ok(()) } else { self.pass_global_lock() }
     }
 
     /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for
@@ -262,15 +418,9 @@ impl SessionTrx {
     /// Before a commit: nothing commits while somebody else has FLUSH TABLES WITH READ LOCK.
     pub(super) fn lock_commit(&mut self) -> SqlResult<()> {
         match &self.session_locks {
-            Some(locks) if locks.is_global => Ok(()),
+            // Nothing of its own is left to commit: the statement that locked has committed it.
+            Some(locks) if locks.is_global || locks.stage.is_some() || locks.backup_table.is_some() => Ok(()),
             _ => self.lock_name(&NameKey::Global, MetadataMode::SharedWrite),
-        }
-    }
-
-    fn refuse_under_global_lock(&self) -> SqlResult<()> {
-        match &self.session_locks {
-            Some(locks) if locks.is_global => Err(conflicting_read_lock()),
-            _ => Ok(()),
         }
     }
 
@@ -280,11 +430,12 @@ impl SessionTrx {
         let SessionTrx { db, session_locks, kill, settings, .. } = self;
         let locks = session_locks.get_or_insert_with(|| {
             let owner = db.locks.owner(db.trx_ids.next());
-            Box::new(SessionLocks { owner, tables: BTreeMap::new(), is_global: false })
+            let tables = BTreeMap::new();
+            Box::new(SessionLocks { owner, tables, is_global: false, stage: None, backup_table: None })
         });
         let wait = WaitLimit::For(settings.metadata_lock_wait);
         let taken = db.locks.lock_name(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);
-        if taken.is_err() && locks.tables.is_empty() && !locks.is_global {
+        if taken.is_err() && locks.is_empty() {
             *session_locks = None;
         }
         taken
@@ -303,7 +454,7 @@ impl SessionTrx {
 impl Drop for SessionTrx {
     fn drop(&mut self) {
         // A server that stops publishes nothing any more; its locks matter to nobody.
-        let _ = self.publish_own();
+        self.release_session_locks();
     }
 }
 
@@ -312,7 +463,8 @@ fn conflicting_read_lock() -> SqlError {
     SqlError::new(ErrorCode::CantUpdateWithReadlock, text)
 }
 
-fn active_locks() -> SqlError {
+/// Error 1192.
+pub(crate) fn active_locks() -> SqlError {
     let text =
         "Can't execute the given command because you have active locked tables or an active transaction";
     SqlError::new(ErrorCode::LockOrActiveTransaction, text)

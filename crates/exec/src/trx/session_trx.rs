@@ -20,7 +20,7 @@ use crate::trx::active::{Active, ActiveParts, Ends};
 use crate::trx::binlog::StatementLog;
 use crate::trx::gauge::TrxGauge;
 use crate::trx::session_locks::SessionLocks;
-use crate::trx::settings::{AccessMode, TrxSettings};
+use crate::trx::settings::{AccessMode, Isolation, TrxSettings};
 
 /// Hands out transaction ids, unique since the server's start.
 #[derive(Debug, Default)]
@@ -179,6 +179,19 @@ impl SessionTrx {
         self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly)
     }
 
+    /// What another transaction would have to be begun with to be like the running one, or the next.
+    pub(crate) fn characteristics(&self) -> (Option<Isolation>, Option<AccessMode>) {
+        match self.active.as_ref().filter(|active| active.ends == Ends::Explicitly) {
+            Some(active) => (Some(active.isolation), Some(active.access_mode)),
+            None => (self.settings.next_isolation, self.settings.next_access_mode),
+        }
+    }
+
+    /// Whether SET TRANSACTION has said what the next transaction is.
+    pub(crate) fn has_next_characteristics(&self) -> bool {
+        self.settings.next_isolation.is_some() || self.settings.next_access_mode.is_some()
+    }
+
     /// The number of the running transaction; 0 without one.
     pub(crate) fn transaction_id(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.locks.trx().0)
@@ -324,9 +337,7 @@ impl SessionTrx {
         self.rollback();
         self.temporary.clear();
         self.spare_engines.clear();
-        // Without the server's log there is nothing to wait for.
-        let _ = self.unlock_all();
-        self.session_locks = None;
+        self.release_session_locks();
         self.settings = TrxSettings::default();
         self.deadline_ns = None;
         self.annotation.clear();

@@ -86,6 +86,8 @@ pub struct Binder<'b> {
     pub aggregates: Option<&'b RefCell<Vec<Collected>>>,
     /// Select items that names may mean.
     pub aliases: Option<&'b dyn Aliases>,
+    /// Select items that names in subqueries may mean, when the tables here have no such column.
+    pub aliases_within: Option<&'b dyn Aliases>,
     /// Whether names may mean columns of the tables.
     pub tables_visible: bool,
     /// VALUES(column) is the column this many slots on; None where VALUES is refused.
@@ -161,6 +163,7 @@ impl<'b> Binder<'b> {
             clause,
             aggregates: None,
             aliases: None,
+            aliases_within: None,
             tables_visible: true,
             values_offset: None,
             with: None,
@@ -458,10 +461,10 @@ impl<'b> Binder<'b> {
         let names = self.ctx.names;
         let schema = call.name.db.as_deref().or(names.current_schema());
         let schema = schema.ok_or_else(SqlError::no_database_selected)?;
-        names.sequence(schema, &call.name.name, call.operation)?;
+        let base_only = names.sequence(schema, &call.name.name, call.operation)?;
         self.ctx.note(|meanings| meanings.note_sequence(call, schema));
-        let mut args =
-            vec![Expr::constant(Value::text(schema)), Expr::constant(Value::text(call.name.name.as_str()))];
+        let (schema, name) = (Value::text(schema), Value::text(call.name.name.as_str()));
+        let mut args = [schema, name, Value::Int(base_only.into())].map(Expr::constant).to_vec();
         args.extend(self.list(&call.args)?);
         build_call(call.operation.name(), args, names.env())
     }
@@ -527,14 +530,20 @@ impl<'b> Binder<'b> {
     }
 
     fn column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        if let Some(found) = self.own_column(name)? {
+            return Ok(found);
+        }
         let mut binder = self;
         loop {
+            let Some(outer) = binder.outer else { return Err(unknown_column(name, self.clause)) };
+            binder = outer;
             if let Some(found) = binder.own_column(name)? {
                 return Ok(found);
             }
-            match binder.outer {
-                Some(outer) => binder = outer,
-                None => return Err(unknown_column(name, self.clause)),
+            if let Some(aliases) = binder.aliases_within
+                && let Some(found) = aliases.find(name, AliasOrder::AfterTables)?
+            {
+                return Ok(found);
             }
         }
     }

@@ -22,10 +22,6 @@ use support::{Cohort, Maria};
 
 /// A statement's beginning and why it is answered otherwise.
 const DIFFERENCES: &[(&str, &str)] = &[
-    (
-        "BACKUP",
-        "refused: what is on disk is a checkpoint and the log behind it, and stands still for no copy",
-    ),
     ("FLUSH TABLES d.t FOR EXPORT", "there are no files of a table"),
     ("GRANT SUPER ON d.", "who has SUPER and may not grant it is refused with MariaDB's number for *.*"),
     ("HELP", "there is no help"),

@@ -181,6 +181,11 @@ fn joins_sets_and_names() {
 }
 
 #[test]
+fn answers_that_once_differed() {
+    compare(include_str!("scripts/answers.sql"));
+}
+
+#[test]
 fn what_is_rarely_written() {
     compare(include_str!("scripts/rarely_written.sql"));
 }

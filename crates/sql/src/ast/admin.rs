@@ -47,11 +47,46 @@ pub enum FlushLock {
     ForExport,
 }
 
+/// What BACKUP STAGE enters, in this order; stages may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackupStage {
+    /// Nobody else makes a backup.
+    Start,
+    /// Tables of engines without transactions are at rest: there are none.
+    Flush,
+    /// No definition changes.
+    BlockDdl,
+    /// Nothing commits.
+    BlockCommit,
+    End,
+}
+
+impl BackupStage {
+    /// Every stage.
+    pub const ALL: [BackupStage; 5] = [
+        BackupStage::Start,
+        BackupStage::Flush,
+        BackupStage::BlockDdl,
+        BackupStage::BlockCommit,
+        BackupStage::End,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackupStage::Start => "START",
+            BackupStage::Flush => "FLUSH",
+            BackupStage::BlockDdl => "BLOCK_DDL",
+            BackupStage::BlockCommit => "BLOCK_COMMIT",
+            BackupStage::End => "END",
+        }
+    }
+}
+
 /// BACKUP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backup {
-    /// STAGE: START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END, upper case.
-    Stage(String),
+    Stage(BackupStage),
     Lock(ObjectName),
     Unlock,
 }

@@ -112,11 +112,11 @@ pub enum Statement {
     },
     Execute {
         name: String,
-        using: Vec<Expr>,
+        using: Vec<Using>,
     },
     ExecuteImmediate {
         source: Expr,
-        using: Vec<Expr>,
+        using: Vec<Using>,
     },
     Deallocate(String),
     Use(String),

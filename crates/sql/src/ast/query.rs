@@ -34,9 +34,9 @@ pub struct CommonTable {
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
-    /// `first op a op b ...`, from left to right.
+    /// `first op a op b ...`, from left to right whatever the operators: what binds tighter on the right is
+    /// an operand of its own.
     SetOperation {
-        op: SetOperator,
         first: Box<QueryBody>,
         /// At least one.
         rest: Vec<SetOperand>,
@@ -50,17 +50,23 @@ pub enum QueryBody {
 /// What stands behind a set operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetOperand {
+    pub op: SetOperator,
     /// ALL stands before it.
     pub all: bool,
     pub body: QueryBody,
 }
 
-/// UNION, EXCEPT, INTERSECT (INTERSECT binds tighter).
+/// UNION, EXCEPT, INTERSECT (INTERSECT binds tighter, but under ORACLE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOperator {
     Union,
     Except,
     Intersect,
+}
+
+impl SetOperator {
+    /// Every operator.
+    pub const ALL: [SetOperator; 3] = [SetOperator::Union, SetOperator::Except, SetOperator::Intersect];
 }
 
 /// One SELECT without ORDER BY and LIMIT.

@@ -168,3 +168,11 @@ pub enum Xa {
         sql_format: bool,
     },
 }
+
+/// What EXECUTE .. USING gives for a `?`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Using {
+    Expr(Expr),
+    Default,
+    Ignore,
+}

@@ -4,8 +4,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, PurgeBinaryLogs,
-    SlaveControl, Statement, TableMaintenance,
+    Backup, BackupStage, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind,
+    PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -143,7 +143,9 @@ impl Parser<'_> {
             return Ok(Backup::Unlock);
         }
         self.expect_word("STAGE")?;
-        Ok(Backup::Stage(self.upper_word()?))
+        let name = self.name()?;
+        let stage = BackupStage::ALL.into_iter().find(|stage| stage.name().eq_ignore_ascii_case(&name));
+        stage.map(Backup::Stage).ok_or_else(|| SqlError::backup_unknown_stage(&name))
     }
 
     // ---- RESET, PURGE

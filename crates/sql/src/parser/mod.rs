@@ -6,9 +6,9 @@
 //!
 //! Bounds. A rule that may come back to itself asks for room on the stack ([`Parser::enter`]). The height of
 //! a tree is counted ([`HEIGHT_MAX`]), because chains such as `a + b + c` are parsed in a loop but copied,
-//! dropped and evaluated by recursion. Chains of AND and OR are built balanced, chains of one set operator
-//! are lists, and parentheses leave no trace: all these may be as long as they like. SELECTs nest as deep as
-//! in MariaDB ([`SELECT_DEPTH_MAX`]).
+//! dropped and evaluated by recursion. Chains of AND and OR are built balanced, chains of set operators are
+//! lists, and parentheses leave no trace: all these may be as long as they like. SELECTs nest as deep as in
+//! MariaDB ([`SELECT_DEPTH_MAX`]).
 //!
 //! Literals. Every literal token has an ordinal, the same that [`crate::Digest`] gives it. A literal that
 //! becomes an `Expr::Literal` whose value may change counts as a parameter; when all literals of the
@@ -341,7 +341,10 @@ impl<'a> Parser<'a> {
         let token = self.peek(ahead);
         match token.kind {
             Kind::Quoted => true,
-            Kind::Word => !words::is_reserved(self.bytes(token)),
+            Kind::Word => {
+                let is_minus = self.options.mode.oracle && self.is_word_at(ahead, "MINUS");
+                !is_minus && !words::is_reserved(self.bytes(token))
+            }
             _ => false,
         }
     }

@@ -78,7 +78,7 @@ impl Parser<'_> {
     pub(super) fn query(&mut self) -> SqlResult<Query> {
         self.enter(|p| {
             let with = if p.is("WITH") { Some(p.with()?) } else { None };
-            let first = p.intersections()?;
+            let first = p.query_term()?;
             let body = p.set_operations(first)?;
             p.finish_query(with, body)
         })
@@ -123,54 +123,54 @@ impl Parser<'_> {
 
     // ---- bodies
 
+    /// The operators behind `first`, from left to right.
     fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
-        let mut left = first;
-        loop {
-            if self.into_file.is_some() && self.is_any(&["UNION", "EXCEPT", "INTERSECT"]) {
+        let tighter = if self.options.mode.oracle { &[][..] } else { &[SetOperator::Intersect] };
+        let operand = |p: &mut Self, op| match op {
+            SetOperator::Intersect => p.query_term(),
+            _ => {
+                let first = p.query_term()?;
+                p.chain_of(first, |p, _| p.query_term(), tighter)
+            }
+        };
+        self.chain_of(first, operand, &SetOperator::ALL)
+    }
+
+    /// A chain of some operators behind `first`. It is a list, however long and whatever its operators are.
+    fn chain_of(
+        &mut self,
+        first: QueryBody,
+        mut operand: impl FnMut(&mut Self, SetOperator) -> SqlResult<QueryBody>,
+        operators: &[SetOperator],
+    ) -> SqlResult<QueryBody> {
+        let mut chain = Vec::new();
+        while let Some(op) = self.set_operator().filter(|op| operators.contains(op)) {
+            if self.into_file.is_some() {
                 return Err(self.error());
             }
-            let op = match () {
-                () if self.eat_word("UNION") => SetOperator::Union,
-                () if self.eat_word("EXCEPT") => SetOperator::Except,
-                () if self.is("INTERSECT") => {
-                    left = self.intersections_after(left)?;
-                    continue;
-                }
-                () => return Ok(left),
-            };
+            self.advance();
             let all = self.all_or_distinct();
-            let body = self.intersections()?;
-            left = self.chained(left, op, SetOperand { all, body })?;
+            let body = operand(self, op)?;
+            chain.push(SetOperand { op, all, body });
         }
-    }
-
-    /// `left` with one operation more: longer by an operand if it is a chain of the same operator.
-    fn chained(&mut self, left: QueryBody, op: SetOperator, operand: SetOperand) -> SqlResult<QueryBody> {
-        match left {
-            QueryBody::SetOperation { op: before, first, mut rest } if before == op => {
-                rest.push(operand);
-                Ok(QueryBody::SetOperation { op, first, rest })
+        Ok(match first {
+            first if chain.is_empty() => first,
+            QueryBody::SetOperation { first, mut rest } => {
+                rest.append(&mut chain);
+                QueryBody::SetOperation { first, rest }
             }
-            left => {
-                self.grow()?;
-                Ok(QueryBody::SetOperation { op, first: Box::new(left), rest: vec![operand] })
-            }
-        }
+            first => QueryBody::SetOperation { first: Box::new(first), rest: chain },
+        })
     }
 
-    fn intersections(&mut self) -> SqlResult<QueryBody> {
-        let first = self.query_term()?;
-        self.intersections_after(first)
-    }
-
-    fn intersections_after(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
-        let mut left = first;
-        while self.eat_word("INTERSECT") {
-            let all = self.all_or_distinct();
-            let body = self.query_term()?;
-            left = self.chained(left, SetOperator::Intersect, SetOperand { all, body })?;
+    fn set_operator(&self) -> Option<SetOperator> {
+        match () {
+            () if self.is("UNION") => Some(SetOperator::Union),
+            () if self.is("EXCEPT") => Some(SetOperator::Except),
+            () if self.is("INTERSECT") => Some(SetOperator::Intersect),
+            () if self.options.mode.oracle && self.is("MINUS") => Some(SetOperator::Except),
+            () => None,
         }
-        Ok(left)
     }
 
     fn all_or_distinct(&mut self) -> bool {

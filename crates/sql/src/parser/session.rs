@@ -4,8 +4,8 @@ use cohort_types::SqlResult;
 
 use super::Parser;
 use crate::ast::{
-    AccessMode, Begin, Completion, Kill, KillTarget, LockTable, PrepareSource, Statement, TableLockMode, Xa,
-    XaId,
+    AccessMode, Begin, Completion, Kill, KillTarget, LockTable, PrepareSource, Statement, TableLockMode,
+    Using, Xa, XaId,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -221,8 +221,20 @@ impl Parser<'_> {
         Ok(PrepareSource::Expr(self.expr()?))
     }
 
-    fn using(&mut self) -> SqlResult<Vec<crate::ast::Expr>> {
-        if self.eat_word("USING") { self.list(Self::expr) } else { Ok(Vec::new()) }
+    fn using(&mut self) -> SqlResult<Vec<Using>> {
+        let ends = |p: &Self| matches!(p.peek(1).kind, Kind::End | Kind::Semicolon | Kind::Comma);
+        let item = |p: &mut Self| match () {
+            () if p.is("DEFAULT") && ends(p) => {
+                p.advance();
+                Ok(Using::Default)
+            }
+            () if p.is("IGNORE") && ends(p) => {
+                p.advance();
+                Ok(Using::Ignore)
+            }
+            () => p.expr().map(Using::Expr),
+        };
+        if self.eat_word("USING") { self.list(item) } else { Ok(Vec::new()) }
     }
 
     // ---- USE, KILL

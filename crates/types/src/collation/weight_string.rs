@@ -27,6 +27,13 @@ impl Collation {
         for _ in 0..spaces {
             match self.weighing() {
                 Weighing::Binary => out.push(0),
+                // Less than any character.
+                Weighing::Unicode(_) if !self.pads() => out.extend_from_slice(&[2, 0]),
+                weighing if !self.pads() => {
+                    let from = out.len();
+                    self.put_weight(weighing, b' '.into(), out);
+                    out[from..].fill(0);
+                }
                 Weighing::Unicode(uca) => out.extend_from_slice(&(uca.space() as u16).to_be_bytes()),
                 weighing => self.put_weight(weighing, b' '.into(), out),
             }

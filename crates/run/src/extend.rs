@@ -1,0 +1,91 @@
+//! Rows with more values behind them: what an UPDATE assigns, one assignment after the other.
+
+use cohort_expr::EvalContext;
+use cohort_optimize::Extension;
+use cohort_types::{ColumnType, NoWarnings, SqlResult, StoreContext, TypeKind, Value};
+
+use crate::batch::{Batch, taken};
+use crate::operator::{Input, Operator};
+use crate::runtime::Run;
+
+/// The rows of the input, each with more values.
+pub(crate) struct Extend<'p> {
+    input: Input<'p>,
+    more: &'p [Extension],
+    rows: Batch,
+    /// The row that grows.
+    row: Vec<Value>,
+    /// Rows that came, which warnings tell.
+    seen: u64,
+}
+
+impl<'p> Extend<'p> {
+    pub fn new(input: Input<'p>, more: &'p [Extension]) -> Extend<'p> {
+        Extend { input, more, rows: Batch::new(), row: Vec::new(), seen: 0 }
+    }
+}
+
+impl<'p> Operator<'p> for Extend<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.seen = 0;
+        self.input.open(run)
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        self.rows.clear();
+        self.input.next(run, &mut self.rows, want)?;
+        for n in 0..self.rows.len() {
+            self.seen += 1;
+            run.eval.set_row_number(self.seen);
+            self.row.clear();
+            self.row.extend(taken(self.rows.row_mut(n)));
+            for extension in self.more {
+                let value = match extension {
+                    Extension::Value(expr) => expr.eval(&self.row, run.eval)?.into_owned(),
+                    Extension::Held { place, table, column } => {
+                        let described = &table.columns[*column];
+                        let store = StoreContext {
+                            sql_mode: run.eval.env.sql_mode,
+                            strict: false,
+                            database: &table.name.schema,
+                            table: &table.name.table,
+                            column: &described.name,
+                            row: self.seen,
+                            zone: &run.eval.env.time_zone,
+                        };
+                        let value = self.row[*place].clone();
+                        held(value, &described.ty, described.nullable, &store, run.eval)
+                    }
+                };
+                self.row.push(value);
+            }
+            out.push(self.row.drain(..));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.input.close(run);
+    }
+}
+
+/// What a column holds once the value was stored. Whether it can be stored is told when it is: a statement
+/// that fails then has changed nothing.
+fn held(
+    value: Value,
+    ty: &ColumnType,
+    nullable: bool,
+    store: &StoreContext<'_>,
+    eval: &EvalContext<'_>,
+) -> Value {
+    let stored = match value {
+        Value::Null => Value::Null,
+        value => ty.store(value, store, &mut NoWarnings).unwrap_or(Value::Null),
+    };
+    match stored {
+        Value::Null if nullable => Value::Null,
+        Value::Null if ty.kind == TypeKind::Timestamp => Value::Timestamp(eval.env.now_micros),
+        Value::Null => ty.implicit_default(),
+        stored => stored,
+    }
+}
