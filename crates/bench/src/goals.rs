@@ -289,6 +289,8 @@ fn appliers(of: &Figures<'_>, all: &mut Vec<Goal>) {
     all.push(goal("the same, s from the load's end to no lag", Bound::AtMost(1.0), single(drained)));
     let more = live.map(|live| live.large_bytes_more as f64 / 1_048_576.0);
     all.push(goal("a large transaction on a replica, MiB more", Bound::AtMost(200.0), single(more)));
+    let relayed = live.map(|live| live.relay_mib_per_second);
+    all.push(goal("a replica receives large events, MiB/s", Bound::AtLeast(300.0), single(relayed)));
 }
 
 /// Medians by case.

@@ -29,6 +29,8 @@ const LIVE_CLIENTS: usize = 8;
 /// A backlog takes no longer to apply.
 const PATIENCE: Duration = Duration::from_secs(900);
 const LARGE_MIB: u32 = 1024;
+/// Of a page that the replica caches.
+const PAGE_BYTES: u64 = 16 << 10;
 const LARGE_MIB_QUICK: u32 = 64;
 
 /// A replica as it is measured.
@@ -348,24 +350,38 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         let end = position(&mut on_source)?;
         await_applied(&mut connection, &end)?;
         let drained_s = began.elapsed().as_secs_f64();
-        let (large_mib, large_bytes_more) = apply_large(&source, &replica, &mut connection, run, progress)?;
-        Ok(ReplicaLive { per_second, lag_s_max, drained_s, large_mib, large_bytes_more })
+        let large = apply_large(&source, &replica, &mut connection, run, progress)?;
+        Ok(ReplicaLive {
+            per_second,
+            lag_s_max,
+            drained_s,
+            large_mib: large.mib,
+            large_bytes_more: large.bytes_more,
+            relay_mib_per_second: large.relay_mib_per_second,
+        })
     })();
     measured.map_err(|error: String| replica.complaint(&error))
 }
 
-/// The most memory that the replica has beyond what it had, while it applies a large transaction.
+/// What a large transaction cost a replica.
+struct LargeApplied {
+    mib: u64,
+    bytes_more: u64,
+    relay_mib_per_second: f64,
+}
+
+/// The replica receives a large transaction, and then applies it: how fast the first, and the most memory
+/// that it has beyond what it had, beside the pages it caches.
 fn apply_large(
     source: &Server,
     replica: &Server,
     connection: &mut Connection,
     run: &Run,
     progress: &Progress,
-) -> Result<(u64, u64), String> {
+) -> Result<LargeApplied, String> {
     let mib = if run.repeats > 1 { LARGE_MIB } else { LARGE_MIB_QUICK };
     progress.show(&format!("replica: a transaction of {mib} MiB"));
-    let resident = || process::resident_bytes(replica.pid()).ok_or("is gone");
-    let before = resident()?;
+    ask(connection, "STOP SLAVE")?;
     let mut large = Large::prepare(&source.address, mib).map_err(text)?;
     large.commit();
     if let Some(Err(error)) = large.finish() {
@@ -373,12 +389,30 @@ fn apply_large(
     }
     let mut on_source = Connection::open(&source.address, "").map_err(text)?;
     let end = position(&mut on_source)?;
-    let (mut most, until) = (before, Instant::now() + PATIENCE);
+    let began = Instant::now();
+    ask(connection, "START SLAVE IO_THREAD")?;
+    while status(connection, GTID_IO_POS)? != end {
+        if began.elapsed() > PATIENCE || interrupt::is_requested() {
+            return Err(trouble(connection, "the large transaction is not received"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let relay_mib_per_second = f64::from(mib) / began.elapsed().as_secs_f64();
+    let beside_pages = |connection: &mut Connection| -> Result<u64, String> {
+        let rows =
+            connection.query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'").map_err(text)?;
+        let pages: u64 = rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()).unwrap_or(0);
+        Ok(process::resident_bytes(replica.pid()).ok_or("is gone")?.saturating_sub(pages * PAGE_BYTES))
+    };
+    let before = beside_pages(connection)?;
+    let mut most = before;
+    ask(connection, "START SLAVE SQL_THREAD")?;
+    let until = Instant::now() + PATIENCE;
     while ask(connection, &format!("SELECT MASTER_GTID_WAIT('{end}', 0.05)"))? != "0" {
-        most = most.max(resident()?);
+        most = most.max(beside_pages(connection)?);
         if Instant::now() > until || interrupt::is_requested() {
             return Err(trouble(connection, "the large transaction is not applied"));
         }
     }
-    Ok((mib.into(), most.saturating_sub(before)))
+    Ok(LargeApplied { mib: mib.into(), bytes_more: most.saturating_sub(before), relay_mib_per_second })
 }

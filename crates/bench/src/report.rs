@@ -330,8 +330,14 @@ fn replica_rates(results: &Results) -> Table {
 }
 
 fn replica_live(of: &ReplicaLive) -> Table {
-    let head =
-        ["source's update_index/s", "most lag, s", "none after, s", "large transaction, MiB", "MiB more"];
+    let head = [
+        "source's update_index/s",
+        "most lag, s",
+        "none after, s",
+        "large transaction, MiB",
+        "MiB more",
+        "received, MiB/s",
+    ];
     Table {
         title: "Cohort behind Cohort, under load and with one large transaction".to_owned(),
         head: head.map(str::to_owned).to_vec(),
@@ -341,6 +347,7 @@ fn replica_live(of: &ReplicaLive) -> Table {
             format!("{:.2}", of.drained_s),
             of.large_mib.to_string(),
             format!("{:.0}", of.large_bytes_more as f64 / 1_048_576.0),
+            format!("{:.0}", of.relay_mib_per_second),
         ]],
     }
 }

@@ -148,6 +148,8 @@ pub struct ReplicaLive {
     pub large_mib: u64,
     /// Memory beyond what there was, while the large transaction came and was applied.
     pub large_bytes_more: u64,
+    /// How fast it was received.
+    pub relay_mib_per_second: f64,
 }
 
 impl RecoveryResult {
@@ -240,6 +242,7 @@ impl Results {
             json!({
                 "per_second": of.per_second, "lag_s_max": of.lag_s_max, "drained_s": of.drained_s,
                 "large_mib": of.large_mib, "large_bytes_more": of.large_bytes_more,
+                "relay_mib_per_second": of.relay_mib_per_second,
             })
         };
         let server = |server: &ServerInfo| json!({ "name": server.name, "version": server.version });
@@ -359,6 +362,7 @@ fn live_from_json(of: &Value) -> Option<ReplicaLive> {
         drained_s: of.get("drained_s")?.as_f64()?,
         large_mib: of.get("large_mib")?.as_u64()?,
         large_bytes_more: of.get("large_bytes_more")?.as_u64()?,
+        relay_mib_per_second: of.get("relay_mib_per_second")?.as_f64()?,
     })
 }
 

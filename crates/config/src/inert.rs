@@ -293,7 +293,7 @@ macro_rules! with_inert_settings {
             SkipShowDatabase = Setting::global("skip_show_database", flag(false)).read_only().no_effect("SHOW DATABASES shows what an account may see").doc("SHOW DATABASES needs a privilege.");
             SlaveCompressedProtocol = Setting::global("slave_compressed_protocol", flag(false)).no_effect(REPLICA).doc("Of replicas.");
             SlaveDdlExecMode = Setting::global("slave_ddl_exec_mode", word(1, &["STRICT", "IDEMPOTENT"])).admin(Privilege::ReplicationSlaveAdmin).doc("IDEMPOTENT: DROP TABLE of a table that is not there does not stop a replica.");
-            SlaveDomainParallelThreads = Setting::global("slave_domain_parallel_threads", num(0, 0, 16383)).no_effect(REPLICA).doc("Of replicas.");
+            SlaveDomainParallelThreads = Setting::global("slave_domain_parallel_threads", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).doc("Workers of a replica that transactions of one replication domain may have at a time. 0: all.");
             SlaveLoadTmpdir = Setting::global("slave_load_tmpdir", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
             SlaveMaxStatementTime = Setting::global("slave_max_statement_time", real(0.0, 0.0, 31536000.0)).only(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).admin(Privilege::ReplicationSlaveAdmin).doc("Bytes of events that wait for each worker of a replica.").unit("bytes");

@@ -381,6 +381,12 @@ pub trait EngineTrx: Send {
     /// follow.
     fn prepare(&mut self) -> Result<Redo, EngineError>;
 
+    /// Whether the transaction may be prepared in parts: what was prepared is invisible to its later reads,
+    /// and a later write of the same key fails when it is prepared.
+    fn prepares_in_parts(&self) -> bool {
+        false
+    }
+
     /// The same. An engine that makes redo piece by piece writes a large one into a file.
     fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
         let _ = files;

@@ -165,6 +165,10 @@ impl EngineTrx for BtreeTrx {
         Ok(Redo::installed(bytes, Arc::new(installation)))
     }
 
+    fn prepares_in_parts(&self) -> bool {
+        true
+    }
+
     fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
         if redo::bytes_of(self.writes.len(), self.writes.size_bytes()) <= files.inline_bytes_max() {
             return self.prepare();

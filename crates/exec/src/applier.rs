@@ -14,6 +14,15 @@
 //! variables, the number of the connection. What is as here: row locks, the binlog's form of a change, the
 //! XID.
 //!
+//! # Temporary tables
+//! A statement has those of its connection on the source ([`SourceTemporaryTables`]), whichever applier runs
+//! it.
+//!
+//! # Large groups
+//! Rows of a large group are put in place in parts ([`PART_BYTES_MAX`]), so that no more of them is in memory
+//! at a time. Later events do not see what is in place, so a group may meet its own rows: it fails then, or
+//! where it would have to read them, and the caller begins it again as a whole ([`Applier::must_be_whole`]).
+//!
 //! # Who waits for the flush
 //! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
 
@@ -40,8 +49,13 @@ use crate::dml::apply_rows;
 pub use crate::dml::{ApplyRules, Conversions};
 use crate::process_list::{Command, Process, ProcessIdentity};
 use crate::session::{ConnectionInfo, Session};
+pub use crate::temporary::sources::SourceTemporaryTables;
+use crate::temporary::sources::SourceThread;
 use crate::trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 use cohort_plan::ParamSource;
+
+/// Writes of a group that are put in place at once.
+const PART_BYTES_MAX: usize = 16 << 20;
 
 /// What a group is, as its GTID event says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +88,20 @@ pub struct Applier {
     /// Files of LOAD DATA in statement format, by their numbers on the source, block by block.
     files: BTreeMap<u32, Vec<Vec<u8>>>,
     file_memory: Reservation,
+    temporary: Arc<SourceTemporaryTables>,
+    /// The connection whose temporary tables the session has.
+    thread: SourceThread,
+    parts: Parts,
+}
+
+/// Whether the rows of a group are put in place in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    Never,
+    /// When there are many.
+    Allowed,
+    /// Some are in place.
+    Begun,
 }
 
 /// Takes a statement's outcome; rows are for nobody.
@@ -102,7 +130,13 @@ const NO_JOB: Job<'static> =
 
 impl Applier {
     /// A session of "system user", in the process list under this number. `logs`: `log_slave_updates`.
-    pub fn new(db: &Arc<Database>, id: ConnectionId, command: Command, logs: bool) -> SqlResult<Applier> {
+    pub fn new(
+        db: &Arc<Database>,
+        id: ConnectionId,
+        command: Command,
+        logs: bool,
+        temporary: Arc<SourceTemporaryTables>,
+    ) -> SqlResult<Applier> {
         let identity = ProcessIdentity { user: "system user".to_owned(), ..ProcessIdentity::default() };
         let process = db.processes.register(id, identity, db.clock.wall_us());
         let info = ConnectionInfo {
@@ -135,6 +169,9 @@ impl Applier {
             logs,
             files: BTreeMap::new(),
             file_memory,
+            temporary,
+            thread: (ServerId(0), 0),
+            parts: Parts::Never,
         };
         applier.obey();
         Ok(applier)
@@ -175,11 +212,23 @@ impl Applier {
         // A KILL QUERY from before was meant for another group.
         self.session.state.kill.clear_query();
         self.head = head;
+        self.parts = Parts::Never;
         self.obey();
         if in_transaction {
             self.session.trx.begin(BeginOptions::default())?;
         }
         Ok(())
+    }
+
+    /// Lets the rows of the group that has just begun be put in place in parts. Its errors must count: what
+    /// is passed over may be about a row that is in place.
+    pub fn allow_parts(&mut self) {
+        self.parts = Parts::Allowed;
+    }
+
+    /// Whether the group that failed may have met its own rows.
+    pub fn must_be_whole(&self) -> bool {
+        self.parts == Parts::Begun
     }
 
     /// Undoes what the group did so far.
@@ -208,6 +257,9 @@ impl Applier {
         rules: &ApplyRules,
     ) -> SqlResult<()> {
         self.set_clock(timestamp, 0);
+        if self.parts != Parts::Never {
+            self.put_part_in_place(map)?;
+        }
         self.session.begin_command();
         let kept = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
         self.session.trx.settings.binlog.rows_flags = rows.flags & kept;
@@ -216,6 +268,23 @@ impl Applier {
             ctx.annotate();
             apply_rows(ctx, map, rows, rules)
         })
+    }
+
+    fn put_part_in_place(&mut self, map: &TableMap) -> SqlResult<()> {
+        if self.session.trx.prepare_part(PART_BYTES_MAX)? {
+            self.parts = Parts::Begun;
+        }
+        if self.parts != Parts::Begun {
+            return Ok(());
+        }
+        // Rows of other tables decide what happens to such a row, and it to them.
+        let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
+        let catalog = self.session.state.db.catalog();
+        let table = catalog.table(&schema, &name);
+        match table.is_some_and(|table| !table.foreign_keys.is_empty() || !table.referenced_by.is_empty()) {
+            true => Err(reads_its_own()),
+            false => Ok(()),
+        }
     }
 
     /// A statement of a transaction. The error is its own.
@@ -227,6 +296,10 @@ impl Applier {
         timestamp: u32,
         replaces: bool,
     ) -> SqlResult<()> {
+        if self.parts == Parts::Begun {
+            return Err(reads_its_own());
+        }
+        self.parts = Parts::Never;
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;
@@ -234,8 +307,22 @@ impl Applier {
             true => self.definition_inside(&sql, replaces),
             false => self.run(&sql, replaces),
         };
+        self.temporary.keep(self.thread, &self.session.trx.temporary);
         self.forget_context();
         outcome
+    }
+
+    /// Gives the session the temporary tables of a connection of the source.
+    fn use_temporary_of(&mut self, thread: SourceThread) {
+        self.thread = thread;
+        if self.temporary.is_empty() && self.session.trx.temporary.is_empty() {
+            return;
+        }
+        let tables = self.temporary.of(thread, &self.session.state.db);
+        if !Arc::ptr_eq(&tables, &self.session.trx.temporary) {
+            self.session.trx.use_temporary(Arc::clone(&tables));
+            self.session.state.temporary = tables;
+        }
     }
 
     /// The statement that generated numbers and seeds were meant for has run, or does not run here.
@@ -249,15 +336,20 @@ impl Applier {
         self.session.run_text(sql, false, &mut outcome);
         match outcome.error {
             None => Ok(()),
-            Some(error) if replaces && error.code == ErrorCode::TableExists => self.replace(sql, error),
+            Some(error) if error.code == ErrorCode::TableExists => self.replace(sql, error, replaces),
             Some(error) => Err(error),
         }
     }
 
-    /// CREATE TABLE once more, as CREATE OR REPLACE TABLE. `before` is the error if it is anything else.
-    fn replace(&mut self, sql: &[u8], before: SqlError) -> SqlResult<()> {
+    /// CREATE TABLE once more, as CREATE OR REPLACE TABLE. `before` is the error if it is anything else. A
+    /// temporary table that is in the way is what a group made before it was begun again: the source had
+    /// none.
+    fn replace(&mut self, sql: &[u8], before: SqlError, replaces: bool) -> SqlResult<()> {
         let mut parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
         let Statement::CreateTable(create) = &mut parsed.statement else { return Err(before) };
+        if !replaces && !create.temporary {
+            return Err(before);
+        }
         create.mode = CreateMode::OrReplace;
         self.session.begin_command();
         let job = Job { text: sql, ..NO_JOB };
@@ -443,6 +535,7 @@ impl Applier {
     fn adopt_context(&mut self, event: &QueryEvent, db: &[u8], timestamp: u32) -> SqlResult<()> {
         let vars = event.status_vars().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.set_clock(timestamp, vars.hrnow.unwrap_or(0));
+        self.use_temporary_of((self.head.server, event.thread_id));
         let state = &mut self.session.state;
         state.info.id = ConnectionId(event.thread_id.into());
         let db = String::from_utf8_lossy(db);
@@ -520,6 +613,11 @@ impl Drop for Applier {
         self.rollback();
         self.session.state.db.processes.remove(self.process.id());
     }
+}
+
+/// The caller begins the group again, as a whole.
+fn reads_its_own() -> SqlError {
+    SqlError::new(ErrorCode::UnknownError, "A group reads rows that it has put in place")
 }
 
 /// Whether a text may be a statement that commits by itself: it is no change of rows.

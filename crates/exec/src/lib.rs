@@ -68,7 +68,7 @@ mod user_locks;
 mod variables;
 mod virtual_table;
 
-pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
+pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};
 pub use dispatch::CachedPlan;

@@ -11,19 +11,21 @@
 //!
 //! # In parallel
 //! With `slave_parallel_threads` the thread gathers groups and gives them to a [`Crew`], with what they must
-//! follow ([`Planner`]). What the crew does not do (DDL, statements, groups that are large, or without a
-//! GTID) the thread does itself when the crew has ordered all before.
+//! follow ([`Planner`]), each to the lane of its domain. Of a group that turns out to be large it gives the
+//! place, and reads over the rest. What depends on the order of all groups (skipped ones, START SLAVE UNTIL a
+//! place in a file) it does itself when the crew has ordered all before.
 //!
 //! # Where it begins
-//! Behind the last group that is applied. When files are read again (after a restart with events that the
-//! source was told are durable), groups that the position covers are passed over without a commit.
+//! Behind the last group before which all are applied. When events are read again (behind that place, or
+//! after a restart with events that the source was told are durable), groups that the position covers are
+//! passed over without a commit.
 //!
 //! # On failure
 //! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
@@ -34,10 +36,12 @@ use cohort_exec::{Applier, Command, Database, ReplicaUntil};
 
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::connection::{Connection, ThreadError};
-use crate::crew::{Crew, Job, Watch};
+use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
+use crate::job::{Content, Job, Whole, body_of, relay_failure, unreadable};
 use crate::planner::{Plan, Planner};
+use crate::progress::Reached;
 use crate::relay::{RelayPlace, RelayReader, SourcePlace};
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
@@ -85,19 +89,15 @@ struct OpenGroup {
     is_skipped: bool,
     /// It is gathered for the crew.
     gathered: Option<Gathered>,
-}
-
-/// Who applies a group that is whole.
-enum Handed {
-    ToCrew,
-    /// The thread has done it.
-    Own,
-    /// The crew ends.
-    Nobody,
+    /// The crew has it before its end has come, in the place of this number as the domain's newest.
+    handed: Option<Option<u64>>,
 }
 
 /// A group on its way to the crew.
 struct Gathered {
+    domain: DomainId,
+    /// Where it begins.
+    start: Reached,
     header: EventHeader,
     gtid: Option<(GtidEvent, Gtid)>,
     passes_over: bool,
@@ -106,7 +106,7 @@ struct Gathered {
     has_transaction: bool,
 }
 
-/// A group of more bytes is applied as it comes.
+/// A group of more bytes is read by who applies it.
 const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 impl SqlThread {
@@ -124,6 +124,7 @@ impl SqlThread {
             }
             sql.is_running = false;
             sql.state = "";
+            sql.waits_for_more = false;
             sql.timestamp = None;
             sql.delayed_until = None;
             sql.processes.clear();
@@ -134,15 +135,16 @@ impl SqlThread {
 
     fn follow(&self) -> Result<(), ThreadError> {
         let logs = self.db.globals.flag(VarId::LogSlaveUpdates);
-        let session = Applier::new(&self.db, self.id, Command::SlaveSql, logs);
+        let temporary = Arc::clone(&self.connection.temporary);
+        let session = Applier::new(&self.db, self.id, Command::SlaveSql, logs, temporary);
         let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
         {
             let mut sql = self.connection.sql.lock();
             sql.processes.push(Arc::clone(session.process()));
         }
         let applier = GroupApplier::new(session, Rules::of(&self.db.globals));
-        let planner = Planner::new(&self.db.globals);
-        let crew = match planner.is_parallel() && !self.worker_ids.is_empty() {
+        let is_parallel = Planner::new(&self.db.globals).is_parallel();
+        let crew = match is_parallel && !self.worker_ids.is_empty() {
             true => {
                 let ids = self.worker_ids.clone();
                 Some(Crew::start(&self.connection, &self.db, &self.flusher, &applier.rules, ids)?)
@@ -157,9 +159,11 @@ impl SqlThread {
             place: self.connection.sql.lock().executed.clone(),
             held_back: None,
             retries: 0,
+            is_kept_whole: false,
+            waits_for_more: false,
             crew,
-            planner,
-            watch: Watch::begin(),
+            planners: BTreeMap::new(),
+            watch: Watch::default(),
             newest: BTreeMap::new(),
             newest_seq: None,
         };
@@ -190,8 +194,13 @@ struct Follower<'t> {
     /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
     held_back: Option<RelayPlace>,
     retries: u64,
+    /// The group has met its own rows, which were put in place before its end.
+    is_kept_whole: bool,
+    /// As those who look at the connection see it.
+    waits_for_more: bool,
     crew: Option<Arc<Crew>>,
-    planner: Planner,
+    /// By lane.
+    planners: BTreeMap<DomainId, Planner>,
     watch: Watch,
     /// The newest number of each domain that was given to the crew.
     newest: BTreeMap<DomainId, u64>,
@@ -227,29 +236,26 @@ impl Follower<'_> {
                 };
                 reader = RelayReader::at(&connection.relay, start).map_err(|e| relay_failure(&e))?;
                 if reader.is_none() {
-                    self.all_read();
+                    self.all_read(None);
                     connection.relay.await_growth(connection.relay.end(), LOOK_AGAIN);
                 }
                 continue;
             };
             let raw = open.next_event().map_err(|e| relay_failure(&e))?;
             let Some(raw) = raw else {
-                let pause = match self.all_read() {
+                let pause = match self.all_read(Some(open.place())) {
                     true => LOOK_AGAIN,
                     false => LOOK_AT_CREW,
                 };
                 connection.relay.await_growth(open.place(), pause);
                 continue;
             };
+            if std::mem::take(&mut self.waits_for_more) {
+                connection.sql.lock().waits_for_more = false;
+            }
             let start = RelayPlace { file: open.place().file, offset: raw.offset };
             let end = open.place();
-            let event = open.decode(&raw).map_err(|what| {
-                ThreadError::new(
-                    1594,
-                    format!("Relay log read failure: Could not parse relay log event entry ({what})."),
-                )
-            })?;
-            let turn = match self.take(&raw, event, start, end) {
+            let turn = match self.take(&raw, start, end) {
                 Ok(turn) => turn,
                 Err(error) => self.failed(error)?,
             };
@@ -276,14 +282,20 @@ impl Follower<'_> {
         }
     }
 
-    /// The relay log has no more; false if the crew is still at work.
-    fn all_read(&mut self) -> bool {
+    /// The relay log has no more behind this place; false if the crew is still at work.
+    fn all_read(&mut self, place: Option<RelayPlace>) -> bool {
+        let is_idle = self.crew.as_ref().is_none_or(|crew| crew.is_idle());
+        self.waits_for_more = is_idle || self.open.is_some();
+        self.thread.connection.sql.lock().waits_for_more = self.waits_for_more;
         if let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_idle()) {
             crew.watch(&mut self.watch);
             return false;
         }
         self.thread.flusher.flush();
-        self.purge();
+        match place.filter(|_| self.open.is_none()) {
+            Some(place) => self.move_on(place),
+            None => self.purge(),
+        }
         self.thread.show(&self.applier, ALL_READ);
         self.thread.connection.sql.lock().timestamp = None;
         self.thread.connection.tell();
@@ -293,8 +305,13 @@ impl Follower<'_> {
     /// What becomes of the group that failed.
     fn failed(&mut self, failure: ApplyError) -> Result<Turn, ThreadError> {
         let connection = &self.thread.connection;
+        let met_its_own = self.applier.session.must_be_whole();
         self.applier.rollback();
         match failure.kind {
+            Failure::Final if met_its_own => {
+                self.is_kept_whole = true;
+                Ok(Turn::Again)
+            }
             Failure::Stopped if connection.sql_stops() => Ok(Turn::End),
             Failure::NoSpace => {
                 self.thread.show(&self.applier, "Waiting for someone to free space");
@@ -316,40 +333,24 @@ impl Follower<'_> {
     }
 
     /// One event; `start` and `end` are its place in the relay log.
-    fn take(
-        &mut self,
-        raw: &RawEvent,
-        event: Event,
-        start: RelayPlace,
-        end: RelayPlace,
-    ) -> Result<Turn, ApplyError> {
+    fn take(&mut self, raw: &RawEvent, start: RelayPlace, end: RelayPlace) -> Result<Turn, ApplyError> {
         let header = &raw.header;
+        let body = body_of(raw);
+        let decode = || Event::decode(header.kind, body).map_err(|what| unreadable(&what));
         let connection = &self.thread.connection;
         connection.counts.events.fetch_add(1, Ordering::Relaxed);
         if header.flags & flags::RELAY_LOG != 0 {
-            return Ok(self.own(header, &event, end));
+            return Ok(self.own(header, &decode()?, end));
         }
-        if header.kind == EventType::FORMAT_DESCRIPTION && self.open.take().is_some() {
-            // The source does not go on with the group: what came of it is fetched again.
-            self.applier.rollback();
-            self.groups.abandon();
+        if header.kind == EventType::FORMAT_DESCRIPTION {
+            self.begin_file(&decode()?);
         }
-        if let Event::Rotate(rotate) = &event {
-            let file = String::from_utf8_lossy(&rotate.name).into_owned();
-            self.place = SourcePlace { file, position: rotate.position };
-        } else if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 {
-            self.place.position = full_position(self.place.position, header.log_pos);
-        }
-        let body = raw.bytes.get(cohort_binlog::event::HEADER_LEN..raw.bytes.len() - 4).unwrap_or_default();
-        let part = self.groups.see(header, body).map_err(|what| {
-            ApplyError::fatal(
-                1594,
-                format!("Relay log read failure: Could not parse relay log event entry ({what})."),
-            )
-        })?;
+        let before = self.place.clone();
+        self.place.follow(header, body).map_err(|what| unreadable(&what))?;
+        let part = self.groups.see(header, body).map_err(|what| unreadable(&what))?;
         let begins = matches!(part, Part::Gtid(..) | Part::Begin)
             || self.open.is_none() && matches!(part, Part::Inside | Part::End(_));
-        if begins && let Some(turn) = self.begin(raw, &part, start)? {
+        if begins && let Some(turn) = self.begin(raw, &part, Reached { relay: start, source: before })? {
             return Ok(turn);
         }
         match part {
@@ -362,12 +363,21 @@ impl Follower<'_> {
             Part::Gtid(..) | Part::Begin => Ok(Turn::On),
             Part::Inside => {
                 if self.is_gathering() {
-                    self.gather(raw, event)?;
+                    if !self.gather(raw, decode()?) {
+                        return Ok(Turn::End);
+                    }
                 } else if self.is_applied() {
-                    self.applier.event(header, &event, &self.place)?;
+                    self.applier.event(header, &decode()?, &self.place)?;
                 }
                 self.count_skipped(false);
                 Ok(Turn::On)
+            }
+            Part::End(how) if self.is_gathering() || self.is_handed() => {
+                let is_taken = self.is_handed() || self.hand_over(raw, decode()?, how, end);
+                let gtid = self.open.take().and_then(|open| open.gtid);
+                let ends =
+                    !is_taken || self.may_be_last(gtid) && (!self.drained() || self.is_until_reached());
+                Ok(if ends { Turn::End } else { Turn::On })
             }
             Part::End(how) => {
                 if self.open.as_ref().is_some_and(|open| !open.is_known) {
@@ -376,54 +386,53 @@ impl Follower<'_> {
                         name: connection.name.clone(),
                         place: self.place.clone(),
                     };
-                    if self.is_gathering() {
-                        match self.hand_over(raw, event, how, mark, end)? {
-                            Handed::ToCrew => {
-                                let gtid = self.open.take().and_then(|open| open.gtid);
-                                let ends =
-                                    self.may_be_last(gtid) && (!self.drained() || self.is_until_reached());
-                                return Ok(if ends { Turn::End } else { Turn::On });
-                            }
-                            Handed::Nobody => return Ok(Turn::End),
-                            Handed::Own => {}
-                        }
-                    } else {
-                        let done = self.applier.end(header, &event, how, &mark)?;
-                        self.ordered(done);
-                    }
+                    let done = self.applier.end(header, &decode()?, how, &mark)?;
+                    self.ordered(done);
                 }
                 self.count_skipped(true);
                 self.open = None;
-                self.retries = 0;
+                (self.retries, self.is_kept_whole) = (0, false);
                 self.move_on(end);
                 Ok(if self.is_until_reached() { Turn::End } else { Turn::On })
             }
         }
     }
 
-    /// Whether events of the open group do anything.
+    /// A file of the source begins, be it the same one after the connection was lost: the source does not go
+    /// on with a group that is open. What came of it is fetched again.
+    fn begin_file(&mut self, format: &Event) {
+        let temporary = Arc::clone(&self.thread.connection.temporary);
+        // A source that has started anew has no connections from before. One that is connected to once more
+        // says no time.
+        let has_started = matches!(format, Event::FormatDescription(format) if format.created != 0);
+        let open = self.open.take();
+        if open.is_some() {
+            self.applier.rollback();
+            self.groups.abandon();
+        }
+        if has_started && !temporary.is_empty() && self.drained() {
+            temporary.clear();
+        }
+        let Some(open) = open else { return };
+        if let (Some(gtid), Some(before)) = (open.gtid, open.handed) {
+            match before {
+                Some(number) => self.newest.insert(gtid.domain, number),
+                None => self.newest.remove(&gtid.domain),
+            };
+        }
+    }
+
+    /// Whether the thread itself applies the events of the open group.
     fn is_applied(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.is_known && !open.is_skipped)
+        self.open.as_ref().is_some_and(|open| !open.is_known && !open.is_skipped && open.handed.is_none())
     }
 
     fn ordered(&mut self, done: crate::apply::Done) {
         let thread = self.thread;
-        let counts = &thread.connection.counts;
         let (is_ddl, is_transactional) = self.applier.kind();
-        let count = match (is_ddl || done.is_ddl, is_transactional) {
-            (true, _) => &counts.ddl,
-            (false, true) => &counts.transactional,
-            (false, false) => &counts.non_transactional,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+        thread.connection.counts.applied((is_ddl || done.is_ddl, is_transactional));
         self.newest_seq = Some(done.seq);
-        if done.is_ddl {
-            // The next group finds the definitions that are published.
-            let _ = thread.db.commit.wait_acknowledged(done.seq);
-        } else {
-            self.applier.session.await_ordered();
-            thread.flusher.note(done.seq);
-        }
+        self.applier.await_done(done, &thread.db, &thread.flusher);
     }
 
     /// An event that this server put into the relay log.
@@ -468,7 +477,7 @@ impl Follower<'_> {
     }
 
     /// A group begins; the answer is what to do in its stead.
-    fn begin(&mut self, raw: &RawEvent, part: &Part, start: RelayPlace) -> Result<Option<Turn>, ApplyError> {
+    fn begin(&mut self, raw: &RawEvent, part: &Part, start: Reached) -> Result<Option<Turn>, ApplyError> {
         let thread = self.thread;
         let header = &raw.header;
         let (gtid_event, gtid) = match part {
@@ -482,7 +491,11 @@ impl Follower<'_> {
             let applied = applied.map_or(0, |applied| applied.seq_no);
             gtid.seq_no <= applied.max(self.newest.get(&gtid.domain).copied().unwrap_or(0))
         });
-        let is_known = uses_gtid && start < thread.connection.sql.lock().known_until && is_before;
+        let is_known = uses_gtid && {
+            let sql = thread.connection.sql.lock();
+            let ahead = gtid.and_then(|gtid| sql.ahead.get(&gtid.domain));
+            start.relay < sql.known_until && is_before || ahead.is_some_and(|ahead| start.relay < *ahead)
+        };
         if let Some(gtid) = gtid
             && is_before
             && !is_known
@@ -504,7 +517,7 @@ impl Follower<'_> {
             if !self.drained() || self.is_until_reached() {
                 return Ok(Some(Turn::End));
             }
-            self.held_back.get_or_insert(start);
+            self.held_back.get_or_insert(start.relay);
         }
         let is_known = is_known || is_behind_until;
         {
@@ -524,7 +537,16 @@ impl Follower<'_> {
         };
         let passes_over = skips || ignores;
         let is_for_crew = self.crew.is_some() && !is_known && !skips && self.may_run_ahead();
+        // Without GTIDs the place in the source's log is the position, and has to come on in its order.
+        let domain = gtid.filter(|_| uses_gtid).map_or(DomainId(0), |gtid| gtid.domain);
+        if is_for_crew && let Some(crew) = &self.crew {
+            let (_, _, first) = crew.lane(domain);
+            let planner = self.planners.entry(domain).or_insert_with(|| Planner::new(&thread.db.globals));
+            planner.begin(gtid_event.map(|(event, _)| event), first);
+        }
         let gathered = is_for_crew.then(|| Gathered {
+            domain,
+            start,
             header: *header,
             gtid: gtid_event.map(|(event, gtid)| (event.clone(), gtid)),
             passes_over,
@@ -532,14 +554,15 @@ impl Follower<'_> {
             bytes: raw.bytes.len(),
             has_transaction,
         });
-        self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips, gathered });
-        if is_for_crew {
-            self.planner.begin(gtid_event.map(|(event, _)| event));
-        } else if !is_known {
+        self.open = Some(OpenGroup { gtid, is_known, is_skipped: skips, gathered, handed: None });
+        if !is_for_crew && !is_known {
             if !self.drained() {
                 return Ok(Some(Turn::End));
             }
             self.applier.begin(header, gtid_event, has_transaction, passes_over)?;
+            if !self.is_kept_whole {
+                self.applier.allow_parts();
+            }
         }
         Ok(None)
     }
@@ -563,78 +586,86 @@ impl Follower<'_> {
         self.open.as_ref().is_some_and(|open| open.gathered.is_some())
     }
 
+    /// The crew has the group already.
+    fn is_handed(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.handed.is_some())
+    }
+
     /// Waits until the crew has ordered all that it was given; false if it ends.
     fn drained(&mut self) -> bool {
-        self.planner.barrier();
+        self.planners.values_mut().for_each(Planner::barrier);
         self.crew.as_ref().is_none_or(|crew| crew.drain())
     }
 
-    /// An event of a group for the crew.
-    fn gather(&mut self, raw: &RawEvent, event: Event) -> Result<(), ApplyError> {
-        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.as_mut()) else {
-            return Ok(());
-        };
+    /// An event of a group for the crew; false if the crew ends.
+    fn gather(&mut self, raw: &RawEvent, event: Event) -> bool {
+        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.as_mut()) else { return true };
         gathered.bytes += raw.bytes.len();
-        self.planner.event(&self.thread.db, &self.applier.rules, &event);
-        gathered.events.push((raw.header, event));
         if gathered.bytes > GATHERED_BYTES_MAX {
-            self.apply_gathered()?;
+            return self.hand_over_place();
         }
-        Ok(())
+        if let Some(planner) = self.planners.get_mut(&gathered.domain) {
+            planner.event(&self.thread.db, &self.applier.rules, &event);
+        }
+        gathered.events.push((raw.header, event));
+        true
     }
 
-    /// Applies what is gathered, and what comes of the group, without the crew.
-    fn apply_gathered(&mut self) -> Result<(), ApplyError> {
-        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.take()) else { return Ok(()) };
-        if !self.drained() {
-            let error = ThreadError::default();
-            return Err(ApplyError { error, kind: Failure::Stopped });
-        }
-        let gtid = gathered.gtid.as_ref().map(|(event, gtid)| (event, *gtid));
-        self.applier.begin(&gathered.header, gtid, gathered.has_transaction, gathered.passes_over)?;
-        for (header, event) in &gathered.events {
-            self.applier.event(header, event, &self.place)?;
-        }
-        Ok(())
+    /// The gathered group is large: the crew gets the place where it begins. False if it ends.
+    fn hand_over_place(&mut self) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let Some(gathered) = open.gathered.take() else { return false };
+        let newest = open.gtid.map(|gtid| self.newest.insert(gtid.domain, gtid.seq_no));
+        open.handed = Some(newest.flatten());
+        let content = Content::InRelay(gathered.start.clone());
+        self.push(gathered, content, None)
     }
 
-    /// A gathered group is whole.
-    fn hand_over(
-        &mut self,
-        raw: &RawEvent,
-        event: Event,
-        how: End,
-        mark: Mark,
-        relay_end: RelayPlace,
-    ) -> Result<Handed, ApplyError> {
-        let Some(crew) = self.crew.clone() else { return Ok(Handed::Nobody) };
-        let (number, first) = crew.next_number();
-        let plan = self.planner.end(how, number, first);
-        let Plan::Follow(follows) = plan else {
-            self.apply_gathered()?;
-            let done = self.applier.end(&raw.header, &event, how, &mark)?;
-            self.ordered(done);
-            return Ok(Handed::Own);
-        };
-        let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.take()) else {
-            return Ok(Handed::Nobody);
-        };
-        if let Some(gtid) = mark.gtid {
+    /// A gathered group is whole; false if the crew ends.
+    fn hand_over(&mut self, raw: &RawEvent, event: Event, how: End, end: RelayPlace) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let Some(mut gathered) = open.gathered.take() else { return false };
+        if let Some(gtid) = open.gtid {
             self.newest.insert(gtid.domain, gtid.seq_no);
         }
-        let bytes = gathered.bytes + raw.bytes.len();
+        gathered.bytes += raw.bytes.len();
+        let end = Reached { relay: end, source: self.place.clone() };
+        let events = std::mem::take(&mut gathered.events);
+        let whole = Whole { events, last: (raw.header, event, how), end, is_alone: false };
+        self.purge();
+        self.push(gathered, Content::Whole(Box::new(whole)), Some(how))
+    }
+
+    /// Gives a group to the crew. `how` it ends is not known of a large one.
+    fn push(&mut self, gathered: Gathered, mut content: Content, how: Option<End>) -> bool {
+        let Some(crew) = &self.crew else { return false };
+        let (lane, number, first) = crew.lane(gathered.domain);
+        let Some(planner) = self.planners.get_mut(&gathered.domain) else { return false };
+        let plan = match how {
+            Some(how) => planner.end(how, number, first),
+            None => planner.alone(number),
+        };
+        let (follows, is_alone) = match plan {
+            Plan::Follow(follows) => (follows, false),
+            Plan::Alone(follows) => (follows, true),
+        };
+        let bytes = match &mut content {
+            Content::Whole(whole) => {
+                whole.is_alone = is_alone;
+                gathered.bytes
+            }
+            Content::InRelay(_) => 0,
+        };
         let job = Job {
             header: gathered.header,
             gtid: gathered.gtid,
+            has_transaction: gathered.has_transaction,
             passes_over: gathered.passes_over,
-            events: gathered.events,
-            last: (raw.header, event, how),
-            mark,
-            relay_end,
+            content,
             retries: AtomicU64::new(0),
+            is_kept_whole: AtomicBool::new(false),
         };
-        self.purge();
-        Ok(if crew.push(job, follows, bytes) { Handed::ToCrew } else { Handed::Nobody })
+        crew.push(lane, job, follows, bytes)
     }
 
     /// MASTER_DELAY; false if the thread is to end.
@@ -722,16 +753,4 @@ impl Follower<'_> {
 /// The number at the end of a binlog file's name.
 pub fn number_of(file: &str) -> u64 {
     file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
-}
-
-/// A position whose lower half is known, behind an earlier one.
-fn full_position(before: u64, log_pos: u32) -> u64 {
-    let position = before & !u64::from(u32::MAX) | u64::from(log_pos);
-    let wrapped = position < before && before - position > u64::from(u32::MAX / 2);
-    position + if wrapped { 1 << 32 } else { 0 }
-}
-
-fn relay_failure(error: &cohort_binlog::BinlogError) -> ThreadError {
-    let text = format!("Relay log read failure: Could not parse relay log event entry ({error}).");
-    ThreadError::new(1594, text)
 }

@@ -9,11 +9,12 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{Applier, ApplyRules, FinishedGroup, GroupHead};
+use cohort_exec::{Applier, ApplyRules, Database, FinishedGroup, GroupHead};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::ThreadError;
 use crate::filter::Filter;
+use crate::flusher::Flusher;
 use crate::group::End;
 use crate::relay::SourcePlace;
 use crate::state::{Change, REPLICATION};
@@ -81,6 +82,10 @@ impl SkippedErrors {
             }
         }
         SkippedErrors::These(codes)
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, SkippedErrors::These(codes) if codes.is_empty())
     }
 
     fn has(&self, code: u16) -> bool {
@@ -211,6 +216,13 @@ impl GroupApplier {
         self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))
     }
 
+    /// Lets the rows of the group that has just begun be put in place before its end: it is large, perhaps.
+    pub fn allow_parts(&mut self) {
+        if self.rules.skipped.is_empty() && !self.rules.rows.is_idempotent {
+            self.session.allow_parts();
+        }
+    }
+
     /// Undoes what the group did so far.
     pub fn rollback(&mut self) {
         self.session.rollback();
@@ -230,6 +242,9 @@ impl GroupApplier {
     ) -> Result<(), ApplyError> {
         if self.is_passed_over {
             return Ok(());
+        }
+        if self.flags2 & (gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA) != 0 {
+            return Err(xa_is_missing(header, place));
         }
         match event {
             Event::Annotate(annotation) => {
@@ -299,7 +314,6 @@ impl GroupApplier {
             Event::ExecuteLoadQuery(load) => self.load(header, load),
             // The statement failed on the source: nothing loads what came.
             Event::DeleteFile(_) => Ok(()),
-            Event::XaPrepare(_) => Err(unsupported("XA transactions")),
             Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
                 Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
             }
@@ -318,7 +332,7 @@ impl GroupApplier {
         if let (End::Statement, Event::Query(query), false) = (end, event, self.is_passed_over) {
             return self.ddl(header, query, mark);
         }
-        self.before_commit(header, event, end, mark)?;
+        self.before_commit(header, event, end, &mark.place)?;
         let committed = self.session.commit(mark.attachment());
         let seq = committed.map_err(|error| self.plain_error(&error))?;
         self.session.process().show_text(&[]);
@@ -330,12 +344,12 @@ impl GroupApplier {
         header: &EventHeader,
         event: &Event,
         end: End,
-        mark: &Mark,
+        place: &SourcePlace,
     ) -> Result<(), ApplyError> {
         if !self.is_passed_over {
             match (end, event) {
-                (End::Statement, other) => self.event(header, other, &mark.place)?,
-                (End::XaPrepare, _) => return Err(unsupported("XA transactions")),
+                (End::Statement, other) => self.event(header, other, place)?,
+                (End::Xa, _) => return Err(xa_is_missing(header, place)),
                 (End::Rollback, _) => {
                     self.rollback();
                     let head = GroupHead {
@@ -358,9 +372,9 @@ impl GroupApplier {
         header: &EventHeader,
         event: &Event,
         end: End,
-        mark: &Mark,
+        place: &SourcePlace,
     ) -> Result<FinishedGroup, ApplyError> {
-        self.before_commit(header, event, end, mark)?;
+        self.before_commit(header, event, end, place)?;
         self.session.process().show_text(&[]);
         self.session.finish().map_err(|error| self.plain_error(&error))
     }
@@ -370,6 +384,22 @@ impl GroupApplier {
         let committed = self.session.commit_finished(group, mark.attachment());
         let seq = committed.map_err(|error| self.plain_error(&error))?;
         Ok(Done { seq, is_ddl: false })
+    }
+
+    /// Waits until whoever comes next finds what this group did.
+    pub fn await_done(&self, done: Done, db: &Database, flusher: &Flusher) {
+        if done.is_ddl {
+            // The next group finds the definitions that are published. A server that stops is told elsewhere.
+            let _ = db.commit.wait_acknowledged(done.seq);
+        } else {
+            self.session.await_ordered();
+            flusher.note(done.seq);
+        }
+    }
+
+    /// Fails if the thread was killed.
+    pub fn check_killed(&self) -> Result<(), ApplyError> {
+        self.session.check_killed().map_err(|error| self.plain_error(&error))
     }
 
     /// Whether the group counts as DDL, and whether it could be rolled back.
@@ -529,6 +559,11 @@ fn corrupt(what: &str, place: &SourcePlace) -> ApplyError {
     ApplyError::fatal(1594, text)
 }
 
-fn unsupported(what: &str) -> ApplyError {
-    ApplyError::fatal(1235, format!("This version of Cohort doesn't yet support applying {what}"))
+/// Error 1235.
+fn xa_is_missing(header: &EventHeader, place: &SourcePlace) -> ApplyError {
+    let text = format!(
+        "This version of Cohort doesn't yet support applying XA transactions; the event's master log {}, end_log_pos {}",
+        place.file, header.log_pos
+    );
+    ApplyError::fatal(1235, text)
 }

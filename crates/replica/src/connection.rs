@@ -3,14 +3,15 @@
 //! # Lock order
 //! `control` > `io` or `sql`, of which no two are held at once; the relay log's lock is inside of both.
 
+use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, DomainId};
 use cohort_binlog::GtidState;
-use cohort_exec::{Process, ReplicaUntil};
+use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex};
 
@@ -88,6 +89,10 @@ pub struct Sql {
     pub until: ReplicaUntil,
     /// Groups before this place in the relay log may be applied already: the position tells.
     pub known_until: RelayPlace,
+    /// Groups of a domain before its place here are applied, although others behind `relay` are not.
+    pub ahead: BTreeMap<DomainId, RelayPlace>,
+    /// The applier can do nothing before more comes.
+    pub waits_for_more: bool,
     pub skip_counter: u64,
     /// The newest group that was ordered.
     pub newest: CommitSeq,
@@ -109,6 +114,22 @@ pub struct Counts {
     pub replies: AtomicU64,
     /// Groups that the crew has and has not ordered.
     pub queued: AtomicU64,
+    /// What they weigh.
+    pub queued_bytes: AtomicU64,
+    /// Workers that apply something.
+    pub busy_workers: AtomicU64,
+}
+
+impl Counts {
+    /// A group was applied: whether it is DDL, and whether it could be rolled back.
+    pub fn applied(&self, (is_ddl, is_transactional): (bool, bool)) {
+        let count = match (is_ddl, is_transactional) {
+            (true, _) => &self.ddl,
+            (false, true) => &self.transactional,
+            (false, false) => &self.non_transactional,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A source and the threads that follow it.
@@ -131,6 +152,8 @@ pub struct Connection {
     pub rotates_relay: AtomicBool,
     /// Semi-synchronous: the source is told what is durable here.
     pub is_semi_sync: AtomicBool,
+    /// Of the source's connections.
+    pub temporary: Arc<SourceTemporaryTables>,
 }
 
 impl Connection {
@@ -151,6 +174,7 @@ impl Connection {
             wake_lock: Mutex::default(),
             rotates_relay: AtomicBool::new(false),
             is_semi_sync: AtomicBool::new(false),
+            temporary: Arc::default(),
         })
     }
 
@@ -232,11 +256,22 @@ impl Connection {
     pub fn came_to(&self, end: RelayPlace, executed: &SourcePlace, seq: Option<CommitSeq>) {
         let mut sql = self.sql.lock();
         sql.newest = sql.newest.max(seq.unwrap_or_default());
+        // Two that tell at the same time may do so in either order.
+        if end < sql.relay {
+            return;
+        }
         if sql.relay.file != end.file {
             sql.purge = Some((end.file, sql.newest));
         }
         sql.relay = end;
         sql.executed.clone_from(executed);
+    }
+
+    /// A group of a domain is applied that ends here, while some of others before it are not.
+    pub fn came_ahead(&self, domain: DomainId, end: RelayPlace, seq: Option<CommitSeq>) {
+        let mut sql = self.sql.lock();
+        sql.newest = sql.newest.max(seq.unwrap_or_default());
+        sql.ahead.insert(domain, end);
     }
 
     /// Removes files that are applied, as far as no crash takes it back: until then a semi-synchronous source

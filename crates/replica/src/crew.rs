@@ -1,70 +1,89 @@
 //! The crew: workers that apply groups in parallel and order them in the source's order.
 //!
 //! # Concepts
-//! The SQL thread puts groups into the [`Ring`] with what they follow; workers take them, apply them and park
-//! them there. Whoever finds the head parked orders it, and all that are parked behind it: no worker waits
-//! for the commit of another one.
+//! The SQL thread puts groups into the lane of their domain ([`Lanes`]) with what they follow; workers take
+//! them, apply them and park them there. Whoever finds the head of a lane parked orders it, and all that are
+//! parked behind it: no worker waits for the commit of another one. Lanes come on independently of each
+//! other, so a group that takes long keeps nobody of another domain.
 //!
-//! # What conflicts beside the ring
+//! A group that is applied alone runs as the head of its lane, and its worker orders it. If it is large the
+//! worker reads it from the relay log, while the SQL thread reads on behind it.
+//!
+//! # What conflicts beside the rings
 //! Appliers take row locks and name locks like every session, and so do local sessions. A parked group keeps
-//! its locks, and may be in the way of the head through somebody outside of the ring, whom no wait graph
+//! its locks, and may be in the way of a head through somebody outside of the rings, whom no wait graph
 //! shows; or all workers may wait for what it locks, and none is left for the head. The SQL thread watches: a
-//! head that does not come on for [`PATIENCE`] has all others undo what they did ([`Crew::watch`]). They run
-//! again when they are the head.
+//! head that does not come on for [`PATIENCE`] has all others of its lane undo what they did
+//! ([`Crew::watch`]). They run again when they are the head. Of heads that wait for each other over several
+//! lanes each one stands still, so each lane frees what it holds; what is left are heads, and their cycles
+//! are those of row locks, which are found.
 //!
 //! # On failure
 //! A group's failure counts when it ran as the head. The crew stops: what is behind it is undone, nothing of
 //! it ordered. STOP SLAVE cuts at the same place.
 //!
 //! # Lock order
-//! `ring` is held for moments, with no other lock inside.
+//! `shared` is held for moments; inside of it only a connection's `sql`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use cohort_base::{CommitSeq, ConnectionId, Gtid};
-use cohort_binlog::EventHeader;
-use cohort_binlog::event::{Event, GtidEvent};
+use cohort_base::{CommitSeq, ConnectionId, DomainId};
 use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database, FinishedGroup, Process};
 use cohort_locks::KillLevel;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
+use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::connection::{Connection, ThreadError};
 use crate::flusher::Flusher;
-use crate::group::End;
-use crate::relay::RelayPlace;
-use crate::ring::{Ring, Taken};
+use crate::job::{Content, Found, GroupReader, Job, Whole};
+use crate::lanes::{LaneNo, Lanes};
+use crate::progress::{Reached, Ticket};
+use crate::relay::SourcePlace;
+use crate::ring::Taken;
 
 /// How long the head may stand still while others hold locks.
 const PATIENCE: Duration = Duration::from_millis(200);
 const APPLIER_STACK_BYTES: usize = 8 << 20;
-/// Groups in the ring, however small they are.
+/// Between two looks at a relay log that does not grow.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Groups in a lane, however small they are.
 const SLOTS_MAX: usize = 4096;
 
 const IDLE: &str = "Waiting for work from SQL thread";
 const APPLYING: &str = "Reading event from the relay log";
 
-/// A group with all its events.
-pub struct Job {
-    pub header: EventHeader,
-    pub gtid: Option<(GtidEvent, Gtid)>,
-    pub passes_over: bool,
-    pub events: Vec<(EventHeader, Event)>,
-    pub last: (EventHeader, Event, End),
-    pub mark: Mark,
-    /// Behind it in the relay log.
-    pub relay_end: RelayPlace,
-    pub retries: AtomicU64,
-}
-
 /// A group that a worker has applied.
 struct Applied {
     group: FinishedGroup,
     kind: (bool, bool),
+}
+
+/// What `shared` protects.
+struct Shared {
+    lanes: Lanes<Job, Applied>,
+    waits: Waits,
+}
+
+/// What the SQL thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Nothing,
+    /// All is ordered.
+    Idle,
+    /// A lane has room for more than a few groups.
+    Room(LaneNo),
+}
+
+/// How a group that is applied alone ended.
+enum Alone {
+    Ordered(Done, Reached),
+    /// The source did not go on with it.
+    Void(Reached),
 }
 
 /// What the SQL thread and its workers share.
@@ -73,17 +92,17 @@ pub struct Crew {
     db: Arc<Database>,
     flusher: Arc<Flusher>,
     rules: Rules,
-    ring: Mutex<Ring<Job, Applied>>,
+    shared: Mutex<Shared>,
     /// Something may start.
     work: Condvar,
-    /// Something was ordered, or failed.
+    /// What the SQL thread waits for is there, or something failed.
     progress: Condvar,
     is_ending: AtomicBool,
     failure: Mutex<Option<ThreadError>>,
     /// By worker.
     processes: Mutex<Vec<Arc<Process>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Bytes that may wait.
+    /// Bytes that may wait in a lane.
     bytes_max: usize,
 }
 
@@ -97,12 +116,14 @@ impl Crew {
         ids: Vec<ConnectionId>,
     ) -> Result<Arc<Crew>, ThreadError> {
         let queued_max = db.globals.uint(VarId::SlaveParallelMaxQueued) as usize;
+        let lane_workers_max = db.globals.uint(VarId::SlaveDomainParallelThreads) as usize;
+        let base = connection.sql.lock().executed.clone();
         let crew = Arc::new(Crew {
             connection: Arc::clone(connection),
             db: Arc::clone(db),
             flusher: Arc::clone(flusher),
             rules: rules.clone(),
-            ring: Mutex::new(Ring::new()),
+            shared: Mutex::new(Shared { lanes: Lanes::new(base, lane_workers_max), waits: Waits::Nothing }),
             work: Condvar::new(),
             progress: Condvar::new(),
             is_ending: AtomicBool::new(false),
@@ -128,7 +149,8 @@ impl Crew {
         id: ConnectionId,
         logs: bool,
     ) -> Result<(), ThreadError> {
-        let session = Applier::new(&self.db, id, Command::SlaveWorker, logs);
+        let temporary = Arc::clone(&self.connection.temporary);
+        let session = Applier::new(&self.db, id, Command::SlaveWorker, logs, temporary);
         let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
         let process = Arc::clone(session.process());
         self.processes.lock().push(Arc::clone(&process));
@@ -157,7 +179,7 @@ impl Crew {
     }
 
     fn wake_all(&self) {
-        let _ring = self.ring.lock();
+        let _shared = self.shared.lock();
         self.work.notify_all();
         self.progress.notify_all();
     }
@@ -182,75 +204,90 @@ impl Crew {
             // A panic was told by the panic hook.
             let _ = thread.join();
         }
-        let parked = self.ring.lock().clear();
-        self.connection.counts.queued.store(0, Ordering::Relaxed);
+        let parked = self.shared.lock().lanes.clear();
+        let counts = &self.connection.counts;
+        counts.queued.store(0, Ordering::Relaxed);
+        counts.queued_bytes.store(0, Ordering::Relaxed);
+        counts.busy_workers.store(0, Ordering::Relaxed);
         drop(parked);
     }
 
-    /// The number and the head that the next group is to be pushed with.
-    pub fn next_number(&self) -> (u64, u64) {
-        let ring = self.ring.lock();
-        (ring.next_number(), ring.first())
+    /// The lane of a domain, with the number that its next group gets, and its head's.
+    pub fn lane(&self, domain: DomainId) -> (LaneNo, u64, u64) {
+        let lanes = &mut self.shared.lock().lanes;
+        let lane = lanes.lane(domain);
+        let ring = lanes.ring(lane);
+        (lane, ring.next_number(), ring.first())
     }
 
     /// Takes the next group of the source; waits while too much is queued. False if the crew ends.
-    pub fn push(&self, job: Job, follows: u64, bytes: usize) -> bool {
-        let mut watch = Watch::begin();
+    pub fn push(&self, lane: LaneNo, job: Job, follows: u64, bytes: usize) -> bool {
+        let mut watch = Watch::default();
         loop {
-            let mut ring = self.ring.lock();
-            let (slots, queued) = ring.load();
+            let mut shared = self.shared.lock();
             if self.is_ending() || self.connection.sql_stops() {
                 return false;
             }
+            let (slots, queued) = shared.lanes.ring(lane).load();
             if slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.bytes_max {
-                ring.push(job, follows, bytes);
-                self.connection.counts.queued.store(slots as u64 + 1, Ordering::Relaxed);
-                drop(ring);
+                shared.lanes.push(lane, job, follows, bytes);
+                self.show_queue(&shared.lanes);
+                drop(shared);
                 self.work.notify_one();
                 return true;
             }
-            self.progress.wait_for(&mut ring, PATIENCE / 4);
-            drop(ring);
+            self.wait(shared, Waits::Room(lane));
             self.watch(&mut watch);
         }
     }
 
+    /// Waits for a moment.
+    fn wait(&self, mut shared: MutexGuard<'_, Shared>, waits: Waits) {
+        shared.waits = waits;
+        self.progress.wait_for(&mut shared, PATIENCE / 4);
+        shared.waits = Waits::Nothing;
+    }
+
     /// Waits until all is ordered; false if the crew ends.
     pub fn drain(&self) -> bool {
-        let mut watch = Watch::begin();
+        let mut watch = Watch::default();
         loop {
-            let mut ring = self.ring.lock();
+            let shared = self.shared.lock();
             if self.is_ending() || self.connection.sql_stops() {
                 return false;
             }
-            if ring.is_empty() {
+            if shared.lanes.is_empty() {
                 return true;
             }
-            self.progress.wait_for(&mut ring, PATIENCE / 4);
-            drop(ring);
+            self.wait(shared, Waits::Idle);
             self.watch(&mut watch);
         }
     }
 
     /// Whether all is ordered.
     pub fn is_idle(&self) -> bool {
-        self.ring.lock().is_empty()
+        self.shared.lock().lanes.is_empty()
     }
 
-    /// Looks after the head.
+    fn show_queue(&self, lanes: &Lanes<Job, Applied>) {
+        let counts = &self.connection.counts;
+        counts.queued.store(lanes.count() as u64, Ordering::Relaxed);
+        counts.queued_bytes.store(lanes.bytes() as u64, Ordering::Relaxed);
+    }
+
+    /// Looks after the heads.
     pub fn watch(&self, watch: &mut Watch) {
-        let (dropped, workers) = {
-            let mut ring = self.ring.lock();
-            if ring.first() != watch.head || !ring.has_others() {
-                (watch.head, watch.since) = (ring.first(), Instant::now());
-                return;
+        let (mut dropped, mut workers) = (Vec::new(), Vec::new());
+        {
+            let lanes = &mut self.shared.lock().lanes;
+            for lane in
+                watch.standing(lanes.rings().map(|(lane, ring)| (lane, ring.first(), ring.has_others())))
+            {
+                let (parked, running) = lanes.undo_others(lane);
+                dropped.extend(parked);
+                workers.extend(running);
             }
-            if watch.since.elapsed() < PATIENCE {
-                return;
-            }
-            watch.since = Instant::now();
-            ring.undo_others()
-        };
+        }
         drop(dropped);
         let processes = self.processes.lock();
         workers.into_iter().filter_map(|worker| processes.get(worker)).for_each(|p| p.kill(KillLevel::Query));
@@ -260,37 +297,57 @@ impl Crew {
     fn work(&self, worker: usize, mut applier: GroupApplier) {
         let process = Arc::clone(applier.session.process());
         process.set_state(IDLE);
-        while let Some(taken) = self.next(worker, &process) {
-            let number = taken.number;
-            match self.apply(&mut applier, &taken) {
-                Ok(applied) => {
-                    self.ring.lock().park(number, applied);
-                    self.order_parked(&mut applier);
+        let busy = &self.connection.counts.busy_workers;
+        while let Some((lane, taken)) = self.next(worker, &process) {
+            busy.fetch_add(1, Ordering::Relaxed);
+            if let Err(failure) = self.run_slot(&mut applier, lane, &taken) {
+                let is_again = applier.session.must_be_whole() && failure.kind == Failure::Final;
+                applier.rollback();
+                match is_again {
+                    true => taken.group.is_kept_whole.store(true, Ordering::Relaxed),
+                    false => self.judge(&taken.group, taken.is_first, failure),
                 }
-                Err(failure) => {
-                    applier.rollback();
-                    self.judge(&taken.group, taken.is_first, failure);
-                    self.ring.lock().give_back(number);
-                    self.work.notify_all();
-                }
+                self.shared.lock().lanes.give_back(lane, taken.number);
+                self.work.notify_all();
             }
+            busy.fetch_sub(1, Ordering::Relaxed);
         }
         applier.rollback();
     }
 
-    fn next(&self, worker: usize, process: &Process) -> Option<Taken<Job>> {
-        let mut ring = self.ring.lock();
+    fn run_slot(
+        &self,
+        applier: &mut GroupApplier,
+        lane: LaneNo,
+        taken: &Taken<Job>,
+    ) -> Result<(), ApplyError> {
+        let alone = match &taken.group.content {
+            Content::Whole(whole) if !whole.is_alone => {
+                let applied = self.apply(applier, taken, whole)?;
+                self.shared.lock().lanes.park(lane, taken.number, applied);
+                self.order_parked(lane, applier);
+                return Ok(());
+            }
+            Content::Whole(whole) => self.apply_alone(applier, taken, whole)?,
+            Content::InRelay(start) => self.apply_from_relay(applier, taken, start)?,
+        };
+        self.ordered_alone(lane, taken, alone, applier);
+        Ok(())
+    }
+
+    fn next(&self, worker: usize, process: &Process) -> Option<(LaneNo, Taken<Job>)> {
+        let mut shared = self.shared.lock();
         let mut is_idle = false;
         loop {
             if self.is_ending() {
                 return None;
             }
-            if let Some(taken) = ring.take(worker) {
+            if let Some(taken) = shared.lanes.take(worker) {
                 if is_idle {
                     process.set_state(APPLYING);
                 }
                 // One wakes the next, as long as there is work.
-                if ring.has_startable() {
+                if shared.lanes.has_startable() {
                     self.work.notify_one();
                 }
                 return Some(taken);
@@ -299,20 +356,99 @@ impl Crew {
                 is_idle = true;
                 process.set_state(IDLE);
             }
-            self.work.wait(&mut ring);
+            self.work.wait(&mut shared);
         }
     }
 
-    fn apply(&self, applier: &mut GroupApplier, taken: &Taken<Job>) -> Result<Applied, ApplyError> {
+    fn apply(
+        &self,
+        applier: &mut GroupApplier,
+        taken: &Taken<Job>,
+        whole: &Whole,
+    ) -> Result<Applied, ApplyError> {
         let job = &taken.group;
-        let gtid = job.gtid.as_ref().map(|(event, gtid)| (event, *gtid));
-        applier.begin(&job.header, gtid, true, job.passes_over)?;
-        for (header, event) in &job.events {
-            applier.event(header, event, &job.mark.place)?;
+        applier.begin(&job.header, job.gtid(), true, job.passes_over)?;
+        for (header, event) in &whole.events {
+            applier.event(header, event, &whole.end.source)?;
         }
-        let (header, event, end) = &job.last;
-        let group = applier.finish(header, event, *end, &job.mark)?;
+        let (header, event, end) = &whole.last;
+        let group = applier.finish(header, event, *end, &whole.end.source)?;
         Ok(Applied { group, kind: applier.kind() })
+    }
+
+    /// What the commit of a group says of how far all have come.
+    fn mark(&self, job: &Job, ticket: Ticket, own: &SourcePlace) -> Mark {
+        let place = self.shared.lock().lanes.place_with(ticket, own);
+        Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place }
+    }
+
+    fn apply_alone(
+        &self,
+        applier: &mut GroupApplier,
+        taken: &Taken<Job>,
+        whole: &Whole,
+    ) -> Result<Alone, ApplyError> {
+        let job = &taken.group;
+        applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
+        for (header, event) in &whole.events {
+            applier.event(header, event, &whole.end.source)?;
+        }
+        let (header, event, end) = &whole.last;
+        let done = applier.end(header, event, *end, &self.mark(job, taken.ticket, &whole.end.source))?;
+        Ok(Alone::Ordered(done, whole.end.clone()))
+    }
+
+    /// Applies a group while it is read, and may still be coming.
+    fn apply_from_relay(
+        &self,
+        applier: &mut GroupApplier,
+        taken: &Taken<Job>,
+        start: &Reached,
+    ) -> Result<Alone, ApplyError> {
+        let job = &taken.group;
+        let relay = &self.connection.relay;
+        let mut reader = GroupReader::open(relay, start)?;
+        applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
+        if !job.is_kept_whole.load(Ordering::Relaxed) {
+            applier.allow_parts();
+        }
+        loop {
+            applier.check_killed()?;
+            match reader.next()? {
+                Found::Event(header, event) => applier.event(&header, &event, &reader.reached().source)?,
+                Found::Last(header, event, end) => {
+                    let mark = self.mark(job, taken.ticket, &reader.reached().source);
+                    let done = applier.end(&header, &event, end, &mark)?;
+                    return Ok(Alone::Ordered(done, reader.reached().clone()));
+                }
+                Found::Nothing => relay.await_growth(reader.place(), LOOK_AGAIN),
+                Found::Abandoned => {
+                    applier.rollback();
+                    return Ok(Alone::Void(reader.reached().clone()));
+                }
+            }
+        }
+    }
+
+    /// A group that was applied alone has its place.
+    fn ordered_alone(&self, lane: LaneNo, taken: &Taken<Job>, alone: Alone, applier: &GroupApplier) {
+        let (reached, done) = match alone {
+            Alone::Ordered(done, reached) => (reached, Some(done)),
+            Alone::Void(reached) => (reached, None),
+        };
+        if let Some(done) = done {
+            applier.await_done(done, &self.db, &self.flusher);
+        }
+        {
+            let shared = &mut *self.shared.lock();
+            let moved = shared.lanes.ordered_by_worker(lane, taken.ticket, reached.clone());
+            let kind = applier.kind();
+            let ordered = done.map(|done| ((kind.0 || done.is_ddl, kind.1), done.seq));
+            self.told(&taken.group, ordered, &reached, moved);
+            self.show_queue(&shared.lanes);
+            self.tell_waiting(shared);
+        }
+        self.work.notify_all();
     }
 
     /// What a failure means.
@@ -328,41 +464,55 @@ impl Crew {
                 let tries = job.retries.fetch_add(1, Ordering::Relaxed) + 1;
                 if tries > self.db.globals.uint(VarId::SlaveTransactionRetries) {
                     self.fail(failure.error);
+                    return;
                 }
+                let pause = self.db.globals.uint(VarId::SlaveTransactionRetryInterval);
+                self.connection.pause(Duration::from_secs(pause), Connection::sql_stops);
             }
             Failure::Stopped | Failure::Final => self.fail(failure.error),
         }
     }
 
-    /// Orders the head and what is parked behind it.
-    fn order_parked(&self, applier: &mut GroupApplier) {
+    /// Orders the head of a lane and what is parked behind it.
+    fn order_parked(&self, lane: LaneNo, applier: &mut GroupApplier) {
         let mut newest = None;
         loop {
-            let next = match self.is_ending() {
-                true => None,
-                false => self.ring.lock().next_to_order(),
+            if self.is_ending() {
+                break;
+            }
+            let (next, end, place) = {
+                let lanes = &mut self.shared.lock().lanes;
+                let Some(next) = lanes.next_to_order(lane) else { break };
+                let Content::Whole(whole) = &next.group.content else {
+                    unreachable!("what is read from the relay log is never parked")
+                };
+                let end = whole.end.clone();
+                let place = lanes.place_with(next.ticket, &end.source);
+                (next, end, place)
             };
-            let Some((number, job, applied)) = next else { break };
-            match applier.commit_finished(applied.group, &job.mark) {
+            let job = &next.group;
+            let mark =
+                Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place };
+            match applier.commit_finished(next.result.group, &mark) {
                 Ok(done) => {
                     // Who follows finds it applied.
                     applier.session.await_ordered();
-                    self.told(&job, applied.kind, done.seq);
                     newest = Some(done.seq);
                     let has_work = {
-                        let mut ring = self.ring.lock();
-                        ring.ordered();
-                        self.connection.counts.queued.store(ring.load().0 as u64, Ordering::Relaxed);
-                        ring.has_startable()
+                        let shared = &mut *self.shared.lock();
+                        let moved = shared.lanes.ordered(lane, next.ticket, end.clone());
+                        self.told(job, Some((next.result.kind, done.seq)), &end, moved);
+                        self.show_queue(&shared.lanes);
+                        self.tell_waiting(shared);
+                        shared.lanes.has_startable()
                     };
                     if has_work {
                         self.work.notify_one();
                     }
-                    self.progress.notify_all();
                 }
                 Err(failure) => {
-                    self.judge(&job, true, failure);
-                    self.ring.lock().give_back(number);
+                    self.judge(job, true, failure);
+                    self.shared.lock().lanes.refused(lane, next.number);
                     self.work.notify_all();
                 }
             }
@@ -372,31 +522,68 @@ impl Crew {
         }
     }
 
-    /// A group is ordered.
-    fn told(&self, job: &Job, (is_ddl, is_transactional): (bool, bool), seq: CommitSeq) {
-        let counts = &self.connection.counts;
-        let count = match (is_ddl, is_transactional) {
-            (true, _) => &counts.ddl,
-            (false, true) => &counts.transactional,
-            (false, false) => &counts.non_transactional,
+    /// Wakes the SQL thread if what it waits for is there.
+    fn tell_waiting(&self, shared: &Shared) {
+        let is_there = match shared.waits {
+            Waits::Nothing => false,
+            Waits::Idle => shared.lanes.is_empty(),
+            Waits::Room(lane) => {
+                let (slots, bytes) = shared.lanes.ring(lane).load();
+                slots <= SLOTS_MAX / 2 && bytes <= self.bytes_max / 2
+            }
         };
-        count.fetch_add(1, Ordering::Relaxed);
-        self.connection.came_to(job.relay_end, &job.mark.place, Some(seq));
+        if is_there {
+            self.progress.notify_all();
+        }
+    }
+
+    /// A group is ordered (`kind` and place in this server's order), or left out; `moved` is the place before
+    /// which all is, if that has changed.
+    fn told(
+        &self,
+        job: &Job,
+        ordered: Option<((bool, bool), CommitSeq)>,
+        end: &Reached,
+        moved: Option<Reached>,
+    ) {
+        let connection = &self.connection;
+        let seq = ordered.map(|(_, seq)| seq);
+        if let Some((kind, _)) = ordered {
+            connection.counts.applied(kind);
+        }
+        match (moved, job.gtid()) {
+            (Some(reached), _) => connection.came_to(reached.relay, &reached.source, seq),
+            (None, Some((_, gtid))) => connection.came_ahead(gtid.domain, end.relay, seq),
+            (None, None) => {}
+        }
     }
 }
 
 /// Error 1317.
 const KILLED_QUERY: u16 = 1317;
 
-/// What the watch over the head remembers.
+/// What the watch over the heads remembers.
+#[derive(Default)]
 pub struct Watch {
-    head: u64,
-    since: Instant,
+    /// The head of each lane, and since when it is that.
+    heads: BTreeMap<LaneNo, (u64, Instant)>,
 }
 
 impl Watch {
-    /// From now on.
-    pub fn begin() -> Watch {
-        Watch { head: 0, since: Instant::now() }
+    /// The lanes whose head stands still while others hold something. `heads`: lane, its head, whether others
+    /// of it hold anything.
+    fn standing(&mut self, heads: impl Iterator<Item = (LaneNo, u64, bool)>) -> Vec<LaneNo> {
+        let now = Instant::now();
+        let mut standing = Vec::new();
+        for (lane, head, has_others) in heads {
+            let known = self.heads.entry(lane).or_insert((head, now));
+            if known.0 != head || !has_others {
+                *known = (head, now);
+            } else if now.duration_since(known.1) >= PATIENCE {
+                known.1 = now;
+                standing.push(lane);
+            }
+        }
+        standing
     }
 }

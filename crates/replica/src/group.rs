@@ -3,6 +3,7 @@
 //! ```text
 //! GTID (STANDALONE)  [INTVAR RAND USER_VAR]* QUERY                     a statement that commits by itself
 //! GTID               any                     XID | XA_PREPARE | COMMIT | ROLLBACK
+//! GTID (XA ended)                            QUERY                     XA COMMIT or XA ROLLBACK
 //! BEGIN              any                     XID | COMMIT | ROLLBACK   of a source without GTIDs
 //!                    [INTVAR RAND USER_VAR]* QUERY                     of a source without GTIDs
 //! ```
@@ -34,7 +35,8 @@ pub enum End {
     Rollback,
     /// The statement itself.
     Statement,
-    XaPrepare,
+    /// A half of a transaction that has two: prepared, or ended.
+    Xa,
 }
 
 /// Follows the events of one source.
@@ -47,6 +49,8 @@ pub struct Groups {
 enum Open {
     Standalone,
     Transaction,
+    /// XA COMMIT or XA ROLLBACK.
+    XaEnd,
 }
 
 impl Groups {
@@ -67,8 +71,12 @@ impl Groups {
             let Event::Gtid(event) = Event::decode(kind, body)? else {
                 return Err(DecodeError::BadValue("a GTID event that is none"));
             };
-            let is_standalone = event.flags2 & gtid_flags2::STANDALONE != 0;
-            self.open = Some(if is_standalone { Open::Standalone } else { Open::Transaction });
+            let has = |flag| event.flags2 & flag != 0;
+            self.open = Some(match () {
+                () if has(gtid_flags2::COMPLETED_XA) => Open::XaEnd,
+                () if has(gtid_flags2::STANDALONE) => Open::Standalone,
+                () => Open::Transaction,
+            });
             let gtid = event.gtid(header.server_id);
             return Ok(Part::Gtid(Box::new(event), gtid));
         }
@@ -86,9 +94,10 @@ impl Groups {
             Some(Open::Transaction) => Ok(match (kind, text) {
                 (EventType::XID, _) | (_, Some(b"COMMIT")) => self.end(End::Commit),
                 (_, Some(b"ROLLBACK")) => self.end(End::Rollback),
-                (EventType::XA_PREPARE, _) => self.end(End::XaPrepare),
+                (EventType::XA_PREPARE, _) => self.end(End::Xa),
                 _ => Part::Inside,
             }),
+            Some(Open::XaEnd) => Ok(self.end(End::Xa)),
             None if text == Some(b"BEGIN") => {
                 self.open = Some(Open::Transaction);
                 Ok(Part::Begin)
@@ -177,6 +186,8 @@ mod tests {
         assert_eq!(see(query(b"BEGIN")), Part::Begin);
         assert_eq!(see(bare(EventType::TABLE_MAP)), Part::Inside);
         assert_eq!(see(query(b"ROLLBACK")), Part::End(End::Rollback));
+        assert!(matches!(see(gtid(gtid_flags2::COMPLETED_XA)), Part::Gtid(..)));
+        assert_eq!(see(query(b"XA COMMIT X'78',X'',1")), Part::End(End::Xa));
         assert_eq!(see(bare(EventType::RAND)), Part::Inside);
         assert_eq!(see(query(b"INSERT INTO t VALUES (RAND())")), Part::End(End::Statement));
         assert!(!groups.is_open());

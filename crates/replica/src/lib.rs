@@ -10,7 +10,12 @@
 //! | `receiver` | the thread that fills the relay log |
 //! | `relay` | the relay log |
 //! | `group` | where groups of events begin and end |
-//! | `applier` | the thread that reads the relay log and applies it |
+//! | `applier` | the thread that reads the relay log and applies it, or has it applied |
+//! | `crew` | the workers that apply in parallel |
+//! | `job` | a group on its way through a crew |
+//! | `planner` | what a group must follow |
+//! | `lanes`, `ring` | the order of groups, by domain |
+//! | `progress` | up to where all domains have come |
 //! | `apply` | the events of one group, through a session |
 //! | `filter` | `replicate_*` |
 //! | `flusher` | the thread that flushes what appliers have ordered |
@@ -27,12 +32,17 @@ mod crew;
 mod filter;
 mod flusher;
 mod group;
+mod job;
+mod lanes;
 mod link;
 mod planner;
+mod progress;
 mod receiver;
 mod relay;
 mod replicas;
 mod ring;
+#[cfg(test)]
+mod schedules;
 mod settings;
 mod state;
 mod status;

@@ -10,6 +10,10 @@
 //!
 //! Two groups of one commit id did not conflict on the source. They may here, where a key can be another one,
 //! so keys are looked at in every mode.
+//!
+//! A domain has a planner of its own. What nobody can tell the keys of (DDL, statements, what is large) is
+//! applied alone: it follows all before it, and all behind it follow it. Until it is ordered nobody knows by
+//! which definitions to find keys, so what comes meanwhile is applied one after the other.
 
 use cohort_binlog::event::{Event, GtidEvent, TableMap, gtid_flags2};
 use cohort_config::{Globals, VarId};
@@ -34,15 +38,16 @@ enum Mode {
 pub enum Plan {
     /// It is applied when the slot of this number is ordered; 0: at once.
     Follow(u64),
-    /// It is applied alone.
-    Alone,
+    /// The same, and the worker that applies it orders it.
+    Alone(u64),
 }
 
-/// Plans one group after the other.
+/// Plans the groups of one domain, one after the other.
 pub struct Planner {
     mode: Mode,
     keys: RowKeys,
-    set: KeySet,
+    /// What the group changes, as far as its events have come.
+    pub set: KeySet,
     dependencies: Dependencies,
     maps: Vec<TableMap>,
     flags2: u8,
@@ -52,6 +57,12 @@ pub struct Planner {
     is_alone: bool,
     /// The commit id of the slots from this number on.
     run: (Option<u64>, u64),
+    /// All later slots follow this one.
+    floor: u64,
+    /// The newest slot that is applied alone.
+    alone: u64,
+    /// Keys cannot be found yet: such a slot is not ordered.
+    is_blind: bool,
 }
 
 impl Planner {
@@ -75,6 +86,9 @@ impl Planner {
             commit_id: None,
             is_alone: false,
             run: (None, 0),
+            floor: 0,
+            alone: 0,
+            is_blind: false,
         }
     }
 
@@ -83,8 +97,9 @@ impl Planner {
         self.mode != Mode::None
     }
 
-    /// A group begins.
-    pub fn begin(&mut self, gtid: Option<&GtidEvent>) {
+    /// A group begins; `first` is the ring's head.
+    pub fn begin(&mut self, gtid: Option<&GtidEvent>, first: u64) {
+        self.is_blind = first <= self.alone;
         self.set.clear();
         self.maps.clear();
         self.is_alone = false;
@@ -96,6 +111,7 @@ impl Planner {
     /// An event of it.
     pub fn event(&mut self, db: &Database, rules: &Rules, event: &Event) {
         match event {
+            Event::TableMap(_) | Event::Rows(_) if self.is_blind => {}
             Event::TableMap(map) => {
                 let mut map = map.clone();
                 if !rules.filter.is_empty() {
@@ -133,13 +149,17 @@ impl Planner {
             && self.flags2 & (gtid_flags2::DDL | gtid_flags2::STANDALONE) == 0
             && self.flags2 & gtid_flags2::TRANSACTIONAL != 0;
         if !is_transaction || self.is_alone {
-            return Plan::Alone;
+            return self.alone(number);
         }
-        let by_keys = self.dependencies.follow(&self.set, number, first);
+        let all = number - 1;
+        if self.is_blind {
+            self.be_followed(number);
+            return Plan::Follow(all);
+        }
+        let by_keys = self.dependencies.follow(&self.set, number, first).max(self.floor);
         if self.commit_id.is_none() || self.run.0 != self.commit_id {
             self.run = (self.commit_id, number);
         }
-        let all = number - 1;
         let is_free =
             self.flags2 & gtid_flags2::ALLOW_PARALLEL != 0 && self.flags2 & gtid_flags2::WAITED == 0;
         Plan::Follow(match self.mode {
@@ -150,9 +170,54 @@ impl Planner {
         })
     }
 
+    /// Nobody knows, or can tell yet, what the group of this slot changes.
+    pub fn alone(&mut self, number: u64) -> Plan {
+        self.be_followed(number);
+        self.alone = number;
+        Plan::Alone(number - 1)
+    }
+
+    /// All later slots follow this one.
+    fn be_followed(&mut self, number: u64) {
+        self.floor = number;
+        self.dependencies.clear();
+        self.run = (None, 0);
+    }
+
     /// All before is ordered.
     pub fn barrier(&mut self) {
         self.dependencies.clear();
         self.run = (None, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(planner: &mut Planner, flags2: u8, number: u64, first: u64) -> Plan {
+        let gtid = cohort_base::Gtid {
+            domain: cohort_base::DomainId(0),
+            server: cohort_base::ServerId(1),
+            seq_no: number,
+        };
+        planner.begin(Some(&GtidEvent::new(gtid, flags2, None)), first);
+        planner.end(End::Commit, number, first)
+    }
+
+    #[test]
+    fn what_is_applied_alone_follows_all_and_is_followed_by_all() {
+        let globals = Globals::new();
+        globals.put(VarId::SlaveParallelMode, &cohort_config::VarValue::UInt(4));
+        let mut planner = Planner::new(&globals);
+        let row = gtid_flags2::TRANSACTIONAL;
+        assert_eq!(planned(&mut planner, row, 1, 1), Plan::Follow(0));
+        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(1));
+        // Not ordered yet: one after the other.
+        assert_eq!(planned(&mut planner, row, 3, 2), Plan::Follow(2));
+        assert_eq!(planned(&mut planner, row, 4, 2), Plan::Follow(3));
+        // It is: by keys again, behind all that came meanwhile.
+        assert_eq!(planned(&mut planner, row, 5, 3), Plan::Follow(4));
+        assert_eq!(planned(&mut planner, row, 6, 3), Plan::Follow(4));
     }
 }

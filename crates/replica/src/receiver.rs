@@ -488,10 +488,10 @@ impl Stream<'_> {
         connection.io_state("Waiting for master to send event");
     }
 
-    /// Whether the applier has read all there is.
+    /// Whether the applier has done all it can with what there is.
     fn applier_waits(&self) -> bool {
         let sql = self.receiver.connection.sql.lock();
-        sql.is_running && sql.timestamp.is_none()
+        sql.is_running && sql.waits_for_more
     }
 
     /// One event.
@@ -528,7 +528,7 @@ impl Stream<'_> {
         let part = self.groups.see(&header, body).map_err(damaged)?;
         // A rotation's own end is in the file that it leaves.
         if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 && header.kind != EventType::ROTATE {
-            self.move_to(header.log_pos);
+            self.place.move_to(header.log_pos);
         }
         match part {
             Part::Gtid(_, gtid) => self.gtid = Some(gtid),
@@ -566,16 +566,6 @@ impl Stream<'_> {
             _ => {}
         }
         Ok(())
-    }
-
-    /// An event ends here; the header has only the lower half of the position.
-    fn move_to(&mut self, log_pos: u32) {
-        let high = self.place.position & !u64::from(u32::MAX);
-        let mut position = high | u64::from(log_pos);
-        if position < self.place.position && self.place.position - position > u64::from(u32::MAX / 2) {
-            position += 1 << 32;
-        }
-        self.place.position = position;
     }
 
     fn write(&mut self, event: &[u8], header: &EventHeader, body: &[u8]) -> Result<(), Ended> {

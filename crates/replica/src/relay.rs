@@ -23,7 +23,7 @@ use cohort_base::ServerId;
 use cohort_binlog::event::{
     Event, EventHeader, FormatDescription, MAGIC, Rotate, begin_event, finish_event, flags,
 };
-use cohort_binlog::{BinlogError, BinlogName, Checksum, EventReader, EventType, RawEvent};
+use cohort_binlog::{BinlogError, BinlogName, Checksum, DecodeError, EventReader, EventType, RawEvent};
 use cohort_config::VERSION;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 use parking_lot::{Condvar, Mutex};
@@ -242,11 +242,34 @@ impl RelayLog {
     }
 }
 
-/// What a new file says of the source.
-#[derive(Clone, Debug, Default)]
+/// A place in the source's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
     pub file: String,
     pub position: u64,
+}
+
+impl SourcePlace {
+    /// Moves behind an event of the source.
+    pub fn follow(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), DecodeError> {
+        if header.kind == EventType::ROTATE {
+            if let Event::Rotate(rotate) = Event::decode(header.kind, body)? {
+                self.file = String::from_utf8_lossy(&rotate.name).into_owned();
+                self.position = rotate.position;
+            }
+        } else if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 {
+            self.move_to(header.log_pos);
+        }
+        Ok(())
+    }
+
+    /// Moves to a later position of which only the lower half is known.
+    pub fn move_to(&mut self, log_pos: u32) {
+        let before = self.position;
+        let position = before & !u64::from(u32::MAX) | u64::from(log_pos);
+        let has_wrapped = position < before && before - position > u64::from(u32::MAX / 2);
+        self.position = position + if has_wrapped { 1 << 32 } else { 0 };
+    }
 }
 
 /// Appends to the relay log.
@@ -437,11 +460,6 @@ impl RelayReader {
             self.reader = EventReader::open(&self.log.fs, &self.log.name.path(next))?;
         }
     }
-
-    /// Decodes an event.
-    pub fn decode(&self, raw: &RawEvent) -> Result<Event, cohort_binlog::DecodeError> {
-        self.reader.decode(raw)
-    }
 }
 
 #[cfg(test)]
@@ -478,7 +496,7 @@ mod tests {
         let kinds = |reader: &mut RelayReader| {
             let mut kinds = Vec::new();
             while let Some(raw) = reader.next_event().expect("whole") {
-                reader.decode(&raw).expect("decodes");
+                reader.reader.decode(&raw).expect("decodes");
                 kinds.push(raw.header.kind);
             }
             kinds

@@ -321,6 +321,7 @@ impl Replicas {
         }
         let mut sql = connection.sql.lock();
         sql.relay = RelayPlace::default();
+        sql.ahead.clear();
         sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
         sql.executed = place;
         Ok(())

@@ -1,5 +1,5 @@
-//! The order ring of parallel appliers: groups between their place in the source's order and their place in
-//! this server's.
+//! The order ring of parallel appliers: groups of one domain between their place in the source's order and
+//! their place in this server's.
 //!
 //! # Concepts
 //! A *slot* is a group with its number, counted in the source's order. Slots are ordered strictly by number.
@@ -9,10 +9,12 @@
 //! # States of a slot
 //! ```text
 //! waiting --take()--> running --park()--> parked --next_to_order()--> ordering --ordered()--> gone
-//!    ^                   |                  |                            |
+//!    ^                   |  |               |                            |                     ^
+//!    |                   |  +---------------|------ ordered() -----------|---------------------+
 //!    +--- give_back() ---+-- undo_others() -+----- give_back() ----------+
 //! ```
-//! A slot that was given back runs again when it is the head, where nobody of the ring is in its way.
+//! A slot that was given back runs again when it is the head, where nobody of the ring is in its way. A slot
+//! that follows all before it runs as the head, and its worker may order it without parking it.
 //!
 //! # Why it does not hang
 //! Slots start in the order of their numbers, and only when what they follow is ordered. So the head is never
@@ -27,9 +29,12 @@ use std::sync::Arc;
 
 use cohort_exec::KeySet;
 
+use crate::progress::Ticket;
+
 /// What a slot holds.
 struct Slot<G, R> {
     group: Arc<G>,
+    ticket: Ticket,
     bytes: usize,
     /// Starts when the slot of this number is ordered.
     follows: u64,
@@ -55,9 +60,18 @@ pub struct Ring<G, R> {
 /// A slot to run.
 pub struct Taken<G> {
     pub number: u64,
+    pub ticket: Ticket,
     pub group: Arc<G>,
     /// It is the head: what happens to it counts.
     pub is_first: bool,
+}
+
+/// A slot to order.
+pub struct Next<G, R> {
+    pub number: u64,
+    pub ticket: Ticket,
+    pub group: Arc<G>,
+    pub result: R,
 }
 
 /// Slots that a worker looks at for one that may start.
@@ -79,22 +93,17 @@ impl<G, R> Ring<G, R> {
         self.first
     }
 
-    /// Whether all is ordered.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
     /// Slots that are not ordered, and what they weigh.
     pub fn load(&self) -> (usize, usize) {
         (self.slots.len(), self.bytes)
     }
 
     /// The next group of the source.
-    pub fn push(&mut self, group: G, follows: u64, bytes: usize) -> u64 {
+    pub fn push(&mut self, group: G, ticket: Ticket, follows: u64, bytes: usize) -> u64 {
         let number = self.next_number();
         debug_assert!(follows < number);
         self.bytes += bytes;
-        self.slots.push_back(Slot { group: Arc::new(group), bytes, follows, state: State::Waiting });
+        self.slots.push_back(Slot { group: Arc::new(group), ticket, bytes, follows, state: State::Waiting });
         number
     }
 
@@ -105,7 +114,8 @@ impl<G, R> Ring<G, R> {
         let at = self.slots.iter().take(LOOK_AHEAD).position(startable)?;
         let slot = &mut self.slots[at];
         slot.state = State::Running(worker);
-        Some(Taken { number: first + at as u64, group: Arc::clone(&slot.group), is_first: at == 0 })
+        let (ticket, group) = (slot.ticket, Arc::clone(&slot.group));
+        Some(Taken { number: first + at as u64, ticket, group, is_first: at == 0 })
     }
 
     /// Whether a slot may start.
@@ -133,21 +143,22 @@ impl<G, R> Ring<G, R> {
 
     /// The head, if it is parked: the caller orders it, and tells so by [`Ring::ordered`] or
     /// [`Ring::give_back`]. Meanwhile nobody else is given one.
-    pub fn next_to_order(&mut self) -> Option<(u64, Arc<G>, R)> {
+    pub fn next_to_order(&mut self) -> Option<Next<G, R>> {
         let slot = self.slots.front_mut()?;
         if !matches!(slot.state, State::Parked(_)) {
             return None;
         }
+        let (number, ticket) = (self.first, slot.ticket);
         match std::mem::replace(&mut slot.state, State::Ordering) {
-            State::Parked(result) => Some((self.first, Arc::clone(&slot.group), result)),
+            State::Parked(result) => Some(Next { number, ticket, group: Arc::clone(&slot.group), result }),
             _ => None,
         }
     }
 
-    /// The head is ordered.
+    /// The head is ordered, or is to leave no trace.
     pub fn ordered(&mut self) {
         if let Some(slot) = self.slots.pop_front() {
-            debug_assert!(matches!(slot.state, State::Ordering));
+            debug_assert!(matches!(slot.state, State::Ordering | State::Running(_)));
             self.bytes -= slot.bytes;
             self.first += 1;
         }
@@ -178,6 +189,13 @@ impl<G, R> Ring<G, R> {
         (results, workers)
     }
 
+    /// Numbers and groups that run, or are parked.
+    #[cfg(test)]
+    pub fn active(&self) -> impl Iterator<Item = (u64, &G)> {
+        let slots = self.slots.iter().enumerate().filter(|(_, slot)| !matches!(slot.state, State::Waiting));
+        slots.map(|(at, slot)| (self.first + at as u64, &*slot.group))
+    }
+
     /// Forgets all slots; what is parked is undone when the caller drops it.
     pub fn clear(&mut self) -> Vec<R> {
         self.first += self.slots.len() as u64;
@@ -195,6 +213,8 @@ impl<G, R> Ring<G, R> {
 pub struct Dependencies {
     keys: HashMap<u64, u64>,
     tables: HashMap<u64, TableUse>,
+    /// With so many keys those of ordered slots are forgotten.
+    keys_max: usize,
 }
 
 #[derive(Default)]
@@ -205,8 +225,8 @@ struct TableUse {
     whole: u64,
 }
 
-/// Keys that are remembered before the ordered ones are forgotten.
-const KEYS_MAX: usize = 100_000;
+/// Fewer keys are never looked through.
+const KEYS_MIN: usize = 100_000;
 
 impl Dependencies {
     /// The newest slot that slot `number` has to follow because of what it changes; 0 for none. `first` is
@@ -233,8 +253,9 @@ impl Dependencies {
                 follows = follows.max(before);
             }
         }
-        if self.keys.len() > KEYS_MAX {
+        if self.keys.len() > self.keys_max.max(KEYS_MIN) {
             self.keys.retain(|_, last| *last >= first);
+            self.keys_max = 2 * self.keys.len();
         }
         follows
     }
@@ -249,153 +270,6 @@ impl Dependencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Random numbers from a seed.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, end: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((self.0 >> 33) % end as u64) as usize
-        }
-    }
-
-    /// A transaction of the bench: adds its number to some keys, in a way whose order shows.
-    #[derive(Clone, Debug)]
-    struct Trx {
-        keys: Vec<u64>,
-        whole_table: bool,
-    }
-
-    /// A worker in the middle of a transaction.
-    struct Busy {
-        taken: Taken<Trx>,
-        steps: usize,
-        is_killed: bool,
-    }
-
-    fn set_of(trx: &Trx) -> KeySet {
-        let mut set = KeySet { keys: trx.keys.clone(), ..KeySet::default() };
-        let list = if trx.whole_table { &mut set.whole_tables } else { &mut set.tables };
-        list.push(0);
-        if trx.whole_table {
-            set.keys.clear();
-        }
-        set
-    }
-
-    fn apply(store: &mut HashMap<u64, u64>, number: u64, trx: &Trx) {
-        for key in &trx.keys {
-            let value = store.entry(*key).or_default();
-            *value = value.wrapping_mul(31).wrapping_add(number);
-        }
-    }
-
-    /// Runs one random schedule; answers how many were ordered before the fatal one.
-    fn run(seed: u64) {
-        let mut dice = Dice(seed);
-        let count = 60 + dice.below(60);
-        let trxs: Vec<Trx> = (0..count)
-            .map(|_| Trx {
-                keys: (0..1 + dice.below(3)).map(|_| dice.below(12) as u64).collect(),
-                whole_table: dice.below(25) == 0,
-            })
-            .collect();
-        // Every third schedule has a transaction that can never be applied.
-        let fatal = seed.is_multiple_of(3).then(|| 1 + dice.below(count) as u64);
-        let mut expected = HashMap::new();
-        for (n, trx) in trxs.iter().enumerate().take(fatal.map_or(count, |fatal| fatal as usize - 1)) {
-            apply(&mut expected, n as u64 + 1, trx);
-        }
-        let mut ring: Ring<Trx, Trx> = Ring::new();
-        let mut dependencies = Dependencies::default();
-        let mut workers: Vec<Option<Busy>> = (0..1 + dice.below(5)).map(|_| None).collect();
-        let (mut store, mut ordered, mut pushed) = (HashMap::new(), Vec::new(), 0);
-        let mut ordering: Option<(u64, Arc<Trx>)> = None;
-        let mut steps = 0;
-        let is_over = 'run: loop {
-            steps += 1;
-            assert!(steps < 200_000, "seed {seed}: it hangs");
-            match dice.below(12) {
-                0..=3 if pushed < count => {
-                    let trx = trxs[pushed].clone();
-                    let number = ring.next_number();
-                    let follows = dependencies.follow(&set_of(&trx), number, ring.first());
-                    ring.push(trx, follows, 1);
-                    pushed += 1;
-                }
-                4..=8 => {
-                    let worker = dice.below(workers.len());
-                    match &mut workers[worker] {
-                        slot @ None => {
-                            let steps = dice.below(6);
-                            *slot = ring.take(worker).map(|taken| Busy { taken, steps, is_killed: false });
-                        }
-                        Some(busy) if busy.steps > 0 => busy.steps -= 1,
-                        slot => {
-                            let Some(busy) = slot.take() else { continue };
-                            let number = busy.taken.number;
-                            let fails = fatal == Some(number) || busy.is_killed || dice.below(10) == 0;
-                            if fails && fatal == Some(number) && busy.taken.is_first {
-                                break 'run true;
-                            } else if fails {
-                                ring.give_back(number);
-                            } else {
-                                ring.park(number, (*busy.taken.group).clone());
-                            }
-                        }
-                    }
-                }
-                9 if dice.below(8) == 0 => {
-                    let (_, killed) = ring.undo_others();
-                    for worker in killed {
-                        if let Some(busy) = &mut workers[worker] {
-                            busy.is_killed = true;
-                        }
-                    }
-                }
-                _ => match ordering.take() {
-                    // Refused for the moment.
-                    Some((number, _)) if dice.below(15) == 0 => ring.give_back(number),
-                    Some((number, trx)) => {
-                        apply(&mut store, number, &trx);
-                        ordered.push(number);
-                        ring.ordered();
-                    }
-                    None => ordering = ring.next_to_order().map(|(number, trx, _)| (number, trx)),
-                },
-            }
-            // What is not ordered and may run at the same time has no key in common.
-            let mut active: Vec<(u64, &Trx)> = Vec::new();
-            for (at, slot) in ring.slots.iter().enumerate() {
-                if matches!(slot.state, State::Running(_) | State::Parked(_) | State::Ordering) {
-                    active.push((ring.first + at as u64, &slot.group));
-                }
-            }
-            for (n, (number, one)) in active.iter().enumerate() {
-                for (later, other) in &active[n + 1..] {
-                    let meets = one.whole_table
-                        || other.whole_table
-                        || one.keys.iter().any(|k| other.keys.contains(k));
-                    assert!(!meets, "seed {seed}: {number} and {later} run at the same time");
-                }
-            }
-            if pushed == count && ring.is_empty() {
-                break false;
-            }
-        };
-        assert_eq!(is_over, fatal.is_some(), "seed {seed}");
-        assert_eq!(store, expected, "seed {seed}: the end is that of serial apply");
-        let in_order: Vec<u64> = (1..=ordered.len() as u64).collect();
-        assert_eq!(ordered, in_order, "seed {seed}: the source's order");
-        ring.clear();
-        assert!(ring.is_empty() && ring.load() == (0, 0));
-    }
-
-    #[test]
-    fn every_schedule_ends_as_serial_apply_does_and_stops_where_it_would() {
-        (0..3000).for_each(run);
-    }
 
     #[test]
     fn keys_and_tables_say_what_a_slot_follows() {

@@ -170,14 +170,21 @@ impl StatusSource for ReplicaStatus {
         for (name, value) in [
             ("Slaves_running", running),
             ("Slave_received_heartbeats", heartbeats),
+            (
+                "Slave_open_temp_tables",
+                all.iter().map(|connection| connection.temporary.count() as u64).sum(),
+            ),
             ("Slave_retried_transactions", sum(|counts| &counts.retried)),
             ("Rpl_semi_sync_slave_send_ack", sum(|counts| &counts.replies)),
+            ("Cohort_replica_sources", all.len() as u64),
             ("Cohort_replica_applied_ddl", sum(|counts| &counts.ddl)),
             (
                 "Cohort_replica_applied_transactions",
                 sum(|counts| &counts.transactional) + sum(|counts| &counts.non_transactional),
             ),
             ("Cohort_replica_queued_transactions", sum(|counts| &counts.queued)),
+            ("Cohort_replica_queued_bytes", sum(|counts| &counts.queued_bytes)),
+            ("Cohort_replica_busy_workers", sum(|counts| &counts.busy_workers)),
             ("Cohort_replica_received_bytes", sum(|counts| &counts.received_bytes)),
             ("Cohort_replica_relay_log_bytes", relay_bytes),
             ("Cohort_replica_behind_seconds", behind_s),

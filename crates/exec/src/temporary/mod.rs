@@ -9,9 +9,11 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `sources` | [`sources::SourceTemporaryTables`]: those of a source's connections, for appliers |
 //! | `store` | [`store::TemporaryRows`]: key spaces with undo |
 //! | `values` | values that lie in a file |
 
+pub(crate) mod sources;
 pub(crate) mod store;
 mod values;
 
@@ -77,6 +79,11 @@ impl TemporaryTables {
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.epoch() == 0
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.inner.lock().tables.len()
     }
 
     /// Plans are good for one epoch.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_binlog::event::QueryEvent;
-use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints};
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, Coordinator, GroupKind, GtidHints};
 use cohort_config::VarId;
-use cohort_engine::Redo;
+use cohort_engine::{Redo, RedoFiles, RedoWriter};
 use cohort_locks::{MetadataMode, NameKey, RowMode};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -19,6 +19,19 @@ use crate::trx::{SessionTrx, engine_error};
 
 /// The key space of auto-increment counters: table id (u64, big-endian) -> next value (u64, little-endian).
 pub(crate) const AUTO_INCREMENT_SPACE: IndexId = IndexId(1);
+
+/// All redo goes into files: that of many parts would be as large as what they are to save.
+struct NoneInMemory<'c>(&'c Coordinator);
+
+impl RedoFiles for NoneInMemory<'_> {
+    fn inline_bytes_max(&self) -> usize {
+        0
+    }
+
+    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
+        self.0.create()
+    }
+}
 
 /// A transaction between two sessions.
 pub(crate) struct DetachedTrx {
@@ -185,7 +198,11 @@ impl SessionTrx {
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
         let temporary = active.take_temporary();
-        let parts = self.prepare_engines(&mut active, &mut redo).and_then(|()| self.seal(&mut active, kind));
+        // What was prepared before was written before.
+        redo.append(&mut active.prepared);
+        let files = &*self.db.commit;
+        let prepared = self.prepare_engines(&mut active, &mut redo, files);
+        let parts = prepared.and_then(|()| self.seal(&mut active, kind));
         let binlog = match parts {
             Ok(binlog) => binlog,
             Err(error) => {
@@ -195,7 +212,6 @@ impl SessionTrx {
                 return Err(error);
             }
         };
-        redo.append(&mut active.prepared);
         redo.append(&mut self.attached);
         let is_in_sequence = self.db.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
@@ -231,15 +247,42 @@ impl SessionTrx {
         Ok(seq)
     }
 
-    fn prepare_engines(&self, active: &mut Active, redo: &mut Vec<(ParticipantId, Redo)>) -> SqlResult<()> {
+    fn prepare_engines(
+        &self,
+        active: &mut Active,
+        redo: &mut Vec<(ParticipantId, Redo)>,
+        files: &dyn RedoFiles,
+    ) -> SqlResult<()> {
         for (at, slot) in active.engines.iter_mut().enumerate() {
             let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
             let Some(durable) = self.db.engines.get(at) else { continue };
-            let prepared = engine.prepare_into(&*self.db.commit).map_err(engine_error)?;
+            let prepared = engine.prepare_into(files).map_err(engine_error)?;
             redo.push((durable.id(), prepared));
             *slot = None;
         }
         Ok(())
+    }
+
+    /// Has the engines finish their writes so far if they take more memory than this: later reads of the
+    /// transaction do not see them, and a later write of the same row fails. False if there was nothing to
+    /// finish, or it cannot be done in parts.
+    pub(crate) fn prepare_part(&mut self, bytes_max: usize) -> SqlResult<bool> {
+        let durable = self.db.engines.len();
+        let Some(active) = &mut self.active else { return Ok(false) };
+        let engines = active.engines[..active.engines.len().min(durable)].iter().flatten();
+        let writing = engines.filter(|engine| !engine.is_read_only());
+        let (bytes, is_able) = writing.fold((0, true), |(bytes, is_able), engine| {
+            (bytes + engine.memory_bytes(), is_able && engine.prepares_in_parts())
+        });
+        if bytes <= bytes_max || !is_able || !active.savepoints.is_empty() {
+            return Ok(false);
+        }
+        let Some(mut active) = self.active.take() else { return Ok(false) };
+        let mut parts = std::mem::take(&mut active.prepared);
+        let done = self.prepare_engines(&mut active, &mut parts, &NoneInMemory(&self.db.commit));
+        active.prepared = parts;
+        self.active = Some(active);
+        done.map(|()| true)
     }
 
     /// Takes the running transaction out of the session: it is done but for its place in the order, which
@@ -249,8 +292,8 @@ impl SessionTrx {
         self.active_mut();
         let mut active = self.active.take().expect("begun above");
         if active.counters.is_empty() {
-            let mut prepared = Vec::new();
-            let done = self.prepare_engines(&mut active, &mut prepared);
+            let mut prepared = std::mem::take(&mut active.prepared);
+            let done = self.prepare_engines(&mut active, &mut prepared, &*self.db.commit);
             active.prepared = prepared;
             if let Err(error) = done {
                 self.recycle(active);

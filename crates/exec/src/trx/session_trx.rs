@@ -330,6 +330,16 @@ impl SessionTrx {
         self.gauge.changed_row();
     }
 
+    /// The temporary tables are these from here on; the running transaction has used none yet.
+    pub(crate) fn use_temporary(&mut self, tables: Arc<TemporaryTables>) {
+        let place = crate::trx::EngineNo::temporary(&self.db).0;
+        let engines = self.active.as_mut().map(|active| &mut active.engines);
+        for slots in engines.into_iter().chain([&mut self.spare_engines]) {
+            slots.truncate(place);
+        }
+        self.temporary = tables;
+    }
+
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, drops temporary tables, gives up LOCK TABLES and
     /// forgets the settings,
     /// those for the next transaction or statement too. What replies wait for stays.

@@ -19,6 +19,7 @@ pub struct Maria {
     pub socket: PathBuf,
     pub datadir: PathBuf,
     pub server_id: u32,
+    arguments: Vec<String>,
 }
 
 /// Options of both its programs that have to agree.
@@ -69,27 +70,42 @@ impl Maria {
             .expect("runs");
         assert!(made.status.success(), "{}", text(&made));
         let server_id = 2;
-        let log = std::fs::File::create(folder.path().join("log")).expect("a log file");
-        let child = program("mariadbd", folder.path())
-            .args(common(&datadir))
-            .arg(format!("--socket={}", socket.display()))
-            .args(network)
-            .arg(format!("--server-id={server_id}"))
-            .args(["--character-set-server=utf8mb4", "--relay-log=relay", "--slave-net-timeout=10"])
-            // Nothing here is about its durability.
-            .args(["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"])
-            .args(options)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("runs");
-        let server = Maria { child, port, folder, socket, datadir, server_id };
+        let mut arguments = common(&datadir);
+        arguments.push(format!("--socket={}", socket.display()));
+        arguments.extend(network);
+        arguments.push(format!("--server-id={server_id}"));
+        let few = ["--character-set-server=utf8mb4", "--relay-log=relay", "--slave-net-timeout=10"];
+        // Nothing here is about its durability.
+        let quick =
+            ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"];
+        arguments.extend(few.iter().chain(&quick).chain(options).map(|option| (*option).to_owned()));
+        let child = Maria::spawn(folder.path(), &arguments);
+        let server = Maria { child, port, folder, socket, datadir, server_id, arguments };
+        server.await_answer();
+        server
+    }
+
+    fn spawn(folder: &Path, arguments: &[String]) -> Child {
+        let log = std::fs::File::options().create(true).append(true).open(folder.join("log"));
+        let mut command = program("mariadbd", folder);
+        command.args(arguments).stdout(Stdio::null()).stderr(log.expect("a log file"));
+        command.spawn().expect("runs")
+    }
+
+    fn await_answer(&self) {
         let end = Instant::now() + PATIENCE;
-        while Conn::new(server.options()).is_err() {
-            assert!(Instant::now() < end, "MariaDB does not answer: {}", server.log());
+        while Conn::new(self.options()).is_err() {
+            assert!(Instant::now() < end, "MariaDB does not answer: {}", self.log());
             std::thread::sleep(Duration::from_millis(50));
         }
-        server
+    }
+
+    /// Kills it and starts it again.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("killed");
+        self.child = Maria::spawn(self.folder.path(), &self.arguments);
+        self.await_answer();
     }
 
     pub fn options(&self) -> OptsBuilder {

@@ -1,0 +1,335 @@
+//! The bench of planner, lanes and rings: random groups of several domains, workers of random speed, groups
+//! that are undone and begun again, stops and crashes. Whatever happens, the end is that of serial apply,
+//! each domain's order is the source's, and nothing is applied twice.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cohort_base::{DomainId, Gtid, ServerId};
+use cohort_binlog::event::{GtidEvent, gtid_flags2};
+use cohort_config::{Globals, VarId, VarValue};
+use cohort_exec::KeySet;
+
+use crate::group::End;
+use crate::lanes::{LaneNo, Lanes};
+use crate::planner::{Plan, Planner};
+use crate::progress::{Reached, Ticket};
+use crate::relay::{RelayPlace, SourcePlace};
+use crate::ring::Taken;
+
+/// Random numbers from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % end as u64) as usize
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Rows,
+    /// DDL, a statement, or large.
+    Alone,
+    /// The source does not go on with it; it comes again.
+    Void,
+}
+
+/// A group of the relay log: adds its number to some keys, in a way whose order shows.
+#[derive(Clone, Debug)]
+struct Group {
+    domain: DomainId,
+    /// In its domain, from 1 on.
+    number: u64,
+    commit_id: u64,
+    keys: Vec<u64>,
+    whole_table: bool,
+    kind: Kind,
+    /// Behind it.
+    end: Reached,
+}
+
+fn make_groups(dice: &mut Dice) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let domains = 1 + dice.below(3);
+    let mut numbers = vec![0; domains];
+    let mut again: Option<Group> = None;
+    while groups.len() < 50 {
+        let at = groups.len() as u64 + 1;
+        let end = Reached {
+            relay: RelayPlace { file: 1, offset: at },
+            source: SourcePlace { file: "b.000001".to_owned(), position: at },
+        };
+        if let Some(group) = again.take() {
+            groups.push(Group { kind: Kind::Alone, end, ..group });
+            continue;
+        }
+        let domain = dice.below(domains);
+        numbers[domain] += 1;
+        let kind = match dice.below(20) {
+            0 => Kind::Void,
+            1 | 2 => Kind::Alone,
+            _ => Kind::Rows,
+        };
+        let key = |dice: &mut Dice| 100 * domain as u64 + dice.below(12) as u64;
+        let group = Group {
+            domain: DomainId(domain as u32),
+            number: numbers[domain],
+            commit_id: at / 4,
+            keys: (0..1 + dice.below(3)).map(|_| key(dice)).collect(),
+            whole_table: dice.one_in(25),
+            kind,
+            end,
+        };
+        if kind == Kind::Void {
+            again = Some(group.clone());
+        }
+        groups.push(group);
+    }
+    groups
+}
+
+fn apply(store: &mut HashMap<u64, u64>, group: &Group) {
+    for key in &group.keys {
+        let value = store.entry(*key).or_default();
+        *value = value.wrapping_mul(31).wrapping_add(group.number);
+    }
+}
+
+/// A worker in the middle of a group.
+struct Busy {
+    lane: LaneNo,
+    taken: Taken<Group>,
+    steps: usize,
+    is_killed: bool,
+}
+
+/// One run.
+struct Bench {
+    seed: u64,
+    dice: Dice,
+    groups: Vec<Group>,
+    mode: &'static str,
+    /// Of the groups that were read.
+    planners: BTreeMap<DomainId, Planner>,
+    read: usize,
+    lanes: Lanes<Group, Group>,
+    workers: Vec<Option<Busy>>,
+    ordering: Option<(LaneNo, u64, Ticket, Group)>,
+    /// A crash leaves these.
+    store: HashMap<u64, u64>,
+    applied: BTreeMap<DomainId, u64>,
+    /// All before this group is applied, says the relay log's place, and the source's.
+    low: usize,
+    low_at_source: u64,
+}
+
+const MODES: [&str; 4] = ["MINIMAL", "CONSERVATIVE", "OPTIMISTIC", "AGGRESSIVE"];
+
+impl Bench {
+    fn new(seed: u64) -> Bench {
+        let mut dice = Dice(seed);
+        let groups = make_groups(&mut dice);
+        let workers = 1 + dice.below(5);
+        let limit = dice.below(4);
+        Bench {
+            seed,
+            groups,
+            mode: MODES[dice.below(MODES.len())],
+            planners: BTreeMap::new(),
+            read: 0,
+            lanes: Lanes::new(SourcePlace::default(), limit),
+            workers: (0..workers).map(|_| None).collect(),
+            ordering: None,
+            store: HashMap::new(),
+            applied: BTreeMap::new(),
+            low: 0,
+            low_at_source: 0,
+            dice,
+        }
+    }
+
+    /// The next group of the relay log goes to its lane, unless the position covers it.
+    fn read_one(&mut self) {
+        let group = self.groups[self.read].clone();
+        self.read += 1;
+        if self.applied.get(&group.domain).is_some_and(|applied| group.number <= *applied) {
+            if self.lanes.is_empty() {
+                (self.low, self.low_at_source) = (self.read, group.end.source.position);
+            }
+            return;
+        }
+        let lane = self.lanes.lane(group.domain);
+        let (number, first) = (self.lanes.ring(lane).next_number(), self.lanes.ring(lane).first());
+        let mode = self.mode;
+        let planner = self.planners.entry(group.domain).or_insert_with(|| planner(mode));
+        let gtid = Gtid { domain: group.domain, server: ServerId(1), seq_no: group.number };
+        let flags = gtid_flags2::TRANSACTIONAL | gtid_flags2::ALLOW_PARALLEL;
+        planner.begin(Some(&GtidEvent::new(gtid, flags, Some(group.commit_id))), first);
+        planner.set = KeySet::default();
+        let tables = if group.whole_table { &mut planner.set.whole_tables } else { &mut planner.set.tables };
+        tables.push(u64::from(group.domain.0));
+        if !group.whole_table {
+            planner.set.keys.clone_from(&group.keys);
+        }
+        let plan = match group.kind {
+            Kind::Rows => planner.end(End::Commit, number, first),
+            Kind::Alone | Kind::Void => planner.alone(number),
+        };
+        let (Plan::Follow(follows) | Plan::Alone(follows)) = plan;
+        self.lanes.push(lane, group, follows, 1);
+    }
+
+    /// A worker goes on by a step.
+    fn work(&mut self) {
+        let worker = self.dice.below(self.workers.len());
+        let Some(busy) = &mut self.workers[worker] else {
+            let steps = self.dice.below(6);
+            let taken = self.lanes.take(worker);
+            self.workers[worker] = taken.map(|(lane, taken)| Busy { lane, taken, steps, is_killed: false });
+            return;
+        };
+        if busy.steps > 0 {
+            busy.steps -= 1;
+            return;
+        }
+        let Some(busy) = self.workers[worker].take() else { return };
+        let (lane, number) = (busy.lane, busy.taken.number);
+        let group = (*busy.taken.group).clone();
+        if busy.is_killed || self.dice.one_in(10) {
+            self.lanes.give_back(lane, number);
+        } else if group.kind == Kind::Rows {
+            self.lanes.park(lane, number, group);
+        } else {
+            assert!(busy.taken.is_first, "seed {}: it runs alone", self.seed);
+            if group.kind == Kind::Alone {
+                self.commit(busy.taken.ticket, &group);
+            }
+            let moved = self.lanes.ordered_by_worker(lane, busy.taken.ticket, group.end.clone());
+            self.moved(moved);
+        }
+    }
+
+    /// What a commit record holds, at once: rows and position.
+    fn commit(&mut self, ticket: Ticket, group: &Group) {
+        let place = self.lanes.place_with(ticket, &group.end.source);
+        apply(&mut self.store, group);
+        let before = self.applied.insert(group.domain, group.number).unwrap_or(0);
+        assert_eq!(before + 1, group.number, "seed {}: the source's order", self.seed);
+        let before = &self.groups[..place.position as usize];
+        for earlier in before.iter().filter(|group| group.kind != Kind::Void) {
+            let applied = self.applied.get(&earlier.domain).copied().unwrap_or(0);
+            assert!(earlier.number <= applied, "seed {}: {earlier:?} is before {place:?}", self.seed);
+        }
+        self.low_at_source = place.position;
+    }
+
+    fn moved(&mut self, moved: Option<Reached>) {
+        if let Some(reached) = moved {
+            self.low = reached.relay.offset as usize;
+        }
+    }
+
+    /// Somebody orders what is parked.
+    fn order(&mut self) {
+        match self.ordering.take() {
+            // Refused for the moment.
+            Some((lane, number, ..)) if self.dice.one_in(15) => self.lanes.refused(lane, number),
+            Some((lane, _, ticket, group)) => {
+                self.commit(ticket, &group);
+                let moved = self.lanes.ordered(lane, ticket, group.end.clone());
+                self.moved(moved);
+            }
+            None => {
+                let lanes: Vec<LaneNo> = self.lanes.rings().map(|(lane, _)| lane).collect();
+                if !lanes.is_empty() {
+                    let lane = lanes[self.dice.below(lanes.len())];
+                    let next = self.lanes.next_to_order(lane);
+                    self.ordering = next.map(|next| (lane, next.number, next.ticket, next.result));
+                }
+            }
+        }
+    }
+
+    /// What stands before a head is undone.
+    fn undo_others(&mut self) {
+        let lanes: Vec<LaneNo> = self.lanes.rings().map(|(lane, _)| lane).collect();
+        for lane in lanes {
+            let (_, killed) = self.lanes.undo_others(lane);
+            for worker in killed {
+                if let Some(busy) = &mut self.workers[worker] {
+                    busy.is_killed = true;
+                }
+            }
+        }
+    }
+
+    /// STOP SLAVE and START SLAVE, or a crash: what is not ordered is forgotten, and reading begins again at
+    /// the place that is known.
+    fn stop(&mut self) {
+        self.workers.iter_mut().for_each(|worker| *worker = None);
+        self.ordering = None;
+        let is_crash = self.dice.one_in(2);
+        self.lanes.clear();
+        let base = SourcePlace { file: "b.000001".to_owned(), position: self.low_at_source };
+        let limit = self.dice.below(4);
+        self.lanes = Lanes::new(base, limit);
+        self.planners.clear();
+        // After a crash the relay log is fetched again from the position.
+        self.read = if is_crash { self.low_at_source as usize } else { self.low };
+    }
+
+    /// Groups that run or are parked at the same time have no key in common.
+    fn check_apart(&self) {
+        let mut active: Vec<(DomainId, u64, &Group)> = Vec::new();
+        for (_, ring) in self.lanes.rings() {
+            active.extend(ring.active().map(|(number, group)| (group.domain, number, group)));
+        }
+        for (n, (domain, number, one)) in active.iter().enumerate() {
+            for (_, later, other) in active[n + 1..].iter().filter(|(other, ..)| other == domain) {
+                let is_alone = |group: &Group| group.kind != Kind::Rows || group.whole_table;
+                let meets =
+                    is_alone(one) || is_alone(other) || one.keys.iter().any(|k| other.keys.contains(k));
+                assert!(!meets, "seed {}: {number} and {later} run at the same time", self.seed);
+            }
+        }
+    }
+
+    fn run(mut self) {
+        let mut expected = HashMap::new();
+        self.groups.iter().filter(|group| group.kind != Kind::Void).for_each(|g| apply(&mut expected, g));
+        for step in 0.. {
+            assert!(step < 200_000, "seed {}: it hangs", self.seed);
+            match self.dice.below(12) {
+                0..=2 if self.read < self.groups.len() => self.read_one(),
+                3..=8 => self.work(),
+                9 if self.dice.one_in(12) => self.undo_others(),
+                10 if self.dice.one_in(150) => self.stop(),
+                _ => self.order(),
+            }
+            self.check_apart();
+            if self.read == self.groups.len() && self.lanes.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(self.store, expected, "seed {}: the end is that of serial apply", self.seed);
+        assert_eq!((self.lanes.count(), self.lanes.bytes()), (0, 0));
+    }
+}
+
+fn planner(mode: &str) -> Planner {
+    let globals = Globals::new();
+    let number =
+        ["NONE", "MINIMAL", "CONSERVATIVE", "OPTIMISTIC", "AGGRESSIVE"].iter().position(|m| *m == mode);
+    globals.put(VarId::SlaveParallelMode, &VarValue::UInt(number.expect("listed") as u64));
+    Planner::new(&globals)
+}
+
+#[test]
+fn every_schedule_ends_as_serial_apply_does() {
+    (0..1500).for_each(|seed| Bench::new(seed).run());
+}

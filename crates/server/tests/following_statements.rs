@@ -1,0 +1,160 @@
+//! What sources log as statements, or as more than rows: temporary tables, sequences, XA.
+
+mod support;
+
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria, wait_until};
+
+fn end(source: &Maria) -> String {
+    source.sql("SELECT @@gtid_binlog_pos")
+}
+
+fn open_tables(replica: &Cohort) -> String {
+    let row = replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_open_temp_tables'");
+    row.split('\t').nth(1).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() {
+    for (format, threads) in [("STATEMENT", 0), ("MIXED", 3)] {
+        let mut source = Maria::source(&[&format!("--binlog-format={format}")]);
+        let replica = Cohort::new(&[
+            "--log-slave-updates",
+            "--server-id=7",
+            &format!("--slave-parallel-threads={threads}"),
+        ]);
+        replica.follow(source.port);
+        source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b INT); CREATE TABLE test.own (a INT); CREATE TABLE test.kept (a INT)");
+        let (mut one, mut other) = (source.client(), source.client());
+        for (n, client) in [&mut one, &mut other].into_iter().enumerate() {
+            client.query_drop("USE test").expect("there");
+            client.query_drop("CREATE TEMPORARY TABLE own (a INT PRIMARY KEY, b INT)").expect("made");
+            client.query_drop(format!("INSERT INTO own VALUES ({n}, {n}), ({n} + 10, 7)")).expect("filled");
+        }
+        replica.wait_for(&end(&source));
+        assert_eq!(open_tables(&replica), "2", "{format}");
+        replica.sql("STOP SLAVE; START SLAVE");
+        one.query_drop("INSERT INTO t SELECT a, b FROM own").expect("copied");
+        other.query_drop("BEGIN").expect("begins");
+        other.query_drop("INSERT INTO own VALUES (20, 20)").expect("filled");
+        other.query_drop("UPDATE own SET b = b + 1").expect("changed");
+        other.query_drop("INSERT INTO t SELECT a, b FROM own").expect("copied");
+        other.query_drop("COMMIT").expect("committed");
+        other.query_drop("ALTER TABLE own ADD c INT").expect("changed");
+        replica.wait_for(&end(&source));
+        let rows = "SELECT * FROM test.t ORDER BY a";
+        assert_eq!(replica.sql(rows), source.sql(rows), "{format}");
+        // The table of the same name that all see has none of it.
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.own"), "0");
+        // A connection that ends drops its own.
+        drop(one);
+        wait_until("it is dropped", || open_tables(&replica) == "1");
+        other.query_drop("DROP TEMPORARY TABLE own").expect("dropped");
+        other.query_drop("CREATE TEMPORARY TABLE own SELECT 5 AS a").expect("made");
+        other.query_drop("INSERT INTO test.kept SELECT a FROM own").expect("copied");
+        replica.wait_for(&end(&source));
+        assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
+        // With the source all of its connections end.
+        source.kill_and_restart();
+        source.sql("INSERT INTO test.t VALUES (100, 100)");
+        replica.wait_for(&end(&source));
+        assert_eq!(open_tables(&replica), "0", "{format}");
+        assert_eq!(replica.sql(rows), source.sql(rows), "{format}");
+    }
+}
+
+/// Sequences as a source uses them, and the number after those.
+const SEQUENCES: &str = "CREATE SEQUENCE test.s START WITH 5 INCREMENT BY 3 CACHE 4; \
+     CREATE TABLE test.t (a BIGINT PRIMARY KEY DEFAULT (NEXT VALUE FOR test.s), b INT); \
+     INSERT INTO test.t (b) VALUES (1), (2), (3), (4), (5), (6); SELECT SETVAL(test.s, 200); \
+     INSERT INTO test.t (b) VALUES (7); BEGIN; SELECT NEXTVAL(test.s); INSERT INTO test.t (b) VALUES (8); ROLLBACK; \
+     CREATE SEQUENCE test.few MAXVALUE 3 CYCLE; SELECT NEXTVAL(test.few), NEXTVAL(test.few); \
+     ALTER SEQUENCE test.s RESTART 1000; SELECT NEXTVAL(test.s)";
+
+#[test]
+fn sequences_go_on_behind_the_numbers_of_their_source() {
+    let row = "SELECT next_not_cached_value, minimum_value, maximum_value, start_value, increment, cache_size, \
+         cycle_option, cycle_count FROM test.";
+    for threads in [0, 3] {
+        let threads = format!("--slave-parallel-threads={threads}");
+        let options = ["--log-slave-updates", "--server-id=7", &threads];
+        let maria = Maria::source(&["--binlog-format=ROW"]);
+        let replica = Cohort::new(&options);
+        replica.follow(maria.port);
+        maria.sql(SEQUENCES);
+        replica.wait_for(&end(&maria));
+        // And from Cohort to Cohort.
+        let source = Cohort::new(&["--log-bin=binlog", "--server-id=8"]);
+        let chained = Cohort::new(&options);
+        chained.follow(source.port);
+        source.sql(SEQUENCES);
+        chained.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        for name in ["s", "few"] {
+            let row = format!("{row}{name}");
+            assert_eq!(replica.sql(&row), maria.sql(&row), "{name}");
+            assert_eq!(chained.sql(&row), source.sql(&row), "{name}");
+        }
+        let rows = "SELECT * FROM test.t ORDER BY a";
+        assert_eq!(replica.sql(rows), maria.sql(rows));
+        assert_eq!(chained.sql(rows), source.sql(rows));
+        // Promoted, it gives none that the source may have given.
+        for promoted in [&replica, &chained] {
+            promoted.sql("STOP SLAVE");
+            let next: i64 = promoted.sql("SELECT NEXTVAL(test.s)").parse().expect("a number");
+            assert!(next > 1000, "{next}");
+            promoted.sql("INSERT INTO test.t (b) VALUES (9)");
+        }
+    }
+}
+
+#[test]
+fn an_xa_group_stops_the_applier_with_its_place_and_may_be_passed_over() {
+    for threads in [0, 2] {
+        let source = Maria::source(&["--binlog-format=ROW"]);
+        let threads = format!("--slave-parallel-threads={threads}");
+        let replica = Cohort::new(&["--log-slave-updates", "--server-id=7", &threads]);
+        replica.follow(source.port);
+        source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
+        replica.wait_for(&end(&source));
+        let mut client = source.client();
+        for sql in
+            ["XA START 'x'", "INSERT INTO test.t VALUES (1)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'"]
+        {
+            client.query_drop(sql).expect("runs");
+        }
+        source.sql("INSERT INTO test.t VALUES (2)");
+        wait_until("it stops", || replica.replica_status().contains("Last_SQL_Errno: 1235"));
+        let status = replica.replica_status();
+        assert!(status.contains("doesn't yet support applying XA transactions"), "{status}");
+        let place = status.lines().find(|line| line.contains("Last_SQL_Error:")).unwrap_or_default();
+        assert!(place.contains("binlog.000001"), "{place}");
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "0");
+        // It stops there again, and goes on behind both halves when it is told to.
+        replica.sql("START SLAVE");
+        wait_until("it stops", || replica.replica_status().contains("Last_SQL_Errno: 1235"));
+        replica.sql("STOP SLAVE; SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
+        wait_until("it stops", || replica.replica_status().contains("Last_SQL_Errno: 1235"));
+        replica.sql("STOP SLAVE; SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
+        replica.wait_for(&end(&source));
+        assert_eq!(replica.sql("SELECT GROUP_CONCAT(a) FROM test.t"), "2");
+    }
+}
+
+#[test]
+fn encryption_is_taken_as_a_setting_and_a_connection_that_needs_it_is_refused() {
+    let source = Maria::source(&[]);
+    let replica = Cohort::new(&["--server-id=7"]);
+    let change = "CHANGE MASTER TO master_host='127.0.0.1', master_user='root', master_use_gtid=slave_pos";
+    replica.sql(&format!(
+        "{change}, master_port={}, master_ssl=1, master_ssl_ca='/ca.pem', master_ssl_verify_server_cert=1; START SLAVE",
+        source.port
+    ));
+    wait_until("it stops", || replica.replica_status().contains("Last_IO_Errno: 2026"));
+    let status = replica.replica_status();
+    for line in ["Master_SSL_Allowed: Yes", "Master_SSL_CA_File: /ca.pem", "Slave_IO_Running: No"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    replica.sql("STOP SLAVE; CHANGE MASTER TO master_ssl=0; START SLAVE");
+    source.sql("CREATE TABLE test.t (a INT)");
+    replica.wait_for(&end(&source));
+}

@@ -1,0 +1,214 @@
+//! What a replica does with rows that are hard to find or large, that it is to pass over, or that it has no
+//! room for.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria, wait_until};
+
+const LOGS: &str = "--log-slave-updates";
+
+fn end(source: &Maria) -> String {
+    source.sql("SELECT @@gtid_binlog_pos")
+}
+
+/// The value of a line of SHOW SLAVE STATUS.
+fn field(replica: &Cohort, name: &str) -> String {
+    let status = replica.replica_status();
+    let line =
+        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+}
+
+#[test]
+fn rows_without_a_key_are_found_by_one_pass_for_each_event() {
+    // In large events; one by one it would be a pass of 20,000 rows for each of 20,000.
+    let source = Maria::source(&["--binlog-format=ROW", "--binlog-row-event-max-size=1048576"]);
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
+    replica.follow(source.port);
+    source.sql(
+        "USE test; CREATE TABLE test.bare (a INT, b VARCHAR(40)) CHARACTER SET utf8mb4; CREATE TABLE test.loose (a INT, b VARCHAR(40), KEY (b)) CHARACTER SET utf8mb4; \
+         INSERT INTO test.bare SELECT seq, CONCAT('row ', seq) FROM seq_1_to_20000; \
+         INSERT INTO test.bare SELECT seq, 'twice' FROM seq_1_to_500; INSERT INTO test.bare SELECT seq, 'twice' FROM seq_1_to_500; \
+         INSERT INTO test.loose SELECT seq, seq % 4000 FROM seq_1_to_20000",
+    );
+    replica.wait_for(&end(&source));
+    let began = Instant::now();
+    source.sql(
+        "UPDATE test.bare SET b = CONCAT(b, '!') WHERE a % 3 = 0; \
+         DELETE FROM test.bare WHERE b = 'twice' LIMIT 300; DELETE FROM test.bare WHERE a > 10; \
+         UPDATE test.loose SET b = b + 1 WHERE a % 7 = 0; DELETE FROM test.loose WHERE a % 5 > 0",
+    );
+    replica.wait_for(&end(&source));
+    let took = began.elapsed();
+    for table in ["bare", "loose"] {
+        let rows = format!("SELECT a, b, COUNT(*) FROM test.{table} GROUP BY a, b ORDER BY a, b");
+        assert_eq!(replica.sql(&rows), source.sql(&rows), "{table}");
+    }
+    // Quadratic work is minutes of it in a build without optimisation.
+    assert!(took < Duration::from_secs(50), "{took:?}");
+}
+
+#[test]
+fn events_of_more_than_sixteen_mebibytes_arrive() {
+    let large = ["--binlog-format=ROW", "--max-allowed-packet=256M", "--binlog-row-event-max-size=268435456"];
+    for compress in ["--log-bin-compress=0", "--log-bin-compress=1"] {
+        let source = Maria::source(&[&large[..], &[compress]].concat());
+        let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2"]);
+        replica.follow(source.port);
+        source.sql(
+            "CREATE TABLE test.t (a INT PRIMARY KEY, b LONGBLOB); \
+             INSERT INTO test.t VALUES (1, REPEAT(MD5(1), 16777216 / 32)), (2, REPEAT(MD5(2), 1000)); \
+             INSERT INTO test.t SELECT a + 2, CONCAT(b, b) FROM test.t; UPDATE test.t SET b = REVERSE(b)",
+        );
+        replica.wait_for(&end(&source));
+        let rows = "SELECT a, LENGTH(b), MD5(b) FROM test.t ORDER BY a";
+        assert_eq!(replica.sql(rows), source.sql(rows), "{compress}");
+        // What is larger than the replica takes stops its receiver.
+        replica.sql("STOP SLAVE; SET GLOBAL slave_max_allowed_packet = 16777216; START SLAVE");
+        source.sql("INSERT INTO test.t SELECT 9, b FROM test.t WHERE a = 3");
+        if compress.ends_with('0') {
+            wait_until("it stops", || field(&replica, "Last_IO_Errno") == "1153");
+            replica.sql("STOP SLAVE; SET GLOBAL slave_max_allowed_packet = 1073741824; START SLAVE");
+        }
+        replica.wait_for(&end(&source));
+        assert_eq!(replica.sql(rows), source.sql(rows), "{compress}");
+    }
+}
+
+#[test]
+fn a_schema_may_have_another_name_here() {
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
+        let source = Maria::source(&["--binlog-format=MIXED"]);
+        let rules = ["--replicate-rewrite-db=there->here", "--replicate-ignore-table=here.hidden"];
+        let replica = Cohort::new(&[&rules[..], &[LOGS, "--server-id=7", threads]].concat());
+        replica.sql("SET sql_log_bin = 0; CREATE DATABASE here CHARACTER SET utf8mb4");
+        replica.follow(source.port);
+        source.sql(
+            "CREATE DATABASE there; USE there; CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(40)); \
+             CREATE TABLE hidden (a INT); INSERT INTO hidden VALUES (1); INSERT INTO t VALUES (1, 'x'), (2, 'y'); \
+             INSERT INTO t VALUES (3, UUID()); UPDATE t SET b = 'z' WHERE a = 2; CREATE TABLE test.as_it_is (a INT)",
+        );
+        replica.wait_for(&end(&source));
+        assert_eq!(
+            replica.sql("SELECT * FROM here.t ORDER BY a"),
+            source.sql("SELECT * FROM there.t ORDER BY a"),
+            "{threads}"
+        );
+        assert_eq!(replica.sql("SHOW TABLES IN here"), "t");
+        assert_eq!(replica.sql("SHOW TABLES IN there"), "");
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.as_it_is"), "0");
+        assert_eq!(replica.sql("SELECT @@gtid_binlog_pos"), end(&source));
+    }
+}
+
+#[test]
+fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
+    let source = Maria::source(&["--binlog-format=MIXED"]);
+    let options = [LOGS, "--server-id=7", "--slave-skip-errors=1062,1032,ddl_exist_errors"];
+    let replica = Cohort::new(&[&options[..], &["--slave-parallel-threads=2"]].concat());
+    replica.follow(source.port);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b VARCHAR(40) CHARACTER SET utf8mb4)");
+    replica.wait_for(&end(&source));
+    replica.sql(
+        "SET sql_log_bin = 0; INSERT INTO test.t VALUES (5, 'own'), (6, 'own'); CREATE TABLE test.mine (a INT); \
+         CREATE TABLE test.gone (a INT); DROP TABLE test.gone",
+    );
+    source.sql(
+        "INSERT INTO test.t VALUES (5, UUID()); INSERT INTO test.t VALUES (7, 'x'), (6, UUID()), (8, 'y'); \
+         CREATE TABLE test.mine (a INT); INSERT INTO test.t VALUES (6 + 4, 'z')",
+    );
+    replica.wait_for(&end(&source));
+    // A skipped event ends where it failed, as in MariaDB.
+    assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 7 ORDER BY a"), "own\nown");
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE a = 10"), "1");
+    replica.sql("SET sql_log_bin = 0; DELETE FROM test.t WHERE a = 10");
+    source.sql("SET SESSION binlog_format = ROW; DELETE FROM test.t WHERE a = 10; INSERT INTO test.t VALUES (11, '')");
+    replica.wait_for(&end(&source));
+    assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE a = 11"), "1");
+    replica
+        .sql("SET sql_log_bin = 0; ALTER TABLE test.t DROP COLUMN b, ADD b VARCHAR(2) CHARACTER SET utf8mb4");
+    source.sql("SET SESSION binlog_format = ROW; INSERT INTO test.t VALUES (12, 'xyz')");
+    wait_until("it stops", || field(&replica, "Last_SQL_Errno") == "1677");
+}
+
+#[test]
+fn an_applier_stops_at_the_place_that_it_was_told() {
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=3"] {
+        let source = Maria::source(&["--binlog-format=ROW"]);
+        let replica = Cohort::new(&[LOGS, "--server-id=7", threads]);
+        replica.follow(source.port);
+        source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
+        replica.wait_for(&end(&source));
+        replica.sql("STOP SLAVE SQL_THREAD");
+        let mut places = Vec::new();
+        for n in 0..8 {
+            source.sql(&format!("INSERT INTO test.t VALUES ({n})"));
+            let status = source.sql("SHOW MASTER STATUS");
+            let mut words = status.split('\t').map(str::to_owned);
+            places.push((words.next().expect("a file"), words.next().expect("a position"), end(&source)));
+        }
+        wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == end(&source));
+        let stopped = |count: &str| {
+            wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+            assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), count, "{threads}");
+        };
+        let (file, position, _) = &places[1];
+        replica.sql(&format!(
+            "START SLAVE SQL_THREAD UNTIL master_log_file='{file}', master_log_pos={position}"
+        ));
+        stopped("2");
+        replica.sql(&format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", places[4].2));
+        assert!(["Gtid", "None"].contains(&field(&replica, "Until_Condition").as_str()));
+        stopped("5");
+        // The place of the next group's end in the relay log, as the list of its events has it.
+        let (relay, from) = (field(&replica, "Relay_Log_File"), field(&replica, "Relay_Log_Pos"));
+        let events = replica.sql(&format!("SHOW RELAYLOG EVENTS IN '{relay}' FROM {from}"));
+        let gtids: Vec<&str> = events.lines().filter(|line| line.contains("\tGtid\t")).collect();
+        let next = gtids[1].split('\t').nth(1).expect("a position");
+        replica.sql(&format!("START SLAVE SQL_THREAD UNTIL relay_log_file='{relay}', relay_log_pos={next}"));
+        stopped("6");
+        replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE SQL_THREAD");
+        replica.wait_for(&end(&source));
+        assert_eq!(
+            replica.sql("SELECT GROUP_CONCAT(a ORDER BY a) FROM test.t"),
+            "0,1,2,3,4,5,7",
+            "{threads}"
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_makes_a_replica_wait_until_there_is_room() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let options = [LOGS, "--server-id=7", "--slave-parallel-threads=2", "--max-relay-log-size=1M"];
+    let Some(mut replica) = Cohort::on_small_disk(400, &options) else { return };
+    replica.follow(source.port);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b LONGBLOB)");
+    replica.wait_for(&end(&source));
+    replica.disk().fill();
+    let rows: Vec<String> =
+        (0..40).map(|n| format!("INSERT INTO test.t VALUES ({n}, REPEAT('{}', 200000))", n % 10)).collect();
+    source.sql(&rows.join("; "));
+    let states = || [field(&replica, "Slave_IO_State"), field(&replica, "Slave_SQL_Running_State")];
+    wait_until("it waits", || states().iter().any(|state| state == "Waiting for someone to free space"));
+    std::thread::sleep(Duration::from_secs(2));
+    let status = replica.replica_status();
+    assert!(
+        status.contains("Slave_IO_Running: Yes") && status.contains("Slave_SQL_Running: Yes"),
+        "{status}"
+    );
+    let mut client = replica.client();
+    let count: Option<u64> = client.query_first("SELECT COUNT(*) FROM test.t").expect("reads go on");
+    assert!(count.is_some_and(|count| count < 40), "{count:?}");
+    drop(client);
+    // A crash changes nothing of it.
+    replica.disk().make_room();
+    replica.kill_and_restart();
+    replica.sql("START SLAVE");
+    replica.wait_for(&end(&source));
+    let rows = "SELECT COUNT(*), SUM(a), SUM(CRC32(b)) FROM test.t";
+    assert_eq!(replica.sql(rows), source.sql(rows));
+}
