@@ -38,4 +38,4 @@ pub use physical::{
     WindowNode,
 };
 pub use push::push_conditions;
-pub use sargable::{Condition, conditions};
+pub use sargable::{Condition, Sarg, conditions};

@@ -7,9 +7,10 @@
 //! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
 //! | `tree` | trees of operators, and where their rows come from |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
-//! | `explain` | EXPLAIN |
+//! | `explain`, `explain_access` | EXPLAIN |
 
 mod explain;
+mod explain_access;
 mod group;
 mod output;
 mod prepare;
@@ -24,7 +25,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memor
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 use crate::statement::StatementContext;
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{Known, explain};
 pub(crate) use prepare::{Freshness, lock_sequences, lock_tables, lock_views};
 
 /// Whether more rows are wanted.
