@@ -517,6 +517,10 @@ type Changes = Vec<(VarId, Raw)>;
 fn checked(id: VarId, value: &VarValue) -> Result<(Changes, SetNote), SetError> {
     let setting = id.setting();
     let value = &charset_name(id, value)?;
+    // This list alone has a word for all of its words.
+    let all = VarValue::UInt(2047);
+    let is_all = matches!(value, VarValue::Text(word) if word.eq_ignore_ascii_case("all"));
+    let value = if id == VarId::LogSlowFilter && is_all { &all } else { value };
     let fit = setting.kind.check(value).map_err(|misfit| set_error(setting, value, misfit))?;
     let note = match fit.adjusted {
         false => SetNote::Exact,

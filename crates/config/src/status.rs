@@ -53,6 +53,7 @@ counters! {
     ComUpdate = "Com_update";
     ConnectionErrorsMaxConnections = "Connection_errors_max_connections";
     Connections = "Connections";
+    MaxStatementTimeExceeded = "Max_statement_time_exceeded";
     MaxUsedConnections = "Max_used_connections";
     PreparedStmtCount = "Prepared_stmt_count";
     Queries = "Queries";
@@ -73,12 +74,18 @@ pub trait StatusSource: Send + Sync {
 /// All counters of a server.
 pub struct Status {
     counters: [AtomicU64; NAMES.len()],
+    /// Uptime at the last FLUSH STATUS.
+    flushed_at: AtomicU64,
     sources: RwLock<Vec<Box<dyn StatusSource>>>,
 }
 
 impl Default for Status {
     fn default() -> Status {
-        Status { counters: [const { AtomicU64::new(0) }; NAMES.len()], sources: RwLock::new(Vec::new()) }
+        Status {
+            counters: [const { AtomicU64::new(0) }; NAMES.len()],
+            flushed_at: AtomicU64::new(0),
+            sources: RwLock::new(Vec::new()),
+        }
     }
 }
 
@@ -119,6 +126,11 @@ impl Status {
         self.counters[counter as usize].load(Ordering::Relaxed)
     }
 
+    /// FLUSH STATUS: the time since it counts from here. Counters of the server go on.
+    pub fn flush(&self) {
+        self.flushed_at.store(self.get(Counter::Uptime), Ordering::Relaxed);
+    }
+
     /// Adds a part of the server to SHOW STATUS.
     pub fn register(&self, source: Box<dyn StatusSource>) {
         self.sources.write().push(source);
@@ -131,6 +143,8 @@ impl Status {
         for source in self.sources.read().iter() {
             source.status(&mut all);
         }
+        let since = self.get(Counter::Uptime).saturating_sub(self.flushed_at.load(Ordering::Relaxed));
+        all.push(("Uptime_since_flush_status".to_owned(), since.to_string()));
         all.sort();
         all
     }

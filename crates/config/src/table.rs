@@ -409,8 +409,8 @@ with_inert_settings! { settings! {
     EventScheduler = Setting::inert("event_scheduler", word(2, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
     OldAlterTable = Setting::both("old_alter_table", word(0, ALTER)).no_effect("the cheapest way is taken").alias(VarId::AlterAlgorithm).doc("Old name of alter_algorithm.");
-    Profiling = Setting::both("profiling", flag(false)).no_option().no_effect("statements are not profiled").doc("Profile statements.");
-    ProfilingHistorySize = Setting::both("profiling_history_size", num(15, 0, 100)).no_effect("statements are not profiled").doc("Profiles that are kept.");
+    Profiling = Setting::both("profiling", flag(false)).no_option().doc("SHOW PROFILES tells how long statements took.");
+    ProfilingHistorySize = Setting::both("profiling_history_size", num(15, 0, 100)).doc("Statements that SHOW PROFILES tells of.");
     OptimizerSwitch = Setting::both("optimizer_switch", text("index_merge=off,index_condition_pushdown=on,mrr=off,derived_merge=on,semijoin=on,join_cache_hashed=on")).no_effect(OPTIMIZER).doc("Strategies of the optimizer.");
     OptimizerSearchDepth = Setting::both("optimizer_search_depth", num(62, 0, 62)).no_effect(OPTIMIZER).doc("Tables whose order is searched at once.");
     OptimizerPruneLevel = Setting::both("optimizer_prune_level", num(2, 0, 2)).no_effect(OPTIMIZER).doc("Leave out unlikely plans.");
@@ -536,7 +536,7 @@ with_inert_settings! { settings! {
     HaveDynamicLoading = Setting::fact("have_dynamic_loading", text(WORDS_NO)).doc("Plugins.");
     HaveGeometry = Setting::fact("have_geometry", text(WORDS_NO)).doc("Geometry types.");
     HaveOpenssl = Setting::fact("have_openssl", text(WORDS_NO)).doc("OpenSSL.");
-    HaveProfiling = Setting::fact("have_profiling", text(WORDS_NO)).doc("Profiling.");
+    HaveProfiling = Setting::fact("have_profiling", text("YES")).doc("Profiling.");
     HaveQueryCache = Setting::fact("have_query_cache", text(WORDS_NO)).doc("Query cache.");
     HaveRtreeKeys = Setting::fact("have_rtree_keys", text(WORDS_NO)).doc("Spatial indexes.");
     HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("Encrypted connections.");

@@ -50,6 +50,7 @@ mod plan;
 mod prepared;
 mod prepared_texts;
 mod process_list;
+mod profiles;
 mod replication;
 mod select;
 mod sequence;

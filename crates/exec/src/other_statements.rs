@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cohort_base::ConnectionId;
+use cohort_catalog::Table;
 use cohort_config::VarId;
-use cohort_expr::Expr;
+use cohort_expr::{EvalContext, Expr};
 use cohort_locks::KillLevel;
+use cohort_optimize::Access;
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
@@ -20,6 +22,7 @@ use crate::dml::run_binlog_statement;
 use crate::plan::SessionNames;
 use crate::process_list::Process;
 use crate::session::Session;
+use crate::session_state::SessionState;
 use crate::show;
 use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
@@ -381,9 +384,10 @@ impl Session {
             return Err(not_supported("ANALYZE of a statement"));
         }
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
+        let known = KnownNow { session: &self.state, params };
         Ok(match format {
             F::Json => crate::select::explain_json(&plan.plan),
-            _ => crate::select::explain(&plan.plan, format == F::Extended),
+            _ => crate::select::explain(&plan.plan, format == F::Extended, &known),
         })
     }
 
@@ -499,6 +503,27 @@ impl Session {
             cohort_plan::meta::column_meta(&scope.slot(slot).name, &expr, &scope)
         };
         Ok((0..scope.width()).map(meta).collect())
+    }
+}
+
+/// What EXPLAIN finds out.
+struct KnownNow<'k> {
+    session: &'k SessionState,
+    params: &'k [Value],
+}
+
+impl crate::select::Known for KnownNow<'_> {
+    fn lacks(&self, table: &Arc<Table>, access: &Access) -> bool {
+        crate::plan::has_row(self.session, self.params, table, access) == Some(false)
+    }
+
+    fn is_never(&self, condition: &Expr) -> bool {
+        let eval = EvalContext::new(&self.session.env, self.session, self.params);
+        let value = match condition.is_const_per_execution() && !condition.is_volatile() {
+            true => condition.eval(&[], &eval).ok(),
+            false => None,
+        };
+        value.is_some_and(|value| value.to_bool(&mut cohort_types::NoWarnings) != Some(true))
     }
 }
 

@@ -187,6 +187,7 @@ impl Session {
         if let Err(error) = self.run_prepared(&Handle::Id(id), params, false, sink) {
             self.fail(&error, sink);
         }
+        self.profiled(watch, text);
         self.watched(watch, text, (param_at, params));
         if let (Some(told), Some(prepared)) =
             (self.state.columns_told.take(), self.prepared.by_id.get_mut(&id))

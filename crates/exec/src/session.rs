@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ConnectionId};
-use cohort_config::VarId;
+use cohort_config::{Counter, VarId};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
@@ -189,6 +189,7 @@ impl Session {
             any = true;
             let watch = self.watch("Query", text);
             let succeeded = self.run_text(text, more, sink);
+            self.profiled(watch, rest);
             self.watched(watch, text, (&[], &[]));
             if !succeeded || !more {
                 break;
@@ -304,6 +305,9 @@ impl Session {
 
     /// Notes an error and sends it.
     pub(crate) fn fail(&mut self, error: &SqlError, sink: &mut dyn ResultSink) {
+        if error.code == ErrorCode::StatementTimeout {
+            self.state.db.status.count(Counter::MaxStatementTimeExceeded);
+        }
         self.diagnostics.set_error(error);
         self.state.env.row_count = -1;
         sink.error(error);

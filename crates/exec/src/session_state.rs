@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 
 use crate::access::Access;
 use crate::database::Database;
+use crate::profiles::Profiles;
 use crate::sequence;
 use crate::session::ConnectionInfo;
 use crate::temporary::TemporaryTables;
@@ -85,6 +86,8 @@ pub struct SessionState {
     pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
     pub(crate) pace: Arc<ClientPace>,
+    /// Of SHOW PROFILES.
+    pub(crate) profiles: RefCell<Profiles>,
     /// Of GET_LOCK.
     user_locks: UserLocks,
     /// The session applies what another server has done: nobody's privileges count.
@@ -175,6 +178,7 @@ impl SessionState {
             current_schema,
             temporary,
             last_values: RefCell::default(),
+            profiles: RefCell::default(),
             binlog: RefCell::new(TrxSettings::default().binlog),
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),

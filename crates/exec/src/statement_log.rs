@@ -106,6 +106,8 @@ impl LogRows {
 pub(crate) struct Watch {
     began_us: u64,
     rows_read: u64,
+    /// SHOW PROFILES will tell of it.
+    profiled: bool,
 }
 
 /// What the slow log tells of a statement besides its text.
@@ -127,7 +129,8 @@ impl Session {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
-        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read() }
+        let profiled = self.state.vars.flag(VarId::Profiling);
+        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled }
     }
 
     /// The statement has ended. `params` are those of a prepared statement, and where they stand in its text.
@@ -147,6 +150,15 @@ impl Session {
         let rows_read = self.rows_read().saturating_sub(watch.rows_read);
         let text = self.expanded(text, params);
         self.log_slow(&Slow { watch, took_us, rows_read, text: &text });
+    }
+
+    /// Keeps the statement for SHOW PROFILES: its text, and what was sent with it.
+    pub(crate) fn profiled(&self, watch: Watch, text: &[u8]) {
+        if watch.profiled && self.state.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
+            let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
+            let most = self.state.vars.uint(VarId::ProfilingHistorySize) as usize;
+            self.state.profiles.borrow_mut().note(text.trim_ascii(), took_us, most);
+        }
     }
 
     /// Tells the general log of a command, unless the session is left out of it.
@@ -275,6 +287,13 @@ impl Session {
             false => self.watch("Execute", text),
         }
     }
+}
+
+/// SHOW PROFILES and SHOW PROFILE do not tell of themselves.
+fn is_about_profiles(text: &[u8]) -> bool {
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut next = || words.next().unwrap_or_default().trim_ascii_end();
+    next().eq_ignore_ascii_case(b"SHOW") && next().to_ascii_uppercase().starts_with(b"PROFILE")
 }
 
 impl Drop for Session {

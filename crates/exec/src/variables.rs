@@ -43,6 +43,23 @@ fn from_value(value: &Value) -> VarValue {
     }
 }
 
+/// Settings that SET STATEMENT leaves alone.
+const NOT_FOR_A_STATEMENT: [&str; 13] = [
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_filesystem",
+    "collation_connection",
+    "interactive_timeout",
+    "profiling",
+    "profiling_history_size",
+    "query_cache_type",
+    "skip_replication",
+    "sql_log_off",
+    "tx_isolation",
+    "wait_timeout",
+];
+
 /// The client's error for a SET that was refused.
 pub(crate) fn set_error(error: SetError) -> SqlError {
     let code = match &error {
@@ -93,7 +110,7 @@ impl Session {
         outcome
     }
 
-    /// SET STATEMENT var = value FOR statement.
+    /// SET STATEMENT var = value FOR statement: error 1971.
     pub(crate) fn set_statement(
         &mut self,
         items: &[SetItem],
@@ -101,6 +118,15 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        for item in items {
+            if let SetItem::Variable { name, .. } = item
+                && NOT_FOR_A_STATEMENT.iter().any(|known| name.eq_ignore_ascii_case(known))
+            {
+                let name = name.to_ascii_lowercase();
+                let text = format!("The system variable {name} cannot be set in SET STATEMENT.");
+                return Err(SqlError::new(ErrorCode::SetStatementNotSupported, text));
+            }
+        }
         let before = self.state.vars.clone();
         self.set_items(items, job)?;
         let outcome = self.run_statement(statement, job, None, sink);
@@ -428,8 +454,11 @@ fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, 
         None => Charset::Utf8mb4,
     };
     let collation = match collation {
-        Some(name) => Collation::by_name(name).ok_or_else(|| {
-            SqlError::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        Some(name) => Collation::by_name_in(charset, name).ok_or_else(|| {
+            match Collation::by_name_in(Charset::Utf8mb4, name) {
+                Some(_) => SqlError::collation_mismatch(name, charset.name()),
+                None => SqlError::unknown_collation(name),
+            }
         })?,
         None => charset.default_collation(),
     };

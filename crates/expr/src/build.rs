@@ -618,8 +618,13 @@ pub fn system_variable(scope: VariableScope, name: &str, current: &Value, env: &
     let _ = env;
     let mut ty = literal_type(current);
     ty.nullable = true;
-    if matches!(current, Value::Int(_) | Value::UInt(_)) {
-        ty = ExprType::bigint(21).with_unsigned(ty.unsigned);
+    match current {
+        Value::Int(_) | Value::UInt(_) => ty = ExprType::bigint(21).with_unsigned(ty.unsigned),
+        Value::Double(_) => ty = ExprType::double_fixed(23, 6),
+        Value::Str(_) => {
+            (ty.collation, ty.coercibility) = (Collation::UTF8MB3_GENERAL_CI, Coercibility::SystemConstant);
+        }
+        _ => {}
     }
     variable(&info::SYSTEM_VARIABLE, Extra::Variable(scope, name.to_lowercase().into()), ty)
 }

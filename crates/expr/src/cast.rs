@@ -283,9 +283,10 @@ fn to_char(
 fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut coded = Vec::new();
-    for c in String::from_utf8_lossy(text).chars() {
-        let mut buffer = [0; 4];
-        let bytes = c.encode_utf8(&mut buffer).as_bytes();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (bytes, behind) = rest.split_at(Collation::UTF8MB4_BIN.prefix_len(rest, 1));
+        rest = behind;
         if to.encode(bytes, &mut coded) == 0 {
             out.extend_from_slice(bytes);
             continue;

@@ -157,7 +157,10 @@ fn assign(a: Args<'_>) -> SqlResult<Value> {
 
 fn system_variable(a: Args<'_>) -> SqlResult<Value> {
     match &a.call.extra {
-        Extra::Variable(scope, name) => a.ctx.hooks.system_variable(*scope, name),
+        Extra::Variable(scope, name) => match a.ctx.hooks.system_variable(*scope, name)? {
+            Value::Str(text) => a.string(text.bytes),
+            other => Ok(other),
+        },
         _ => Ok(Value::Null),
     }
 }

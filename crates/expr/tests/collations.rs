@@ -87,6 +87,28 @@ fn weights(hexadecimal: &str, collation: Collation) -> Vec<u64> {
     }
 }
 
+/// The levels of weights that count in a collation, and what they are asked by.
+fn levels(collation: Collation, text: &str) -> Vec<String> {
+    let name = collation.name();
+    if collation.common_name().is_none() {
+        return vec![format!("HEX(WEIGHT_STRING({text} COLLATE {name}))")];
+    }
+    let counted = match name.rsplit_once("_a") {
+        Some((_, "i_ci")) => &[1][..],
+        Some((_, "i_cs")) => &[1, 3],
+        Some((_, "s_ci")) => &[1, 2],
+        _ => &[1, 2, 3],
+    };
+    let all = format!("{}_uca1400_as_cs", collation.charset().name());
+    counted.iter().map(|level| format!("HEX(WEIGHT_STRING({text} COLLATE {all} LEVEL {level}))")).collect()
+}
+
+/// Level by level.
+fn by_levels(a: &[Vec<u64>], b: &[Vec<u64>], space: &[Vec<u64>]) -> Ordering {
+    let each = (0..space.len()).map(|n| padded(&a[n], &b[n], &space[n]));
+    each.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
 fn padded(a: &[u64], b: &[u64], space: &[u64]) -> Ordering {
     let at = |w: &[u64], n: usize| w.get(n).copied().unwrap_or(space[0]);
     (0..a.len().max(b.len())).map(|n| at(a, n).cmp(&at(b, n))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
@@ -106,30 +128,89 @@ fn characters_stand_in_mariadbs_order() {
         }
         let last = if charset.is_unicode() && charset.mbmaxlen() == 4 { 0x2_ffff } else { 0xffff };
         let there = format!("CONVERT({CHARACTER} USING {})", charset.name());
-        let what = format!("HEX(WEIGHT_STRING({there} COLLATE {name}))");
-        let mut characters: Vec<(String, Vec<u64>)> = Vec::new();
+        let what = levels(collation, &there).join(", ");
+        let mut characters: Vec<(String, Vec<Vec<u64>>)> = Vec::new();
         let mut space = Vec::new();
         for (c, theirs) in ask(&maria, &what, last) {
             let Some(text) = text(c).filter(|text| charset.check(text.as_bytes()).is_ok()) else { continue };
             if charset == Charset::Cp932 && c == 0x6661 {
                 continue;
             }
-            let weights = if theirs[0].is_empty() { Vec::new() } else { weights(&theirs[0], collation) };
+            let of_level = |hexadecimal: &String| match hexadecimal.is_empty() {
+                true => Vec::new(),
+                false => weights(hexadecimal, collation),
+            };
+            let weights: Vec<Vec<u64>> = theirs.iter().map(of_level).collect();
             if c == 0x20 {
                 space = weights.clone();
             }
             characters.push((text, weights));
         }
-        characters.sort_by(|a, b| collation.compare(a.0.as_bytes(), b.0.as_bytes()));
+        characters.sort_by_cached_key(|(text, _)| {
+            let mut key = Vec::new();
+            collation.sort_key(text.as_bytes(), &mut key);
+            key
+        });
         for pair in characters.windows(2) {
             let ours = collation.compare(pair[0].0.as_bytes(), pair[1].0.as_bytes());
-            let theirs = padded(&pair[0].1, &pair[1].1, &space);
+            let theirs = by_levels(&pair[0].1, &pair[1].1, &space);
             if ours != theirs {
                 wrong.push(format!("{name} {:?} {:?}: {theirs:?} not {ours:?}", pair[0], pair[1]));
             }
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+#[test]
+fn cases_follow_the_collation() {
+    let maria = Maria::new();
+    let mut wrong = Vec::new();
+    let names = ["bin", "general_ci", "unicode_ci", "turkish_ci", "unicode_520_ci", "uca1400_as_cs"];
+    for name in names.map(|name| format!("utf8mb4_{name}")) {
+        let collation = Collation::by_name(&name).expect("known");
+        let back = |x: &str| format!("HEX(CONVERT({x}({CHARACTER} COLLATE {name}) USING utf32))");
+        for (c, theirs) in ask(&maria, &format!("{}, {}", back("UPPER"), back("LOWER")), 0x1_ffff) {
+            let Some(text) = text(c) else { continue };
+            let (mut upper, mut lower) = (Vec::new(), Vec::new());
+            collation.upper(text.as_bytes(), &mut upper);
+            collation.lower(text.as_bytes(), &mut lower);
+            for (ours, theirs) in [(upper, &theirs[0]), (lower, &theirs[1])] {
+                let mut wide = Vec::new();
+                Charset::Utf32.encode(&ours, &mut wide);
+                if hex(&wide) != *theirs {
+                    wrong.push(format!("{name} {c:#x}: {theirs} not {}", hex(&wide)));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+#[test]
+fn letters_that_weigh_as_one_do_so_in_mariadb() {
+    let maria = Maria::new();
+    let recorded = include_str!("../../types/src/collation/uca1400_sequences.txt");
+    let of_line = |line: &str| {
+        let code_points = line.split('\t').next().unwrap_or_default().split(' ');
+        code_points.filter_map(|c| char::from_u32(u32::from_str_radix(c, 16).ok()?)).collect::<String>()
+    };
+    let texts: Vec<String> =
+        recorded.lines().map(of_line).flat_map(|s| [format!("a{s}"), format!("{s}{s}b")]).collect();
+    let collation = Collation::by_name("utf8mb4_uca1400_as_cs").expect("known");
+    let mut sql = "USE test;\n".to_owned();
+    for text in &texts {
+        let literal = format!("CONVERT(X'{}' USING utf8mb4)", hex(text.as_bytes()));
+        sql.push_str(&format!("SELECT HEX(WEIGHT_STRING({literal} COLLATE {}));\n", collation.name()));
+    }
+    let printed = maria.run(&sql);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), texts.len(), "{}", &printed[..printed.len().min(500)]);
+    for (text, theirs) in texts.iter().zip(lines) {
+        let mut ours = Vec::new();
+        collation.weight_string(text.as_bytes(), usize::MAX, 0, &mut ours);
+        assert_eq!(hex(&ours), theirs, "{text:?}");
+    }
 }
 
 #[test]

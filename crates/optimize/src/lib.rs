@@ -39,4 +39,4 @@ pub use physical::{
     Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
-pub use sargable::{Condition, conditions};
+pub use sargable::{Condition, Sarg, conditions};

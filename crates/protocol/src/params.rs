@@ -239,9 +239,9 @@ fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Value {
     }
     match text.charset {
         Charset::Binary => Value::binary(bytes),
-        Charset::Utf8mb4 | Charset::Utf8mb3 => match std::str::from_utf8(bytes) {
-            Ok(_) => Value::Str(Str { bytes: bytes.to_vec(), collation: text.collation }),
-            Err(_) => Value::binary(bytes),
+        Charset::Utf8mb4 | Charset::Utf8mb3 => match cohort_types::is_text(bytes) {
+            true => Value::Str(Str { bytes: bytes.to_vec(), collation: text.collation }),
+            false => Value::binary(bytes),
         },
         other => {
             let mut utf8 = Vec::with_capacity(bytes.len());

@@ -217,6 +217,7 @@ fn show_name(show: &Show) -> &'static str {
         Show::FunctionStatus { .. } => "show_function_status",
         Show::PackageStatus { .. } => "show_package_status",
         Show::Profiles => "show_profiles",
+        Show::Profile { .. } => "show_profile",
     }
 }
 

@@ -447,7 +447,7 @@ fn write_literal(literal: &Literal, out: &mut String) {
         // Of a character set with other bytes, or bytes that are no text.
         (Value::Str(text), _)
             if !matches!(text.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
-                && !text.bytes.is_ascii() =>
+                && (!text.bytes.is_ascii() || text.collation.charset().mbminlen() > 1) =>
         {
             let mut coded = Vec::new();
             text.collation.charset().encode(&text.bytes, &mut coded);
@@ -565,7 +565,7 @@ fn cast_type(to: &DataType) -> String {
         DeclaredKind::Signed => "signed",
         DeclaredKind::Unsigned => "unsigned",
         DeclaredKind::Column(kind) => match kind {
-            TypeKind::Binary => "binary",
+            TypeKind::Binary => "char",
             TypeKind::Char | TypeKind::VarChar => "char",
             TypeKind::Date => "date",
             TypeKind::Time => "time",
@@ -580,6 +580,9 @@ fn cast_type(to: &DataType) -> String {
         (Some(length), Some(decimals)) => push(&mut out, format_args!("({length},{decimals})")),
         (Some(length), None) => push(&mut out, format_args!("({length})")),
         _ => {}
+    }
+    if to.kind == DeclaredKind::Column(TypeKind::Binary) {
+        out.push_str(" charset binary");
     }
     if let Some(charset) = &to.charset {
         push(&mut out, format_args!(" charset {charset}"));

@@ -103,11 +103,8 @@ fn text(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         // In bytes, but no character is cut in two.
         true => (0..=most.min(text.len()))
             .rev()
-            .find(|&at| ty.collation.char_len(&text[..at]) == 0 || std::str::from_utf8(&text[..at]).is_ok()),
-        false => match std::str::from_utf8(&text) {
-            Ok(chars) => Some(chars.char_indices().nth(most).map_or(text.len(), |(at, _)| at)),
-            Err(_) => Some(most.min(text.len())),
-        },
+            .find(|&at| ty.collation.char_len(&text[..at]) == 0 || crate::is_text(&text[..at])),
+        false => Some(ty.collation.prefix_len(&text, most)),
     };
     text.truncate(cut.unwrap_or(0));
     Ok(Value::Str(Str { bytes: text, collation: ty.collation }))

@@ -352,6 +352,7 @@ errors! {
     AlterOperationNotSupported = 1845, "0A000";
     BadOptionValue = 1912, "HY000";
     Base64 = 1958, "HY000";
+    SetStatementNotSupported = 1971, "42000";
     CannotConvertCharacter = 1977, "HY000";
     ConstraintFailed = 4025, "23000";
     PrimaryKeyIgnored = 4174, "HY000";

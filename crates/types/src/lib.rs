@@ -40,7 +40,7 @@ mod temporal;
 mod value;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
-pub use collation::{Charset, Collation, like_prefix};
+pub use collation::{Charset, Collation, is_text, like_prefix};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};

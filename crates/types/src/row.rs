@@ -243,7 +243,7 @@ impl RowLayout {
                 let collation = column.ty.collation;
                 // SQL text is trusted to be UTF-8 by whoever prints it; a page that rotted must not get
                 // there.
-                if collation != crate::Collation::BINARY && std::str::from_utf8(bytes).is_err() {
+                if collation != crate::Collation::BINARY && !crate::is_text(bytes) {
                     return Err(RowError::Corrupt);
                 }
                 Ok(Value::Str(Str { bytes: bytes.to_vec(), collation }))

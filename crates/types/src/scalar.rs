@@ -148,6 +148,18 @@ impl TypeKind {
 }
 
 impl ColumnType {
+    /// Bytes of a key part of this type, as MariaDB tells them: strings with their longest characters, those
+    /// of varying length with two bytes for it. `prefix`: so many characters alone.
+    pub fn key_bytes(&self, prefix: Option<u32>) -> u32 {
+        if let Some(len) = len(self) {
+            return len as u32;
+        }
+        let widest = self.collation.charset().mbmaxlen();
+        let characters = prefix.unwrap_or(self.length);
+        let counted = if matches!(self.kind, TypeKind::Char | TypeKind::Binary) { 0 } else { 2 };
+        characters.saturating_mul(widest) + counted
+    }
+
     /// Smallest and largest value of an integer type.
     pub fn integer_range(&self) -> Option<(i128, i128)> {
         let bits = match self.kind {

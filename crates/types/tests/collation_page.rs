@@ -9,7 +9,7 @@ use cohort_types::{Charset, Collation};
 const MISSING: &str = "\
 The character set `tis620`. Of the others the collations of several levels or with rearranged letters: \
 `latin2_czech_cs`, `cp1250_czech_cs`, `latin1_german2_ci`, and under every Unicode set `sinhala_ci`, \
-`myanmar_ci`, `thai_520_w2` and `general_mysql500_ci`. The family `uca1400`.";
+`myanmar_ci` and `thai_520_w2`. Of the family `uca1400` those of languages.";
 
 #[test]
 fn the_page_of_character_sets_is_true() {

@@ -279,6 +279,7 @@ impl Gate<'_> {
             | Show::FunctionStatus { .. }
             | Show::PackageStatus { .. }
             | Show::CreateOther { .. }
+            | Show::Profile { .. }
             | Show::Profiles => Ok(()),
             Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
                 db.as_deref().or(current).map_or(Ok(()), |schema| may_list(session, schema))

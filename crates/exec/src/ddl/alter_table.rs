@@ -18,14 +18,18 @@ use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
 pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
-    self::alter(ctx, &index_addition(create))
+    let schema = create.table.db.as_deref().or(ctx.session.current_schema.as_deref()).unwrap_or_default();
+    let catalog = ctx.db.catalog();
+    let addition = index_addition(create, catalog.table(schema, &create.table.name).map(|table| &**table));
+    self::alter(ctx, &addition)
 }
 
-/// CREATE INDEX as ALTER TABLE.
-pub(super) fn index_addition(create: &CreateIndex) -> AlterTable {
+/// CREATE INDEX as ALTER TABLE; of the table, if it is there.
+pub(super) fn index_addition(create: &CreateIndex, table: Option<&Table>) -> AlterTable {
     let mut actions = Vec::new();
-    if create.mode == CreateMode::OrReplace {
-        let name = create.key.name.clone().unwrap_or_default();
+    let name = create.key.name.clone().unwrap_or_default();
+    let has_it = table.is_some_and(|table| table.indexes.iter().any(|index| same_name(&index.name, &name)));
+    if create.mode == CreateMode::OrReplace && has_it {
         actions.push(AlterAction::DropKey { if_exists: true, name });
     }
     let mut key = create.key.clone();

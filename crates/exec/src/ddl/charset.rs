@@ -13,7 +13,12 @@ pub(super) fn resolve(
     let Some(name) = collation.filter(|name| !name.eq_ignore_ascii_case("default")) else {
         return Ok(charset.map_or(inherited, Charset::default_collation));
     };
-    let collation = Collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
+    let within = charset.unwrap_or(inherited.charset());
+    let found = Collation::by_name_in(within, name);
+    let collation = found.ok_or_else(|| match Collation::by_name_in(Charset::Utf8mb4, name) {
+        Some(_) => SqlError::collation_mismatch(name, within.name()),
+        None => SqlError::unknown_collation(name),
+    })?;
     match charset {
         Some(charset) if collation.charset() != charset => {
             Err(SqlError::collation_mismatch(collation.name(), charset.name()))
@@ -68,6 +73,8 @@ mod tests {
         assert_eq!(resolve(Some("utf8mb4"), None, Collation::LATIN1_BIN), Ok(general));
         assert_eq!(resolve(None, Some("utf8mb4_bin"), general), Ok(Collation::UTF8MB4_BIN));
         let numbers = |charset, collation| resolve(charset, collation, general).map_err(|e| e.code.number());
+        assert_eq!(numbers(Some("utf8mb3"), Some("uca1400_ai_ci")), Ok(Collation(2048)));
+        assert_eq!(numbers(None, Some("uca1400_as_cs")), Ok(Collation(2307)));
         assert_eq!(numbers(Some("latin1"), Some("utf8mb4_bin")), Err(1253));
         assert_eq!(numbers(Some("klingon"), None), Err(1115));
         assert_eq!(numbers(None, Some("klingon_ci")), Err(1273));

@@ -106,9 +106,32 @@ pub(super) fn name_keys(keys: &mut [DraftKey]) -> SqlResult<()> {
     Ok(())
 }
 
+/// Note 1831 of new keys that are the same as one before them.
+fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
+    let same_part = |(a, b): (&DraftPart, &DraftPart)| {
+        same_name(&a.column, &b.column) && a.prefix == b.prefix && a.descending == b.descending
+    };
+    let same = |key: &DraftKey, other: &DraftKey| {
+        key.kind == other.kind
+            && !other.generated
+            && key.parts.len() == other.parts.len()
+            && key.parts.iter().zip(&other.parts).all(same_part)
+    };
+    for (n, key) in keys.iter().enumerate() {
+        if key.origin.is_none() && !key.generated && keys[..n].iter().any(|other| same(key, other)) {
+            let name = key.name.as_deref().unwrap_or_default();
+            let text = format!(
+                "Duplicate index `{name}`. This is deprecated and will be disallowed in a future release"
+            );
+            ctx.eval.note(ErrorCode::WarnDuplicateIndex, text);
+        }
+    }
+}
+
 /// Checks parts against columns; makes the columns of a primary key NOT NULL.
 pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> SqlResult<()> {
     let TableDraft { columns, keys, .. } = draft;
+    note_duplicates(ctx, keys);
     for key in keys.iter_mut() {
         if key.parts.len() as u32 > KEY_PARTS_MAX {
             return Err(SqlError::too_many_key_parts(KEY_PARTS_MAX));

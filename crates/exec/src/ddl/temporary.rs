@@ -43,7 +43,8 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::AlterSequence(alter) => sequence::alter_own(ctx, alter, &named(ctx, &alter.name)?),
         Statement::AlterTable(alter) => self::alter(ctx, alter, &named(ctx, &alter.table)?),
         Statement::CreateIndex(create) => {
-            self::alter(ctx, &index_addition(create), &named(ctx, &create.table)?)
+            let table = named(ctx, &create.table)?;
+            self::alter(ctx, &index_addition(create, Some(&table)), &table)
         }
         Statement::DropIndex(drop) => self::alter(ctx, &index_removal(drop), &named(ctx, &drop.table)?),
         _ => return None,

@@ -188,7 +188,27 @@ pub(crate) fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlR
     if let Some(meanings) = plan.meanings.take() {
         meanings.write_into(&mut query);
     }
+    spell_out_aliases(&mut query);
     Ok(print_query::query(&query))
+}
+
+/// Writes what the select items are in place of their names in ORDER BY and GROUP BY.
+fn spell_out_aliases(query: &mut ast::Query) {
+    let ast::QueryBody::Select(select) = &mut query.body else { return };
+    let named = |item: &ast::SelectItem| match item {
+        ast::SelectItem::Expr { expr, alias: Some(alias), .. } => Some((alias.clone(), expr.clone())),
+        _ => None,
+    };
+    let items: Vec<(String, ast::Expr)> = select.items.iter().filter_map(named).collect();
+    for by in query.order_by.iter_mut().chain(&mut select.group_by) {
+        if let ast::Expr::Column(column) = &by.expr
+            && column.table.is_none()
+            && let Some((_, expr)) =
+                items.iter().find(|(alias, _)| cohort_plan::same_name(alias, &column.name))
+        {
+            by.expr = expr.clone();
+        }
+    }
 }
 
 /// The names of the view's columns: errors 1353, 1060, 1166.

@@ -22,7 +22,7 @@ use crate::session_state::SessionState;
 
 pub use names::SessionNames;
 pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
-pub(crate) use statistics::{IndexSamples, PlanStatistics};
+pub(crate) use statistics::{IndexSamples, PlanStatistics, has_row};
 pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.

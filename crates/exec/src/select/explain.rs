@@ -1,19 +1,26 @@
 //! EXPLAIN in MariaDB's table form.
 
-use cohort_catalog::{IndexKind, Table};
+use std::sync::Arc;
+
+use cohort_catalog::Table;
 use cohort_expr::Expr;
-use cohort_optimize::{Access, JoinMethod, Node, Plan, Scan, Span, Spans};
+use cohort_optimize::{Access, Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_sql::ast::SetOperator;
 use cohort_types::{Collation, Value};
 
+use super::explain_access::{Line, Read};
 use crate::dispatch::Planned;
 use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
 
 /// Columns and rows of EXPLAIN; `extended`: with the share of the rows that conditions leave, which is not
 /// estimated.
-pub(crate) fn explain(plan: &Planned, extended: bool) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines::default();
+pub(crate) fn explain(
+    plan: &Planned,
+    extended: bool,
+    known: &dyn Known,
+) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+    let mut lines = Lines { rows: Vec::new(), known };
     match plan {
         Planned::Query(query) => lines.query(query),
         Planned::Insert(insert) => match insert.query() {
@@ -67,28 +74,54 @@ fn columns() -> Vec<ColumnMeta> {
     ]
 }
 
-#[derive(Default)]
-pub(super) struct Line {
-    pub kind: Option<&'static str>,
-    pub keys: Option<String>,
-    pub key: Option<String>,
-    /// Columns of the key that the access goes by.
-    pub used_parts: Vec<String>,
-    pub reference: Option<String>,
-    pub rows: Option<u64>,
-    extra: Vec<&'static str>,
-}
+/// What can be found out without running the statement.
+pub(crate) trait Known {
+    /// Whether a table has no row for the one key that is asked for.
+    fn lacks(&self, table: &Arc<Table>, access: &Access) -> bool;
 
-impl Line {
-    pub fn of_kind(kind: &'static str) -> Line {
-        Line { kind: Some(kind), ..Line::default() }
-    }
+    /// Whether a condition that reads no table lets no row pass.
+    fn is_never(&self, condition: &Expr) -> bool;
 }
 
 /// The lines of a plan in the order of its SELECTs.
-#[derive(Default)]
-struct Lines {
+struct Lines<'l> {
     rows: Vec<(u32, Vec<Value>)>,
+    known: &'l dyn Known,
+}
+
+/// A set operation at the top of a query.
+struct Unit {
+    is_union: bool,
+    /// Its rows are kept before they are sent: to be sorted, or so that none comes twice.
+    is_kept: bool,
+    is_sorted: bool,
+}
+
+impl Unit {
+    fn of(mut node: &Node) -> Option<Unit> {
+        let (mut is_kept, mut is_sorted) = (false, false);
+        loop {
+            node = match node {
+                Node::Sort(sort) => {
+                    is_sorted = true;
+                    &sort.input
+                }
+                Node::Distinct { input, .. } => {
+                    is_kept = true;
+                    input
+                }
+                Node::Limit(limit) => &limit.input,
+                Node::Concat(inputs) => {
+                    is_kept |= matches!(inputs.first(), Some(Node::Distinct { .. }));
+                    return Some(Unit { is_union: true, is_kept: is_kept || is_sorted, is_sorted });
+                }
+                Node::SetOperation(_) | Node::SetChain(_) => {
+                    return Some(Unit { is_union: false, is_kept: true, is_sorted });
+                }
+                _ => return None,
+            };
+        }
+    }
 }
 
 /// A SELECT while its operators are gone through.
@@ -99,7 +132,7 @@ struct Block {
     extra: Vec<&'static str>,
 }
 
-impl Lines {
+impl Lines<'_> {
     fn query(&mut self, plan: &QueryPlan) {
         match &plan.body {
             PlanBody::Direct(direct) => self.direct(direct),
@@ -109,13 +142,18 @@ impl Lines {
 
     fn direct(&mut self, plan: &DirectPlan) {
         let Some(table) = &plan.table else {
-            let line = Line { extra: vec!["No tables used"], ..Line::default() };
-            return self.push(plan.block, "SIMPLE", None, line);
+            return self.push(plan.block, "SIMPLE", None, Line::saying("No tables used"));
         };
-        let mut line = access_line(&table.table, &table.access, Some(table.rows_estimate));
-        if table.filter.is_some() {
-            line.extra.push("Using where");
+        if plan.constant_filter.as_ref().is_some_and(|condition| self.known.is_never(condition)) {
+            return self.push(plan.block, "SIMPLE", None, Line::saying("Impossible WHERE"));
         }
+        let filter = table.filter.as_ref();
+        let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
+        if read.is_constant() && self.known.lacks(&table.table, &table.access) {
+            let line = Line::saying("Impossible WHERE noticed after reading const tables");
+            return self.push(plan.block, "SIMPLE", None, line);
+        }
+        let mut line = read.line(Some(table.rows_estimate));
         let groups = plan.group.as_ref().is_some_and(|g| g.explicit);
         if groups || plan.distinct {
             line.extra.push("Using temporary");
@@ -132,8 +170,10 @@ impl Lines {
             let id = block_of(node);
             blocks.extend(id.filter(|id| !blocks.contains(id)));
         });
-        let select_type = if blocks.len() > 1 { "PRIMARY" } else { "SIMPLE" };
+        let unit = Unit::of(&plan.root);
+        let select_type = if blocks.len() > 1 || unit.is_some() { "PRIMARY" } else { "SIMPLE" };
         self.node(&plan.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+        let members: Vec<String> = self.ids().iter().map(u32::to_string).collect();
         for common in &plan.common {
             self.node(&common.seed, &mut Block { id: 0, select_type: "DERIVED", extra: Vec::new() });
             if let Some(step) = &common.step {
@@ -146,10 +186,34 @@ impl Lines {
             self.node(&subquery.root, &mut Block { id: 0, select_type, extra: Vec::new() });
         }
         if self.rows.is_empty() {
-            let line = Line { extra: vec!["No tables used"], ..Line::default() };
-            self.push(1, select_type, None, line);
+            self.push(1, select_type, None, Line::saying("No tables used"));
         }
         self.rows.sort_by_key(|(id, _)| *id);
+        if let Some(unit) = unit.filter(|unit| unit.is_kept) {
+            let mut line = Line::of_kind("ALL");
+            line.extra.extend(unit.is_sorted.then_some("Using filesort"));
+            let (word, kind) =
+                if unit.is_union { ("union", "UNION RESULT") } else { ("unit", "UNIT RESULT") };
+            self.push(0, kind, Some(&format!("<{word}{}>", members.join(","))), line);
+        }
+    }
+
+    /// The numbers of the SELECTs so far.
+    fn ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.rows.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// A SELECT of a set operation.
+    fn member(&mut self, node: &Node, select_type: &'static str) {
+        let before = self.rows.len();
+        self.node(node, &mut Block { id: 0, select_type, extra: Vec::new() });
+        if self.rows.len() == before {
+            let id = self.ids().last().map_or(1, |last| last + 1);
+            self.push(id, select_type, None, Line::saying("No tables used"));
+        }
     }
 
     fn node(&mut self, node: &Node, block: &mut Block) {
@@ -177,9 +241,13 @@ impl Lines {
             }
             Node::Concat(inputs) => {
                 for (n, input) in inputs.iter().enumerate() {
-                    let select_type = if n == 0 { block.select_type } else { "UNION" };
-                    self.node(input, &mut Block { id: 0, select_type, extra: Vec::new() });
+                    let is_union = n > 0 && !matches!(block.select_type, "EXCEPT" | "INTERSECT");
+                    self.member(input, if is_union { "UNION" } else { block.select_type });
                 }
+            }
+            Node::SetOperation(operation) => {
+                self.member(&operation.left, block.select_type);
+                self.member(&operation.right, if operation.wants_common { "INTERSECT" } else { "EXCEPT" });
             }
             Node::SetChain(chain) => {
                 for (n, input) in chain.inputs.iter().enumerate() {
@@ -189,7 +257,7 @@ impl Lines {
                         SetOperator::Except => "EXCEPT",
                         SetOperator::Intersect => "INTERSECT",
                     };
-                    self.node(&input.node, &mut Block { id: 0, select_type, extra: Vec::new() });
+                    self.member(&input.node, select_type);
                 }
             }
             other => {
@@ -208,8 +276,9 @@ impl Lines {
     }
 
     fn scan(&mut self, scan: &Scan, block: &mut Block, how: Vec<&'static str>) {
-        let mut line = access_line(&scan.table, &scan.access, Some(scan.rows as u64));
-        line.extra.extend(scan.filter.is_some().then_some("Using where"));
+        let filter = scan.filter.as_ref();
+        let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
+        let mut line = read.line(Some(scan.rows as u64));
         line.extra.extend(how);
         self.table(scan.block, &scan.name, line, block);
     }
@@ -229,10 +298,9 @@ impl Lines {
     }
 
     fn target(&mut self, target: &TargetPlan) {
-        let mut line = access_line(&target.table, &target.access, None);
-        if target.filter.is_some() {
-            line.extra.push("Using where");
-        }
+        let filter = target.filter.as_ref();
+        let columns = &Columns::All;
+        let mut line = Read { table: &target.table, access: &target.access, filter, columns }.line(None);
         if !target.sort.is_empty() {
             line.extra.push("Using filesort");
         }
@@ -242,13 +310,14 @@ impl Lines {
     fn push(&mut self, id: u32, select_type: &str, table: Option<&str>, line: Line) {
         let text = |t: Option<String>| t.map_or(Value::Null, Value::text);
         let row = vec![
-            Value::Int(id.into()),
+            // What set operations yield has no number.
+            if id == 0 { Value::Null } else { Value::Int(id.into()) },
             Value::text(select_type),
             table.map_or(Value::Null, Value::text),
             line.kind.map_or(Value::Null, Value::text),
             text(line.keys),
             text(line.key),
-            Value::Null,
+            text(line.key_len.map(|n| n.to_string())),
             text(line.reference),
             text(line.rows.map(|n| n.to_string())),
             Value::text(line.extra.join("; ")),
@@ -276,51 +345,4 @@ pub(super) fn block_of(node: &Node) -> Option<u32> {
         },
         _ => None,
     }
-}
-
-pub(super) fn access_line(table: &Table, access: &Access, rows: Option<u64>) -> Line {
-    let index = &table.indexes[access.index];
-    let whole = |eq: &[Expr]| eq.len() == index.columns.len();
-    let unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
-    let mut line = Line { rows: rows.or(Some(1)), ..Line::default() };
-    line.kind = Some(match &access.spans {
-        Spans::Full if access.index == 0 => "ALL",
-        Spans::Full => "index",
-        Spans::List(spans) => match spans.as_slice() {
-            [one] if !one.eq.is_empty() && is_open(one) => {
-                let by_column = one.eq.iter().any(|e| !e.columns().is_empty());
-                match (unique && whole(&one.eq), by_column) {
-                    (true, true) => "eq_ref",
-                    (true, false) => "const",
-                    (false, _) => "ref",
-                }
-            }
-            _ => "range",
-        },
-    });
-    if !matches!(access.spans, Spans::Full) || access.index != 0 {
-        line.keys = Some(index.name.clone());
-        line.key = Some(index.name.clone());
-        let bound = |span: &Span| span.eq.len() + usize::from(!is_open(span));
-        let used = match &access.spans {
-            Spans::Full => index.columns.len(),
-            Spans::List(spans) => spans.iter().map(bound).max().unwrap_or(0),
-        };
-        let parts = index.columns.iter().take(used);
-        line.used_parts = parts.map(|part| table.columns[part.column].name.clone()).collect();
-    }
-    if let Spans::List(spans) = &access.spans
-        && let [one] = spans.as_slice()
-        && is_open(one)
-    {
-        let name = |e: &Expr| if e.columns().is_empty() { "const".to_owned() } else { e.to_string() };
-        line.reference = Some(one.eq.iter().map(name).collect::<Vec<_>>().join(","));
-    }
-    line
-}
-
-/// Whether no bounds follow the equalities.
-fn is_open(span: &Span) -> bool {
-    use std::ops::Bound;
-    matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded))
 }

@@ -5,18 +5,19 @@
 //! read.
 //!
 //! # Missing
-//! `key_length`, costs, and `filtered` other than 100: nothing here estimates them.
+//! Costs, and `filtered` other than 100: nothing here estimates them.
 //! A derived table that is read alone is one block with the query that reads it.
 
 use cohort_expr::Expr;
-use cohort_optimize::{JoinMethod, Node, Plan, Scan};
+use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast::SetOperator;
 use cohort_types::Value;
 
 use crate::dispatch::Planned;
 use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
-use crate::select::explain::{Line, access_line, block_of};
+use crate::select::explain::block_of;
+use crate::select::explain_access::{Line, Read};
 
 /// A JSON value as it is written: members in their order.
 enum Json {
@@ -55,7 +56,9 @@ fn block(id: u32, inner: Members) -> Members {
 }
 
 fn of_target(what: &'static str, target: &TargetPlan) -> Members {
-    let line = access_line(&target.table, &target.access, None);
+    let filter = target.filter.as_ref();
+    let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
+    let line = read.line(None);
     let mut table = vec![(what, Json::Number(1))];
     table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
     block(1, vec![("table", Json::Object(table))])
@@ -88,7 +91,9 @@ fn of_direct(direct: &DirectPlan) -> Members {
     let Some(table) = &direct.table else {
         return block(direct.block, vec![("table", no_tables())]);
     };
-    let line = access_line(&table.table, &table.access, Some(table.rows_estimate));
+    let filter = table.filter.as_ref();
+    let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
+    let line = read.line(Some(table.rows_estimate));
     let members = table_members(&table.name, line, table.filter.as_ref());
     let mut inner = nested_loop(vec![Json::Object(vec![("table", Json::Object(members))])]);
     if direct.group.as_ref().is_some_and(|group| group.explicit) || direct.distinct {
@@ -114,10 +119,11 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
         members.push(("access_type", Json::Text(kind.to_owned())));
     }
     if let Some(keys) = line.keys {
-        members.push(("possible_keys", Json::Texts(vec![keys])));
+        members.push(("possible_keys", Json::Texts(keys.split(',').map(str::to_owned).collect())));
     }
     if let Some(key) = line.key {
         members.push(("key", Json::Text(key)));
+        members.extend(line.key_len.map(|bytes| ("key_length", Json::Text(bytes.to_string()))));
         members.push(("used_key_parts", Json::Texts(line.used_parts)));
     }
     if let Some(reference) = line.reference {
@@ -283,7 +289,9 @@ impl<'p> Blocks<'p> {
 }
 
 fn scan_members(scan: &Scan) -> Members {
-    let line = access_line(&scan.table, &scan.access, Some(scan.rows as u64));
+    let filter = scan.filter.as_ref();
+    let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
+    let line = read.line(Some(scan.rows as u64));
     table_members(&scan.name, line, scan.filter.as_ref())
 }
 

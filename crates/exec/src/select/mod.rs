@@ -7,9 +7,10 @@
 //! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
 //! | `tree` | trees of operators, and where their rows come from |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
-//! | `explain`, `explain_json` | EXPLAIN |
+//! | `explain`, `explain_access`, `explain_json` | EXPLAIN |
 
 mod explain;
+mod explain_access;
 mod explain_json;
 mod group;
 mod output;
@@ -25,7 +26,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memor
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 use crate::statement::StatementContext;
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{Known, explain};
 pub(crate) use explain_json::explain_json;
 pub(crate) use prepare::{Freshness, lock_sequences, lock_tables, lock_views};
 

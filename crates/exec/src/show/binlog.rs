@@ -187,7 +187,10 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(not_supported("FLUSH TABLES FOR EXPORT"));
             }
-            FlushTarget::Status => ctx.db.processes.flush_handlers(ctx.process),
+            FlushTarget::Status => {
+                ctx.db.processes.flush_handlers(ctx.process);
+                ctx.db.status.flush();
+            }
             // Nothing is cached that a statement could find stale.
             _ => {}
         }

@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use crate::access::check_global;
 use crate::ddl::{create_user_line, grant_lines};
+use crate::profiles::{MEASURES, measure_type};
 use crate::show::status::Of;
 use crate::statement::StatementContext;
 use cohort_plan::not_supported;
@@ -142,7 +143,11 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
             let bounds = binlog::bounds(ctx, limit.as_ref())?;
             replica::relay_events(ctx, log.as_deref(), *from, bounds)
         }
-        Show::Profiles => Err(not_supported("SHOW PROFILES")),
+        Show::Profiles => Ok(profiles(ctx)),
+        Show::Profile { measures, statement, limit } => {
+            let bounds = binlog::bounds(ctx, limit.as_ref())?;
+            Ok(profile(ctx, measures, *statement, bounds))
+        }
         other => projection::simple(ctx, other),
     }
 }
@@ -273,6 +278,36 @@ fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
         ]);
     }
     Ok(listing)
+}
+
+fn profiles(ctx: &StatementContext<'_>) -> Listing {
+    let mut listing = Listing::default();
+    listing.column("Query_ID", ColumnType::int(TypeKind::Int, Some(10), true), false);
+    listing.column("Duration", ColumnType::real(TypeKind::Double, Some((10, 8))), false);
+    listing.text("Query", 300);
+    ctx.session.profiles.borrow().rows().for_each(|row| listing.add(row));
+    listing
+}
+
+fn profile(
+    ctx: &StatementContext<'_>,
+    measures: &[&str],
+    statement: Option<u64>,
+    (skipped, count): (usize, usize),
+) -> Listing {
+    let mut listing = Listing::default();
+    listing.text("Status", 30).column("Duration", ColumnType::decimal(9, 6), false);
+    let is_wanted = |name: &str| measures.iter().any(|measure| *measure == "ALL" || *measure == name);
+    let wanted = MEASURES.iter().filter(|(name, _)| is_wanted(name));
+    let columns: Vec<&str> = wanted.flat_map(|(_, columns)| columns.iter().copied()).collect();
+    for column in &columns {
+        listing.column(*column, measure_type(column), true);
+    }
+    let steps = ctx.session.profiles.borrow().steps(statement);
+    for step in steps.into_iter().skip(skipped).take(count) {
+        listing.rows.push(step.into_iter().chain(columns.iter().map(|_| Value::Null)).collect());
+    }
+    listing
 }
 
 fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {

@@ -112,13 +112,19 @@ pub(super) fn collations(out: &SchemaTable, _: &WantedNames, _: &mut StatementCo
             ("SORTLEN", integer(collation.sort_len())),
         ])
     };
-    Ok(Collation::all().map(row).collect())
+    // A name of several character sets is listed once, without any.
+    let shared = Collation::all().filter(|c| c.charset() == Charset::Utf8mb4);
+    let shared = shared.filter_map(|collation| Some((collation.common_name()?, collation.sort_len())));
+    let shared = shared.map(|(name, length)| {
+        out.row([("COLLATION_NAME", text(name)), ("IS_COMPILED", text("Yes")), ("SORTLEN", integer(length))])
+    });
+    Ok(Collation::all().filter(|c| c.common_name().is_none()).map(row).chain(shared).collect())
 }
 
 pub(super) fn applicability(out: &SchemaTable, _: &WantedNames, _: &mut StatementContext<'_>) -> Rows {
     let row = |collation: Collation| {
         out.row([
-            ("COLLATION_NAME", text(collation.name())),
+            ("COLLATION_NAME", text(collation.common_name().unwrap_or(collation.name()))),
             ("CHARACTER_SET_NAME", text(collation.charset().name())),
             ("FULL_COLLATION_NAME", text(collation.name())),
             ("ID", integer(collation.0)),

@@ -1,11 +1,11 @@
 //! Tables of the schemas `mysql` and `performance_schema` that tools read: columns as recorded from MariaDB
 //! 10.11. Those of `mysql` hold what does not exist here (routines, events, help, named time zones) and have
-//! no rows, but for `db`; lists of tables leave them out, as `mysql.user`. Those of `performance_schema` have
-//! none because it is switched off, as it is in MariaDB by default.
+//! no rows, but for `db`, `tables_priv` and `columns_priv`; lists of tables leave them out, as `mysql.user`.
+//! Those of `performance_schema` have none because it is switched off, as it is in MariaDB by default.
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, Privilege, SqlResult, Value};
+use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
 use super::recorded_type::column_type;
 use super::user_table::PRIVILEGES;
@@ -41,6 +41,60 @@ pub(super) fn server_tables() -> Vec<Arc<dyn VirtualTable>> {
     tables.into_iter().map(|table| Arc::new(table) as Arc<dyn VirtualTable>).collect()
 }
 
+/// What the tables of privileges call them, where they do not by GRANT's own words.
+fn grant_word(privilege: Privilege) -> &'static str {
+    match privilege {
+        Privilege::GrantOption => "Grant",
+        Privilege::CreateView => "Create View",
+        Privilege::ShowView => "Show view",
+        Privilege::DeleteHistory => "Delete versioning rows",
+        other => {
+            let known = PRIVILEGES.iter().find(|(_, known)| *known == other);
+            known.map_or("", |(column, _)| column.trim_end_matches("_priv"))
+        }
+    }
+}
+
+impl ServerTable {
+    /// Rows of `tables_priv` and `columns_priv`. Who granted and when is not kept.
+    fn table_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
+        let set = |ty: &ColumnType, held: Privileges| {
+            let is_held = |member: &str| {
+                PRIVILEGES.iter().any(|(_, known)| held.has(*known) && grant_word(*known) == member)
+            };
+            let bits = ty.members.iter().enumerate().filter(|(_, member)| is_held(member));
+            ty.set_value(bits.fold(0, |bits, (n, _)| bits | 1 << n)).unwrap_or(Value::Null)
+        };
+        let catalog = ctx.db.catalog();
+        let mut rows = Vec::new();
+        for account in catalog.accounts.values() {
+            let (user, host) = &account.name;
+            for (table, grant) in &account.grants.tables {
+                let of_columns = grant.columns.values().fold(Privileges::NONE, |all, held| all.and(*held));
+                let columns: Vec<(&str, Privileges)> = match self.name {
+                    "tables_priv" => vec![("", of_columns)],
+                    _ => grant.columns.iter().map(|(name, held)| (&**name, *held)).collect(),
+                };
+                for (name, held) in columns {
+                    let cell = |column: &VirtualColumn| match column.name {
+                        "Host" => Value::text(host.as_str()),
+                        "Db" => Value::text(table.schema.as_str()),
+                        "User" => Value::text(user.as_str()),
+                        "Table_name" => Value::text(table.table.as_str()),
+                        "Column_name" => Value::text(name),
+                        "Table_priv" => set(&column.ty, grant.table),
+                        "Column_priv" => set(&column.ty, held),
+                        "Timestamp" => Value::Timestamp(0),
+                        _ => Value::text(""),
+                    };
+                    rows.push(self.columns.iter().map(cell).collect());
+                }
+            }
+        }
+        rows
+    }
+}
+
 impl VirtualDefinition for ServerTable {
     fn schema(&self) -> &'static str {
         self.schema
@@ -61,6 +115,9 @@ impl VirtualTable for ServerTable {
     }
 
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        if self.schema == "mysql" && matches!(self.name, "tables_priv" | "columns_priv") {
+            return Ok(self.table_grants(ctx));
+        }
         if (self.schema, self.name) != ("mysql", "db") {
             return Ok(Vec::new());
         }

@@ -210,16 +210,14 @@ impl Binder<'_> {
             return Ok(Frame { unit: FrameUnit::Range, start: FrameBound::UnboundedPreceding, end });
         };
         use ast::WindowBound as B;
-        let rank = |bound: &B| match bound {
-            B::UnboundedPreceding => 0,
-            B::Preceding(_) => 1,
-            B::CurrentRow => 2,
-            B::Following(_) => 3,
-            B::UnboundedFollowing => 4,
-        };
-        let is_bad = matches!(frame.start, B::UnboundedFollowing)
-            || matches!(frame.end, B::UnboundedPreceding)
-            || rank(&frame.start) > rank(&frame.end);
+        // One that ends so many rows before it begins is just empty.
+        let is_bad = matches!(
+            (&frame.start, &frame.end),
+            (B::UnboundedFollowing, _)
+                | (_, B::UnboundedPreceding)
+                | (B::CurrentRow, B::Preceding(_))
+                | (B::Following(_), B::CurrentRow)
+        );
         if is_bad {
             let text = "Unacceptable combination of window frame bound specifications";
             return Err(SqlError::new(ErrorCode::BadCombinationOfWindowFrameBoundSpecs, text));

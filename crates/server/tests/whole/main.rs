@@ -12,6 +12,7 @@ mod support;
 mod bad_clients;
 mod binlog_exchange;
 mod cli;
+mod compatibility;
 mod compressed;
 mod damage;
 mod ddl_kill;

@@ -176,6 +176,11 @@ fn what_tools_ask() {
 }
 
 #[test]
+fn collations_and_cases() {
+    compare(include_str!("scripts/collations.sql"));
+}
+
+#[test]
 fn joins_sets_and_names() {
     compare(include_str!("scripts/joins_and_sets.sql"));
 }

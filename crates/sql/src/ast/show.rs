@@ -141,4 +141,11 @@ pub enum Show {
         filter: Option<ShowFilter>,
     },
     Profiles,
+    /// SHOW PROFILE of a statement, or of the last.
+    Profile {
+        /// The measures besides the time, as they are named.
+        measures: Vec<&'static str>,
+        statement: Option<u64>,
+        limit: Option<Limit>,
+    },
 }

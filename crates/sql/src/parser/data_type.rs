@@ -64,6 +64,7 @@ impl Parser<'_> {
                 (Type::Double, Shape::Approximate)
             }
             "BIT" => (Type::Bit, Shape::Length),
+            "NCHAR" if self.eat_word("VARCHAR") => (Type::VarChar, Shape::Characters),
             "CHAR" | "CHARACTER" | "NCHAR" => (self.varying(), Shape::Characters),
             "NATIONAL" => {
                 if self.eat_word("VARCHAR") || self.eat_word("VARCHARACTER") {

@@ -61,6 +61,7 @@ impl Parser<'_> {
             "PRIVILEGES" => Ok(Show::Privileges),
             "PLUGINS" => Ok(Show::Plugins { filter: self.show_filter()? }),
             "PROFILES" => Ok(Show::Profiles),
+            "PROFILE" => self.show_profile(),
             "COLLATION" => Ok(Show::Collation { filter: self.show_filter()? }),
             "CHARSET" => Ok(Show::CharacterSet { filter: self.show_filter()? }),
             "CHARACTER" | "CHAR" => {
@@ -166,7 +167,7 @@ impl Parser<'_> {
                 self.expect_word("FOR")?;
                 Ok(Show::Explain { format, connection: self.expr()? })
             }
-            "PROFILE" | "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" | "CLIENT_STATISTICS" | "INDEX_STATISTICS"
+            "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" | "CLIENT_STATISTICS" | "INDEX_STATISTICS"
             | "TABLE_STATISTICS" | "USER_STATISTICS" => Err(self.unsupported(&format!("SHOW {word}"))),
             _ => Err(self.error_at(start)),
         }
@@ -176,6 +177,24 @@ impl Parser<'_> {
         let log = if self.eat_word("IN") { Some(self.text()?) } else { None };
         let from = if self.eat_word("FROM") { Some(self.number()?) } else { None };
         Ok((log, from, self.limit()?))
+    }
+
+    /// Measures, FOR QUERY n, LIMIT.
+    fn show_profile(&mut self) -> SqlResult<Show> {
+        const MEASURES: [&str; 9] =
+            ["ALL", "BLOCK IO", "CONTEXT SWITCHES", "CPU", "IPC", "MEMORY", "PAGE FAULTS", "SOURCE", "SWAPS"];
+        let mut measures = Vec::new();
+        loop {
+            let words = |name: &'static str| name.split(' ').collect::<Vec<_>>();
+            let found = MEASURES.into_iter().find(|name| self.eat_words(&words(name)));
+            let Some(measure) = found else { break };
+            measures.push(measure);
+            if !self.eat(Kind::Comma) {
+                break;
+            }
+        }
+        let statement = if self.eat_words(&["FOR", "QUERY"]) { Some(self.number()?) } else { None };
+        Ok(Show::Profile { measures, statement, limit: self.limit()? })
     }
 
     fn show_scoped(&mut self, scope: VariableScope) -> SqlResult<Show> {

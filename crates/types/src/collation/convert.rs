@@ -64,6 +64,7 @@ impl Charset {
                     out.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
                 };
                 match u16::try_from(c) {
+                    Ok(0xd800..0xe000) if pairs => return false,
                     Ok(unit) => put(unit, out),
                     Err(_) if !pairs => return false,
                     Err(_) => {
@@ -169,13 +170,13 @@ impl Charset {
                         low @ 0xdc00..0xe000 => Some((0x1_0000 + ((high & 0x3ff) << 10 | low & 0x3ff), 4)),
                         _ => None,
                     },
-                    0xd800..0xe000 => None,
+                    0xd800..0xe000 if pairs => None,
                     c => Some((c, 2)),
                 }
             }
             Coding::Utf32 => {
                 let c = u32::from_be_bytes(*bytes.first_chunk()?);
-                char::from_u32(c).map(|c| (c.into(), 4))
+                (c <= char::MAX.into()).then_some((c, 4))
             }
             Coding::Utf8 { .. } | Coding::Binary | Coding::Ascii | Coding::Latin1 => {
                 unreachable!("these are decoded as a whole")
@@ -184,8 +185,22 @@ impl Charset {
     }
 }
 
+/// Length of the front that is text in memory: UTF-8, in which halves of surrogate pairs may stand, too.
 fn valid_len(bytes: &[u8]) -> usize {
-    std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len)
+    let mut at = 0;
+    loop {
+        let Err(error) = std::str::from_utf8(&bytes[at..]) else { return bytes.len() };
+        at += error.valid_up_to();
+        match bytes[at..] {
+            [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => at += 3,
+            _ => return at,
+        }
+    }
+}
+
+/// Whether these bytes can be text in memory.
+pub fn is_text(bytes: &[u8]) -> bool {
+    valid_len(bytes) == bytes.len()
 }
 
 fn decode_latin1(bytes: &[u8], out: &mut Vec<u8>) {
@@ -238,6 +253,13 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(Charset::Utf16.decode(&[0, 0x61, 0xd8, 0x3d, 0, 0x61], &mut out), Err(2));
         assert_eq!(Charset::Ucs2.decode(&[0], &mut out), Err(0));
+        out.clear();
+        assert_eq!(Charset::Ucs2.decode(&[0xd8, 0x3d, 0, 0x61], &mut out), Ok(()));
+        assert!(is_text(&out) && !is_text(&out[..2]));
+        let mut back = Vec::new();
+        assert_eq!(Charset::Utf32.encode(&out, &mut back), 0);
+        assert_eq!(back, [0, 0, 0xd8, 0x3d, 0, 0, 0, 0x61]);
+        assert_eq!(Charset::Utf16.encode(&out, &mut back), 1, "half a pair is no character there");
         assert_eq!(Charset::Cp1251.decode(&[0xc6, 0x98], &mut out), Err(1));
     }
 

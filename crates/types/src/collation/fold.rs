@@ -3,7 +3,8 @@
 use super::bytes::byte_of;
 use super::charset::Coding;
 use super::folds::{self, Run};
-use super::{Collation, Weighing};
+use super::uca::Uca;
+use super::{Collation, Weighing, cases};
 
 /// A map of the Basic Multilingual Plane in which most characters stand for themselves: pages of 256 for
 /// those that hold another.
@@ -77,8 +78,12 @@ pub(super) fn decode(text: &[u8]) -> (u32, usize) {
     }
 }
 
-/// Appends a character as UTF-8.
+/// Appends a character as UTF-8 writes it. MariaDB's sets hold the halves of surrogate pairs as well.
 pub(super) fn encode(c: u32, out: &mut Vec<u8>) {
+    if let 0xd800..0xe000 = c {
+        out.extend_from_slice(&[0xed, 0x80 | (c >> 6 & 0x3f) as u8, 0x80 | (c & 0x3f) as u8]);
+        return;
+    }
     let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
@@ -103,8 +108,9 @@ pub(super) fn of_latin1(b: u8) -> u32 {
 pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
     let latin1 = || usize::from(latin1_of(c).unwrap_or(b'?'));
     match weighing {
-        Weighing::General if c > 0xffff => BEYOND.into(),
-        Weighing::General => GENERAL_CI.get(c).into(),
+        Weighing::General500 if c == 0xdf => c,
+        Weighing::General | Weighing::General500 if c > 0xffff => BEYOND.into(),
+        Weighing::General | Weighing::General500 => GENERAL_CI.get(c).into(),
         Weighing::AsciiUpper if c < 0x80 => (c as u8).to_ascii_uppercase().into(),
         Weighing::Swedish => folds::LATIN1_SWEDISH_CI[latin1()].into(),
         Weighing::Latin1Bytes => latin1() as u32,
@@ -142,10 +148,12 @@ impl Collation {
         }
         out.reserve(text.len());
         let coding = self.charset().coding();
+        let casing = self.casing();
+        // Some recorded sets do not fold ASCII as ASCII: Turkish, and MariaDB's slips.
+        let ascii_folds = !matches!(coding, Coding::Bytes(_)) && casing != Casing::Turkish;
         let mut rest = text;
         while let Some(&first) = rest.first() {
-            // Some recorded sets do not fold ASCII as ASCII: Turkish, and MariaDB's slips.
-            if first < 0x80 && !matches!(coding, Coding::Bytes(_)) {
+            if first < 0x80 && ascii_folds {
                 out.push(if case == Case::Upper {
                     first.to_ascii_uppercase()
                 } else {
@@ -156,12 +164,34 @@ impl Collation {
             }
             let (c, len) = decode(rest);
             rest = &rest[len..];
-            encode(recased(coding, c, case), out);
+            encode(recased(coding, casing, c, case), out);
+        }
+    }
+
+    /// Which letters of Unicode have cases.
+    fn casing(self) -> Casing {
+        match self.weighing() {
+            Weighing::Unicode(Uca::V520) => Casing::V520,
+            Weighing::Unicode(Uca::V1400(_)) => Casing::V1400,
+            Weighing::Unicode(uca) if uca.is_turkish() => Casing::Turkish,
+            _ => Casing::Usual,
         }
     }
 }
 
-fn recased(coding: Coding, c: u32, case: Case) -> u32 {
+/// Which letters of Unicode have cases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Casing {
+    Usual,
+    /// `I` and `ı`, `İ` and `i` are pairs.
+    Turkish,
+    /// Those of Unicode 5.2.0.
+    V520,
+    /// Those of Unicode 14.0.0.
+    V1400,
+}
+
+fn recased(coding: Coding, casing: Casing, c: u32, case: Case) -> u32 {
     let (latin1, unicode): (&[u8; 256], fn(u32) -> u16) = match case {
         Case::Upper => (&folds::LATIN1_UPPER, |c| UPPER.get(c)),
         Case::Lower => (&folds::LATIN1_LOWER, |c| LOWER.get(c)),
@@ -172,6 +202,10 @@ fn recased(coding: Coding, c: u32, case: Case) -> u32 {
         (Coding::Wide(set), Case::Upper) => set.upper(c),
         (Coding::Wide(set), Case::Lower) => set.lower(c),
         (Coding::Latin1, _) => latin1_of(c).map_or(c, |byte| of_latin1(latin1[usize::from(byte)])),
+        _ if casing == Casing::V520 => cases::V520[case as usize].get(c),
+        _ if casing == Casing::V1400 => cases::V1400[case as usize].get(c),
+        (_, Case::Lower) if casing == Casing::Turkish && c == 0x49 => 0x131,
+        (_, Case::Upper) if casing == Casing::Turkish && c == 0x69 => 0x130,
         _ if c > 0xffff => c,
         _ => unicode(c).into(),
     }
@@ -195,6 +229,9 @@ mod tests {
             "latin1 has no capital ÿ in its case table"
         );
         assert_eq!(upper(Collation::BINARY, "abc"), "abc");
+        let named = |name: &str| Collation::by_name(name).expect("known");
+        assert_eq!(upper(named("utf8mb4_turkish_ci"), "iıa"), "İIA");
+        assert_eq!(upper(named("utf8mb4_unicode_520_ci"), "a\u{10428}\u{2c5f}"), "A\u{10400}\u{2c5f}");
         let mut out = Vec::new();
         Collation::UTF8MB4_BIN.lower("ÀBCİ".as_bytes(), &mut out);
         assert_eq!(String::from_utf8(out).expect("UTF-8"), "àbci");

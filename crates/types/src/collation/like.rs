@@ -91,10 +91,18 @@ impl Collation {
 
     fn like_weight(self, c: u32) -> u128 {
         match self.weighing() {
-            Weighing::Unicode(uca) => uca.of(c).packed(),
+            Weighing::Unicode(uca) => match uca.levels() {
+                [level] => uca.of(*level, c).packed(),
+                levels => levels.iter().fold(0, |all, level| mixed(all, uca.of(*level, c).packed())),
+            },
             weighing => weight(weighing, c).into(),
         }
     }
+}
+
+/// Levels of weights as one number; different ones meet in one only by a chance of 2 to the 128th.
+fn mixed(all: u128, level: u128) -> u128 {
+    (all ^ level).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b).rotate_left(29)
 }
 
 /// The part of a pattern before its first wildcard, escapes undone: what every match starts with. The flag:

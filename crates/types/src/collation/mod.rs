@@ -10,22 +10,24 @@
 //! |---|---|
 //! | `charset` | character sets |
 //! | `table` | all collations |
-//! | `fold` | weights, upper and lower case of characters; `folds` are the recorded tables |
+//! | `fold` | weights, upper and lower case of characters; `folds` and `cases` are the recorded tables |
 //! | `order` | compare, hash, sort keys |
 //! | `like` | LIKE |
 //! | `weight_string` | WEIGHT_STRING |
-//! | `uca` | weights of the unicode collations, recorded; `tailorings` of languages |
+//! | `uca` | weights of the unicode collations, recorded; `tailorings` of languages, `sequences` of letters |
 //! | `bytes` | sets of one byte a character, recorded |
 //! | `wide` | Chinese, Japanese and Korean sets, recorded |
 //! | `convert` | character sets from and to UTF-8 |
 
 mod bytes;
+mod cases;
 mod charset;
 mod convert;
 mod fold;
 mod folds;
 mod like;
 mod order;
+mod sequences;
 mod table;
 mod tailorings;
 mod uca;
@@ -33,6 +35,7 @@ mod weight_string;
 mod wide;
 
 pub use charset::Charset;
+pub use convert::is_text;
 pub use like::like_prefix;
 use table::{COLLATIONS, Entry, Weighing};
 
@@ -110,6 +113,21 @@ impl Collation {
     /// The collation of an id, when it is known.
     pub fn from_id(id: u16) -> Option<Collation> {
         PLACES.get(usize::from(id)).filter(|place| **place != NOWHERE).map(|_| Collation(id))
+    }
+
+    /// By a name that is one in several character sets: `uca1400_ai_ci`.
+    pub fn by_name_in(charset: Charset, name: &str) -> Option<Collation> {
+        let is_short = name.get(..8).is_some_and(|front| front.eq_ignore_ascii_case("uca1400_"));
+        match is_short {
+            true => Collation::by_name(&format!("{}_{name}", charset.name())),
+            false => Collation::by_name(name),
+        }
+    }
+
+    /// The name without the character set, where collations of several sets have it in common.
+    pub fn common_name(self) -> Option<&'static str> {
+        let rest = self.name().strip_prefix(self.charset().name())?.strip_prefix('_')?;
+        rest.starts_with("uca1400_").then_some(rest)
     }
 
     /// By name, any case; `utf8_` names are utf8mb3's.

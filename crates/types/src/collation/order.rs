@@ -22,13 +22,17 @@
 //! Collations named `nopad` have no padding: a weight becomes the symbol one above it, and the end is symbol
 //! 0. So has binary, of bytes: byte 0 becomes `00 ff` and the end is `00 00`.
 //!
+//! A collation of several levels has the symbols of each level one behind the other, each with its end. LIKE
+//! looks for ranges of the first level.
+//!
 //! Some languages have pairs of letters that weigh as one. There the key of a text does not begin with the
-//! key of its front, so the range of a LIKE pattern leaves out the front's last letter.
+//! key of its front, so the range of a LIKE pattern leaves out what the front's last letter may go on to.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use super::fold::{decode, weight};
+use super::uca::{Level, Uca};
 use super::{Collation, Weighing};
 
 const SPACE: u32 = 0x20;
@@ -110,10 +114,22 @@ impl Collation {
                 // Three equal letters may be a pair and one more, so only the start is sure.
                 shared = 0;
             }
-            let (a, b) = (uca.weights(&a[shared..]), uca.weights(&b[shared..]));
-            return compare_weights(a, b, self.padding());
+            let (a, b) = (&a[shared..], &b[shared..]);
+            for &level in uca.levels() {
+                let (a, b) = (uca.weights(level, a), uca.weights(level, b));
+                match compare_weights(a, b, self.padding_of(uca, level)) {
+                    Ordering::Equal => {}
+                    order => return order,
+                }
+            }
+            return Ordering::Equal;
         }
         compare_weights(self.weights(&a[shared..]), self.weights(&b[shared..]), self.padding())
+    }
+
+    /// The same on a level.
+    fn padding_of(self, uca: Uca, level: Level) -> Option<u32> {
+        self.pads().then(|| uca.space(level))
     }
 
     /// The weight that follows the end of a text; `None`: the end is below every weight.
@@ -129,11 +145,15 @@ impl Collation {
     }
 
     fn put_end(self, out: &mut Vec<u8>) {
-        match (self.weighing(), self.padding()) {
-            (Weighing::Binary, _) => out.extend_from_slice(&[0, 0]),
-            (_, Some(space)) => put_symbol(space + 1, out),
-            (_, None) => out.push(0),
-        }
+        let padding = match self.weighing() {
+            Weighing::Unicode(uca) => {
+                let last = uca.levels().last().expect("letters count everywhere");
+                self.padding_of(uca, *last)
+            }
+            Weighing::Binary => return out.extend_from_slice(&[0, 0]),
+            _ => self.padding(),
+        };
+        put_end_symbol(padding, out);
     }
 
     /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in
@@ -149,11 +169,13 @@ impl Collation {
     /// Appends what the keys of all strings that start with `text` start with (trailing spaces of `text`
     /// aside): the key without its end. For the range of a LIKE pattern.
     pub fn sort_key_open(self, text: &[u8], out: &mut Vec<u8>) {
-        let text = match self.weighing() {
-            Weighing::Unicode(uca) if uca.has_pairs() => without_last(text),
-            _ => text,
-        };
-        self.put_key(text, usize::MAX, out);
+        match self.weighing() {
+            Weighing::Unicode(uca) => {
+                let weights = uca.weights(Level::Letters, uca.sure(text));
+                put_symbols(weights, self.padding_of(uca, Level::Letters), put_symbol, usize::MAX, out);
+            }
+            _ => self.put_key(text, usize::MAX, out),
+        }
     }
 
     /// Appends the key without its end, or at least its first `enough` bytes.
@@ -177,7 +199,15 @@ impl Collation {
                     }
                 }
             }
-            Weighing::Unicode(uca) => put_symbols(uca.weights(text), self.padding(), put_symbol, enough, out),
+            Weighing::Unicode(uca) => {
+                for (n, &level) in uca.levels().iter().enumerate() {
+                    if n > 0 {
+                        put_end_symbol(self.padding_of(uca, uca.levels()[n - 1]), out);
+                    }
+                    let padding = self.padding_of(uca, level);
+                    put_symbols(uca.weights(level, text), padding, put_symbol, enough, out);
+                }
+            }
             // UTF-8 has no bytes above 0xf4.
             Weighing::Bytes => {
                 let put = |s: u32, out: &mut Vec<u8>| out.push(s.min(0xff) as u8);
@@ -196,33 +226,42 @@ impl Collation {
     pub(crate) fn sort_key_len(self, key: &[u8]) -> Option<usize> {
         // The bytes of the end symbol stand in no other symbol: it is one byte below 0x80, or a lead byte and
         // its successor.
-        let mut end = Vec::with_capacity(2);
-        self.put_end(&mut end);
-        let found = key.windows(end.len()).position(|bytes| bytes == end);
-        found.map(|n| n + end.len())
+        let end_of = |from: usize, padding: Option<u32>| {
+            let mut end = Vec::with_capacity(2);
+            put_end_symbol(padding, &mut end);
+            let found = key.get(from..)?.windows(end.len()).position(|bytes| bytes == end);
+            found.map(|n| from + n + end.len())
+        };
+        match self.weighing() {
+            Weighing::Unicode(uca) => {
+                uca.levels().iter().try_fold(0, |from, &level| end_of(from, self.padding_of(uca, level)))
+            }
+            _ => end_of(0, self.padding()),
+        }
     }
 
     /// Hashes so that equal strings have equal hashes.
     pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
         match self.weighing() {
             Weighing::Binary => state.write(text),
-            Weighing::Unicode(uca) => state.write_u64(hash_weights(uca.weights(text), self.padding())),
+            Weighing::Unicode(uca) => {
+                for &level in uca.levels() {
+                    let padding = self.padding_of(uca, level);
+                    state.write_u64(hash_weights(uca.weights(level, text), padding));
+                }
+            }
             _ => state.write_u64(hash_weights(self.weights(self.compared(text)), self.padding())),
         }
     }
-}
-
-/// The text without its last character.
-fn without_last(text: &[u8]) -> &[u8] {
-    let last = text.iter().rposition(|b| b & 0xc0 != 0x80);
-    &text[..last.unwrap_or(0)]
 }
 
 impl Weighing {
     fn ascii(self) -> Ascii {
         match self {
             Weighing::Binary | Weighing::Bytes | Weighing::Latin1Bytes => Ascii::Itself,
-            Weighing::AsciiUpper | Weighing::Swedish | Weighing::General => Ascii::Upper,
+            Weighing::AsciiUpper | Weighing::Swedish | Weighing::General | Weighing::General500 => {
+                Ascii::Upper
+            }
             Weighing::Unicode(_)
             | Weighing::Code(_)
             | Weighing::Bytewise(..)
@@ -234,7 +273,7 @@ impl Weighing {
     /// The weight of a space.
     fn space(self) -> u32 {
         match self {
-            Weighing::Unicode(uca) => uca.space(),
+            Weighing::Unicode(uca) => uca.space(Level::Letters),
             Weighing::Bytewise(_, table) => table.weight(b' ').into(),
             _ => SPACE,
         }
@@ -327,6 +366,14 @@ fn mix(hash: u64, weight: u32) -> u64 {
     (hash.rotate_left(5) ^ u64::from(weight)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// The end of a text, or of a level.
+fn put_end_symbol(padding: Option<u32>, out: &mut Vec<u8>) {
+    match padding {
+        Some(space) => put_symbol(space + 1, out),
+        None => out.push(0),
+    }
+}
+
 /// As UTF-8, surrogates included.
 #[inline]
 fn put_symbol(symbol: u32, out: &mut Vec<u8>) {
@@ -355,7 +402,7 @@ mod tests {
         let texts = [
             "", " ", "a", "A", "á", "a ", "a  ", "a\t", "a\t ", "a \t", "a  b", "a b", "a \tb", "ab", "aB",
             "z", "ß", "s", "ss", "ÿ", "€", "Ж", "😀", "😁", "\u{fffd}", "\u{ffff}", "\u{fffe}", "\0", "a\0",
-            "a \0", "a!", "A\u{1f}", "~", "\u{7f}",
+            "a \0", "a!", "A\u{1f}", "~", "\u{7f}", "l·", "l", "l·a", "e\u{301}", "é",
         ];
         for collation in Collation::all() {
             for a in texts {

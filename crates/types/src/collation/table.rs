@@ -1,7 +1,7 @@
 //! All collations: MariaDB's names and numbers, and how each weighs.
 
 use super::bytes::{self, Table};
-use super::uca::Uca;
+use super::uca::{Counted, Uca};
 use super::{Charset, wide};
 
 /// How a collation weighs.
@@ -19,6 +19,8 @@ pub(super) enum Weighing {
     Swedish,
     /// general_ci.
     General,
+    /// general_mysql500_ci: as general_ci, but `ß` is no `s`.
+    General500,
     /// The Unicode Collation Algorithm's first level.
     Unicode(Uca),
     /// Bytes of a set.
@@ -53,7 +55,7 @@ const fn nopad(id: u16, name: &'static str, charset: Charset, weighing: Weighing
 
 /// In MariaDB's order: by character set.
 #[rustfmt::skip]
-pub(super) const COLLATIONS: [Entry; 298] = [
+pub(super) const COLLATIONS: [Entry; 340] = [
     pad(1, "big5_chinese_ci", Charset::Big5, Weighing::Wide(wide::Set(0)), 1),
     pad(84, "big5_bin", Charset::Big5, Weighing::WideCode(wide::Set(0)), 1),
     nopad(1025, "big5_chinese_nopad_ci", Charset::Big5, Weighing::Wide(wide::Set(0)), 1),
@@ -168,11 +170,20 @@ pub(super) const COLLATIONS: [Entry; 298] = [
     pad(213, "utf8mb3_croatian_mysql561_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::Language(19)), 8),
     pad(214, "utf8mb3_unicode_520_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V520), 8),
     pad(215, "utf8mb3_vietnamese_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::Language(20)), 8),
+    pad(223, "utf8mb3_general_mysql500_ci", Charset::Utf8mb3, Weighing::General500, 1),
     pad(576, "utf8mb3_croatian_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::Language(21)), 8),
     nopad(1057, "utf8mb3_general_nopad_ci", Charset::Utf8mb3, Weighing::General, 1),
     nopad(1107, "utf8mb3_nopad_bin", Charset::Utf8mb3, Weighing::Bytes, 1),
     nopad(1216, "utf8mb3_unicode_nopad_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V400), 8),
     nopad(1238, "utf8mb3_unicode_520_nopad_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V520), 8),
+    pad(2048, "utf8mb3_uca1400_ai_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    pad(2049, "utf8mb3_uca1400_ai_cs", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    pad(2050, "utf8mb3_uca1400_as_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    pad(2051, "utf8mb3_uca1400_as_cs", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
+    nopad(2052, "utf8mb3_uca1400_nopad_ai_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    nopad(2053, "utf8mb3_uca1400_nopad_ai_cs", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    nopad(2054, "utf8mb3_uca1400_nopad_as_ci", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    nopad(2055, "utf8mb3_uca1400_nopad_as_cs", Charset::Utf8mb3, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
     pad(35, "ucs2_general_ci", Charset::Ucs2, Weighing::General, 1),
     pad(90, "ucs2_bin", Charset::Ucs2, Weighing::Bytes, 1),
     pad(128, "ucs2_unicode_ci", Charset::Ucs2, Weighing::Unicode(Uca::V400), 8),
@@ -198,11 +209,20 @@ pub(super) const COLLATIONS: [Entry; 298] = [
     pad(149, "ucs2_croatian_mysql561_ci", Charset::Ucs2, Weighing::Unicode(Uca::Language(19)), 8),
     pad(150, "ucs2_unicode_520_ci", Charset::Ucs2, Weighing::Unicode(Uca::V520), 8),
     pad(151, "ucs2_vietnamese_ci", Charset::Ucs2, Weighing::Unicode(Uca::Language(20)), 8),
+    pad(159, "ucs2_general_mysql500_ci", Charset::Ucs2, Weighing::General500, 1),
     pad(640, "ucs2_croatian_ci", Charset::Ucs2, Weighing::Unicode(Uca::Language(21)), 8),
     nopad(1059, "ucs2_general_nopad_ci", Charset::Ucs2, Weighing::General, 1),
     nopad(1114, "ucs2_nopad_bin", Charset::Ucs2, Weighing::Bytes, 1),
     nopad(1152, "ucs2_unicode_nopad_ci", Charset::Ucs2, Weighing::Unicode(Uca::V400), 8),
     nopad(1174, "ucs2_unicode_520_nopad_ci", Charset::Ucs2, Weighing::Unicode(Uca::V520), 8),
+    pad(2560, "ucs2_uca1400_ai_ci", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    pad(2561, "ucs2_uca1400_ai_cs", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    pad(2562, "ucs2_uca1400_as_ci", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    pad(2563, "ucs2_uca1400_as_cs", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
+    nopad(2564, "ucs2_uca1400_nopad_ai_ci", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    nopad(2565, "ucs2_uca1400_nopad_ai_cs", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    nopad(2566, "ucs2_uca1400_nopad_as_ci", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    nopad(2567, "ucs2_uca1400_nopad_as_cs", Charset::Ucs2, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
     pad(36, "cp866_general_ci", Charset::Cp866, Weighing::Bytewise(Some(bytes::Set(12)), Table(16)), 1),
     pad(68, "cp866_bin", Charset::Cp866, Weighing::Code(bytes::Set(12)), 1),
     nopad(1060, "cp866_general_nopad_ci", Charset::Cp866, Weighing::Bytewise(Some(bytes::Set(12)), Table(16)), 1),
@@ -259,6 +279,14 @@ pub(super) const COLLATIONS: [Entry; 298] = [
     nopad(1070, "utf8mb4_nopad_bin", Charset::Utf8mb4, Weighing::Bytes, 1),
     nopad(1248, "utf8mb4_unicode_nopad_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V400), 8),
     nopad(1270, "utf8mb4_unicode_520_nopad_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V520), 8),
+    pad(2304, "utf8mb4_uca1400_ai_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    pad(2305, "utf8mb4_uca1400_ai_cs", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    pad(2306, "utf8mb4_uca1400_as_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    pad(2307, "utf8mb4_uca1400_as_cs", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
+    nopad(2308, "utf8mb4_uca1400_nopad_ai_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    nopad(2309, "utf8mb4_uca1400_nopad_ai_cs", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    nopad(2310, "utf8mb4_uca1400_nopad_as_ci", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    nopad(2311, "utf8mb4_uca1400_nopad_as_cs", Charset::Utf8mb4, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
     pad(14, "cp1251_bulgarian_ci", Charset::Cp1251, Weighing::Bytewise(Some(bytes::Set(18)), Table(24)), 1),
     pad(23, "cp1251_ukrainian_ci", Charset::Cp1251, Weighing::Bytewise(Some(bytes::Set(18)), Table(25)), 1),
     pad(50, "cp1251_bin", Charset::Cp1251, Weighing::Code(bytes::Set(18)), 1),
@@ -296,6 +324,14 @@ pub(super) const COLLATIONS: [Entry; 298] = [
     nopad(1079, "utf16_nopad_bin", Charset::Utf16, Weighing::Bytes, 1),
     nopad(1125, "utf16_unicode_nopad_ci", Charset::Utf16, Weighing::Unicode(Uca::V400), 8),
     nopad(1147, "utf16_unicode_520_nopad_ci", Charset::Utf16, Weighing::Unicode(Uca::V520), 8),
+    pad(2816, "utf16_uca1400_ai_ci", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    pad(2817, "utf16_uca1400_ai_cs", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    pad(2818, "utf16_uca1400_as_ci", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    pad(2819, "utf16_uca1400_as_cs", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
+    nopad(2820, "utf16_uca1400_nopad_ai_ci", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    nopad(2821, "utf16_uca1400_nopad_ai_cs", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    nopad(2822, "utf16_uca1400_nopad_as_ci", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    nopad(2823, "utf16_uca1400_nopad_as_cs", Charset::Utf16, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
     pad(56, "utf16le_general_ci", Charset::Utf16le, Weighing::General, 1),
     pad(62, "utf16le_bin", Charset::Utf16le, Weighing::Bytes, 1),
     nopad(1080, "utf16le_general_nopad_ci", Charset::Utf16le, Weighing::General, 1),
@@ -339,6 +375,14 @@ pub(super) const COLLATIONS: [Entry; 298] = [
     nopad(1085, "utf32_nopad_bin", Charset::Utf32, Weighing::Bytes, 1),
     nopad(1184, "utf32_unicode_nopad_ci", Charset::Utf32, Weighing::Unicode(Uca::V400), 8),
     nopad(1206, "utf32_unicode_520_nopad_ci", Charset::Utf32, Weighing::Unicode(Uca::V520), 8),
+    pad(3072, "utf32_uca1400_ai_ci", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    pad(3073, "utf32_uca1400_ai_cs", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    pad(3074, "utf32_uca1400_as_ci", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    pad(3075, "utf32_uca1400_as_cs", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
+    nopad(3076, "utf32_uca1400_nopad_ai_ci", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Letters)), 8),
+    nopad(3077, "utf32_uca1400_nopad_ai_cs", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Cases)), 8),
+    nopad(3078, "utf32_uca1400_nopad_as_ci", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::Accents)), 8),
+    nopad(3079, "utf32_uca1400_nopad_as_cs", Charset::Utf32, Weighing::Unicode(Uca::V1400(Counted::All)), 8),
     nopad(63, "binary", Charset::Binary, Weighing::Binary, 1),
     pad(92, "geostd8_general_ci", Charset::Geostd8, Weighing::Bytewise(Some(bytes::Set(21)), Table(31)), 1),
     pad(93, "geostd8_bin", Charset::Geostd8, Weighing::Code(bytes::Set(21)), 1),

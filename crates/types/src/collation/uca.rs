@@ -1,10 +1,12 @@
-//! Weights of the unicode collations: Unicode Collation Algorithm 4.0.0 and 5.2.0, first level, one to eight
-//! weights a character, none for what is ignored.
+//! Weights of the unicode collations: Unicode Collation Algorithm 4.0.0 and 5.2.0, first level, and 14.0.0,
+//! all three levels; one to eight weights a character, none for what is ignored.
 //!
 //! `uca400.bin` was recorded from a MariaDB 10.11.19: for every code point `c` of the Basic Multilingual
 //! Plane but the surrogates `HEX(WEIGHT_STRING(c COLLATE utf8mb4_unicode_ci))`, and `uca520.bin` of all code
 //! points under `utf8mb4_unicode_520_ci`. Code points whose answer is the algorithm's implicit weight are
-//! left out but where a gap would be too wide. An entry:
+//! left out but where a gap would be too wide. `uca1400_1.bin` to `uca1400_3.bin` are the levels of
+//! `utf8mb4_uca1400_as_cs`, without the characters that weigh 0020 on the second and 0002 on the third;
+//! `uca1400_sequences.txt` has the characters that weigh as one there. An entry:
 //!
 //! ```text
 //! gap     code points skipped since the entry before: 1 byte below 0x80, else 2 bytes big-endian + 0x8000
@@ -15,8 +17,11 @@
 use std::sync::LazyLock;
 
 use super::fold::decode;
+use super::sequences;
 use super::tailorings::{TAILORINGS, Tailoring};
 
+static RECORDED_1400: [&[u8]; 3] =
+    [include_bytes!("uca1400_1.bin"), include_bytes!("uca1400_2.bin"), include_bytes!("uca1400_3.bin")];
 static RECORDED_400: &[u8] = include_bytes!("uca400.bin");
 static RECORDED_520: &[u8] = include_bytes!("uca520.bin");
 
@@ -35,6 +40,40 @@ pub(super) enum Uca {
     V520,
     /// unicode_ci as a language changes it.
     Language(u8),
+    /// The family uca1400, by what counts.
+    V1400(Counted),
+}
+
+/// What counts in a collation of several levels besides the letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// `ai_ci`
+    Letters,
+    /// `ai_cs`
+    Cases,
+    /// `as_ci`
+    Accents,
+    /// `as_cs`
+    All,
+}
+
+/// A level of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Letters,
+    Accents,
+    Cases,
+}
+
+impl Level {
+    /// Less than any weight of the level.
+    pub(super) fn least(self) -> u32 {
+        match self {
+            Level::Letters => 0x0200,
+            Level::Accents => 0x20,
+            Level::Cases => 0x02,
+        }
+    }
 }
 
 /// Where the weights of a code point stand in a recording: offset of its count, 0 when it is not there (an
@@ -46,6 +85,7 @@ struct Offsets {
 
 static V400: LazyLock<Offsets> = LazyLock::new(|| Offsets::of(RECORDED_400));
 static V520: LazyLock<Offsets> = LazyLock::new(|| Offsets::of(RECORDED_520));
+static V1400: LazyLock<[Offsets; 3]> = LazyLock::new(|| RECORDED_1400.map(Offsets::of));
 
 impl Offsets {
     fn of(recorded: &'static [u8]) -> Offsets {
@@ -90,34 +130,75 @@ impl Offsets {
 
 /// The weights of one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weights {
+pub(crate) struct Weights {
     weights: [u16; COUNT_MAX],
     count: u8,
 }
 
 impl Uca {
-    /// The weight of a space, with which shorter strings are padded.
-    pub(super) fn space(self) -> u32 {
+    /// The levels that count, the weightiest first.
+    pub(super) fn levels(self) -> &'static [Level] {
         match self {
-            Uca::V400 | Uca::Language(_) => 0x0209,
-            Uca::V520 => 0x020a,
+            Uca::V400 | Uca::V520 | Uca::Language(_) | Uca::V1400(Counted::Letters) => &[Level::Letters],
+            Uca::V1400(Counted::Cases) => &[Level::Letters, Level::Cases],
+            Uca::V1400(Counted::Accents) => &[Level::Letters, Level::Accents],
+            Uca::V1400(Counted::All) => &[Level::Letters, Level::Accents, Level::Cases],
+        }
+    }
+
+    /// The weight of a space, with which shorter strings are padded.
+    pub(super) fn space(self, level: Level) -> u32 {
+        match (self, level) {
+            (_, Level::Accents) => 0x20,
+            (_, Level::Cases) => 0x02,
+            (Uca::V400 | Uca::Language(_) | Uca::V1400(_), Level::Letters) => 0x0209,
+            (Uca::V520, Level::Letters) => 0x020a,
         }
     }
 
     fn tailoring(self) -> Option<&'static Tailoring> {
         match self {
-            Uca::V400 | Uca::V520 => None,
+            Uca::V400 | Uca::V520 | Uca::V1400(_) => None,
             Uca::Language(n) => TAILORINGS.get(usize::from(n)),
         }
     }
 
+    /// Whether `i` with and without a dot are two letters.
+    pub(super) fn is_turkish(self) -> bool {
+        self == Uca::Language(8)
+    }
+
     /// Whether two characters may weigh as one.
     pub(super) fn has_pairs(self) -> bool {
-        self.tailoring().is_some_and(|tailoring| !tailoring.pairs.is_empty())
+        matches!(self, Uca::V1400(_)) || self.tailoring().is_some_and(|tailoring| !tailoring.pairs.is_empty())
+    }
+
+    /// The front of a text whose weights do not depend on what follows it.
+    pub(super) fn sure(self, text: &[u8]) -> &[u8] {
+        let mut front = text;
+        while !front.is_empty() && self.has_pairs() {
+            let at = front.iter().rposition(|b| b & 0xc0 != 0x80).unwrap_or(0);
+            let (c, _) = decode(&front[at..]);
+            if matches!(self, Uca::V1400(_)) && !sequences::goes_on(c) {
+                break;
+            }
+            front = &front[..at];
+            if !matches!(self, Uca::V1400(_)) {
+                break;
+            }
+        }
+        front
     }
 
     /// The weights of a character by itself.
-    pub(super) fn of(self, c: u32) -> Weights {
+    pub(super) fn of(self, level: Level, c: u32) -> Weights {
+        if let Uca::V1400(_) = self {
+            return V1400[level as usize].get(c).unwrap_or_else(|| match level {
+                Level::Letters => Weights::implicit_1400(c),
+                Level::Accents => Weights::listed(&[0x20]),
+                Level::Cases => Weights::listed(&[0x02]),
+            });
+        }
         if let Some(tailoring) = self.tailoring()
             && let Ok(n) = tailoring.letters.binary_search_by_key(&c, |letter| letter.0.into())
         {
@@ -131,8 +212,8 @@ impl Uca {
         offsets.get(c).unwrap_or_else(|| Weights::implicit(c))
     }
 
-    /// The weights of a text, one after another.
-    pub(super) fn weights(self, text: &[u8]) -> impl Iterator<Item = u32> {
+    /// The weights of a text on a level, one after another.
+    pub(super) fn weights(self, level: Level, text: &[u8]) -> impl Iterator<Item = u32> {
         let pairs = self.tailoring().map_or(&[][..], |tailoring| tailoring.pairs);
         let mut rest = text;
         let characters = std::iter::from_fn(move || {
@@ -141,6 +222,13 @@ impl Uca {
             }
             let (c, len) = decode(rest);
             rest = &rest[len..];
+            if let Uca::V1400(_) = self
+                && !rest.is_empty()
+                && let Some((weights, len)) = sequences::at(level, c, rest)
+            {
+                rest = &rest[len..];
+                return Some(Weights::listed(weights));
+            }
             if !pairs.is_empty() && !rest.is_empty() {
                 let (next, len) = decode(rest);
                 let pair = pairs.iter().find(|(a, b, _)| (u32::from(*a), u32::from(*b)) == (c, next));
@@ -149,7 +237,7 @@ impl Uca {
                     return Some(Weights::listed(weights));
                 }
             }
-            Some(self.of(c))
+            Some(self.of(level, c))
         });
         characters.flat_map(Weights::iter)
     }
@@ -171,6 +259,33 @@ impl Weights {
         Weights::listed(&[base + (c >> 15) as u16, (c & 0x7fff) as u16 | 0x8000])
     }
 
+    /// Of what UCA 14.0.0 does not list: ideographs by their block, Tangut, Khitan and Nushu, the rest.
+    fn implicit_1400(c: u32) -> Weights {
+        let own = |base: u16, first: u32| Weights::listed(&[base, (c - first) as u16 | 0x8000]);
+        let base = match c {
+            0x17000..=0x18aff | 0x18d00..=0x18d7f => return own(0xfb00, 0x17000),
+            0x18b00..=0x18cff => return own(0xfb02, 0x18b00),
+            0x1b170..=0x1b2ff => return own(0xfb01, 0x1b170),
+            0x4e00..=0x9fff
+            | 0xfa0e..=0xfa0f
+            | 0xfa11
+            | 0xfa13..=0xfa14
+            | 0xfa1f
+            | 0xfa21
+            | 0xfa23..=0xfa24
+            | 0xfa27..=0xfa29 => 0xfb40,
+            0x3400..=0x4dbf
+            | 0x20000..=0x2a6df
+            | 0x2a700..=0x2b738
+            | 0x2b740..=0x2b81d
+            | 0x2b820..=0x2cea1
+            | 0x2ceb0..=0x2ebe0
+            | 0x30000..=0x3134a => 0xfb80,
+            _ => 0xfbc0,
+        };
+        Weights::listed(&[base + (c >> 15) as u16, (c & 0x7fff) as u16 | 0x8000])
+    }
+
     fn iter(self) -> impl Iterator<Item = u32> {
         self.weights.into_iter().take(self.count.into()).map(u32::from)
     }
@@ -187,8 +302,8 @@ mod tests {
 
     #[test]
     fn weights_are_the_recorded_ones() {
-        let weights = |c: char| Uca::V400.of(c.into()).iter().collect::<Vec<_>>();
-        assert_eq!(weights(' '), [Uca::V400.space()]);
+        let weights = |c: char| Uca::V400.of(Level::Letters, c.into()).iter().collect::<Vec<_>>();
+        assert_eq!(weights(' '), [Uca::V400.space(Level::Letters)]);
         assert_eq!(weights('a'), [0x0e33]);
         assert_eq!(weights('A'), [0x0e33]);
         assert_eq!(weights('\0'), []);
@@ -196,9 +311,21 @@ mod tests {
         assert_eq!(weights('\u{4e00}'), [0xfb40, 0xce00]);
         assert_eq!(weights('\u{f900}'), [0xfb41, 0x8c48]);
         assert_eq!(weights('😀'), [0xfffd]);
-        for uca in [Uca::V400, Uca::V520, Uca::Language(0)] {
-            assert_eq!(uca.of(' '.into()).iter().collect::<Vec<_>>(), [uca.space()]);
+        for uca in [Uca::V400, Uca::V520, Uca::Language(0), Uca::V1400(Counted::All)] {
+            for &level in uca.levels() {
+                assert_eq!(uca.of(level, ' '.into()).iter().collect::<Vec<_>>(), [uca.space(level)]);
+            }
         }
-        assert_eq!(Uca::V520.of(0x1f600).iter().count(), 2);
+        assert_eq!(Uca::V520.of(Level::Letters, 0x1f600).iter().count(), 2);
+        let all = Uca::V1400(Counted::All);
+        let levels = |text: &str| {
+            let of = |level| all.weights(level, text.as_bytes()).collect::<Vec<_>>();
+            [Level::Letters, Level::Accents, Level::Cases].map(of)
+        };
+        assert_eq!(levels("aé"), [vec![0x2075, 0x20db], vec![0x20, 0x20, 0x24], vec![2, 2, 2]]);
+        assert_eq!(levels("l·"), [vec![0x21b0], vec![0x20, 0x118], vec![2, 2]]);
+        assert_eq!(levels("\u{17001}")[0], [0xfb00, 0x8001]);
+        assert_eq!(all.sure("abl".as_bytes()), b"ab");
+        assert_eq!(all.sure("abc".as_bytes()), b"abc");
     }
 }

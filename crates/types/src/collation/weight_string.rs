@@ -10,11 +10,17 @@ impl Collation {
     pub fn weight_string(self, text: &[u8], most: usize, fill: usize, out: &mut Vec<u8>) {
         let text = &text[..self.prefix_len(text, most)];
         let spaces = fill.saturating_sub(self.char_len(text));
+        if let Weighing::Unicode(uca) = self.weighing() {
+            for &level in uca.levels() {
+                let space = if self.pads() { uca.space(level) } else { level.least() };
+                let padding = std::iter::repeat_n(space, spaces);
+                let weights = uca.weights(level, text).chain(padding);
+                weights.for_each(|w| out.extend_from_slice(&(w as u16).to_be_bytes()));
+            }
+            return;
+        }
         match self.weighing() {
             Weighing::Binary => out.extend_from_slice(text),
-            Weighing::Unicode(uca) => {
-                uca.weights(text).for_each(|w| out.extend_from_slice(&(w as u16).to_be_bytes()));
-            }
             weighing => {
                 let mut rest = text;
                 while !rest.is_empty() {
@@ -28,13 +34,11 @@ impl Collation {
             match self.weighing() {
                 Weighing::Binary => out.push(0),
                 // Less than any character.
-                Weighing::Unicode(_) if !self.pads() => out.extend_from_slice(&[2, 0]),
                 weighing if !self.pads() => {
                     let from = out.len();
                     self.put_weight(weighing, b' '.into(), out);
                     out[from..].fill(0);
                 }
-                Weighing::Unicode(uca) => out.extend_from_slice(&(uca.space() as u16).to_be_bytes()),
                 weighing => self.put_weight(weighing, b' '.into(), out),
             }
         }
@@ -43,7 +47,7 @@ impl Collation {
     /// The most bytes that [`Collation::weight_string`] writes for a character.
     pub fn weight_bytes_max(self) -> u32 {
         match self.weighing() {
-            Weighing::Unicode(_) => 16,
+            Weighing::Unicode(uca) => 16 * uca.levels().len() as u32,
             Weighing::Wide(_) | Weighing::WideCode(_) => self.charset().mbmaxlen(),
             weighing => {
                 let mut out = Vec::new();
@@ -55,7 +59,7 @@ impl Collation {
 
     fn put_weight(self, weighing: Weighing, c: u32, out: &mut Vec<u8>) {
         let bytes = match weighing {
-            Weighing::General => 2,
+            Weighing::General | Weighing::General500 => 2,
             Weighing::Bytes => match self.charset().coding() {
                 Coding::Ascii => 1,
                 Coding::Utf8 { longest: 3 } | Coding::Utf16 { pairs: false, .. } => 2,
@@ -98,6 +102,7 @@ mod tests {
         assert_eq!(written("utf8mb3_bin", "a", 9, 0), "0061");
         assert_eq!(written("latin1_swedish_ci", "aé", 9, 3), "414520");
         assert_eq!(written("utf8mb4_unicode_ci", "ab", 3, 3), "0E330E4A0209");
+        assert_eq!(written("utf8mb4_uca1400_as_cs", "É", 2, 2), "20DB0209002000240020000800020002");
         assert_eq!(written("ujis_japanese_ci", "a丂", 9, 0), "418FB0A1");
     }
 }

@@ -1,0 +1,180 @@
+//! How EXPLAIN tells the way into one table: kind of access, keys, bytes of the key, what they are compared
+//! with, and what is left of the condition.
+
+use std::ops::Bound;
+
+use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
+use cohort_expr::Expr;
+use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
+use cohort_plan::conjuncts::split;
+use cohort_types::KeyPart;
+
+/// What stands behind a table's name.
+#[derive(Default)]
+pub(super) struct Line {
+    pub(super) kind: Option<&'static str>,
+    pub(super) keys: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) key_len: Option<u32>,
+    /// Columns of the key that the access goes by.
+    pub(super) used_parts: Vec<String>,
+    pub(super) reference: Option<String>,
+    pub(super) rows: Option<u64>,
+    pub(super) extra: Vec<&'static str>,
+}
+
+impl Line {
+    pub(super) fn of_kind(kind: &'static str) -> Line {
+        Line { kind: Some(kind), ..Line::default() }
+    }
+
+    /// Of a SELECT that reads no table.
+    pub(super) fn saying(extra: &'static str) -> Line {
+        Line { extra: vec![extra], ..Line::default() }
+    }
+}
+
+/// A table as it is read.
+pub(super) struct Read<'r> {
+    pub(super) table: &'r Table,
+    pub(super) access: &'r Access,
+    /// Over a row of the table.
+    pub(super) filter: Option<&'r Expr>,
+    /// What is read of it.
+    pub(super) columns: &'r Columns,
+}
+
+impl Read<'_> {
+    /// The line, with the rows that are expected.
+    pub(super) fn line(&self, rows: Option<u64>) -> Line {
+        let mut line = Line { rows: rows.or(Some(1)), ..Line::default() };
+        let kind = self.kind();
+        line.kind = Some(kind);
+        let conjuncts = self.filter.cloned().map(split).unwrap_or_default();
+        line.keys = self.possible_keys(&conjuncts);
+        if kind != "ALL" {
+            line.key = Some(self.index().name.clone());
+            line.key_len = Some(self.used_parts().map(|part| self.part_len(part)).sum());
+            let name = |part: &IndexColumn| self.table.columns[part.column].name.clone();
+            line.used_parts = self.used_parts().map(name).collect();
+        }
+        if let (Some(span), true) = (self.one_span(), kind != "range") {
+            let name = |e: &Expr| match e.columns().is_empty() {
+                true => "const".to_owned(),
+                false => e.to_string().replace('`', ""),
+            };
+            line.reference = Some(span.eq.iter().map(name).collect::<Vec<_>>().join(","));
+        }
+        let is_left = match kind {
+            // MariaDB has asked the only row before it tells the plan.
+            "const" => false,
+            "eq_ref" | "ref" => conjuncts.iter().any(|conjunct| !self.is_answered(conjunct)),
+            _ => !conjuncts.is_empty(),
+        };
+        line.extra.extend(is_left.then_some("Using where"));
+        line.extra.extend((kind != "ALL" && self.covers()).then_some("Using index"));
+        line
+    }
+
+    /// Whether it is one row by a whole unique key, with values that are known.
+    pub(super) fn is_constant(&self) -> bool {
+        self.kind() == "const"
+    }
+
+    fn index(&self) -> &Index {
+        &self.table.indexes[self.access.index]
+    }
+
+    /// The only span, when no bounds follow its equalities.
+    fn one_span(&self) -> Option<&Span> {
+        let Spans::List(spans) = &self.access.spans else { return None };
+        let [one] = spans.as_slice() else { return None };
+        let is_open = matches!((&one.lower, &one.upper), (Bound::Unbounded, Bound::Unbounded));
+        (is_open && !one.eq.is_empty()).then_some(one)
+    }
+
+    fn kind(&self) -> &'static str {
+        if matches!(self.access.spans, Spans::Full) {
+            return if self.access.index == 0 { "ALL" } else { "index" };
+        }
+        let Some(span) = self.one_span() else { return "range" };
+        let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
+        let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
+        match (unique && span.eq.len() == self.index().columns.len(), by_column) {
+            (true, true) => "eq_ref",
+            (true, false) => "const",
+            (false, _) => "ref",
+        }
+    }
+
+    /// The keys whose first column has a condition, and the one that is used.
+    fn possible_keys(&self, conjuncts: &[Expr]) -> Option<String> {
+        let asked: Vec<usize> = conjuncts.iter().flat_map(conditions).map(|c| c.slot).collect();
+        let is_used = |n: usize| n == self.access.index && !matches!(self.access.spans, Spans::Full);
+        let is_possible = |n: usize, index: &Index| {
+            let first = index.columns.first().map(|part| part.column);
+            index.kind != IndexKind::HiddenRowId && (is_used(n) || first.is_some_and(|c| asked.contains(&c)))
+        };
+        let indexes = self.table.indexes.iter().enumerate();
+        let names: Vec<&str> =
+            indexes.filter(|(n, index)| is_possible(*n, index)).map(|(_, index)| &*index.name).collect();
+        (!names.is_empty()).then(|| names.join(","))
+    }
+
+    /// The parts of the key that are compared; all of them when all entries are read.
+    fn used_parts(&self) -> impl Iterator<Item = &IndexColumn> {
+        let parts = match &self.access.spans {
+            Spans::Full => self.index().columns.len(),
+            Spans::List(spans) => {
+                let bounded = |span: &Span| {
+                    usize::from(!matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded)))
+                };
+                spans.iter().map(|span| span.eq.len() + bounded(span)).max().unwrap_or(0)
+            }
+        };
+        self.index().columns.iter().take(parts)
+    }
+
+    /// Bytes of a part, as MariaDB counts them.
+    fn part_len(&self, part: &IndexColumn) -> u32 {
+        let column = &self.table.columns[part.column];
+        column.ty.key_bytes(part.prefix) + u32::from(column.nullable)
+    }
+
+    /// Whether the equalities of the access leave only rows that meet the condition.
+    fn is_answered(&self, conjunct: &Expr) -> bool {
+        let Some(span) = self.one_span() else { return false };
+        let is_compared = |slot: usize, value: &Expr| {
+            let parts = self.index().columns.iter().zip(&span.eq);
+            parts
+                .filter(|(part, _)| part.prefix.is_none())
+                .any(|(part, eq)| part.column == slot && eq == value)
+        };
+        conditions(conjunct).iter().any(|condition| match &condition.sarg {
+            Sarg::Eq(value) => is_compared(condition.slot, value),
+            Sarg::In(_) | Sarg::Ranges(_) => false,
+        })
+    }
+
+    /// Whether the entries of the index have all that is read.
+    fn covers(&self) -> bool {
+        let all: Vec<usize> = (0..self.table.columns.len()).collect();
+        let columns = match self.columns {
+            Columns::Some(columns) => &columns[..],
+            Columns::All => &all[..],
+        };
+        let index = self.index();
+        if self.access.index == 0 {
+            return columns.iter().all(|column| index.columns.iter().any(|part| part.column == *column));
+        }
+        let parts = || index.columns.iter().chain(&self.table.indexes[0].columns);
+        let has = |column: &usize| {
+            parts().any(|part| {
+                let of = &self.table.columns[part.column];
+                let key = KeyPart { ty: of.ty.clone(), prefix: part.prefix, nullable: of.nullable };
+                part.column == *column && part.prefix.is_none() && key.is_reversible()
+            })
+        };
+        columns.iter().all(has)
+    }
+}
