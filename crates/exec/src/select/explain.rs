@@ -93,7 +93,10 @@ struct Lines {
 
 /// A SELECT while its operators are gone through.
 struct Block {
+    /// 0: that of the table that comes first.
     id: u32,
+    /// A table of it has come.
+    has_table: bool,
     select_type: &'static str,
     /// Said of its first table: what is done with the rows above.
     extra: Vec<&'static str>,
@@ -133,17 +136,23 @@ impl Lines {
             blocks.extend(id.filter(|id| !blocks.contains(id)));
         });
         let select_type = if blocks.len() > 1 { "PRIMARY" } else { "SIMPLE" };
-        self.node(&plan.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+        // Derived tables have higher numbers than the SELECT that reads them, and may be read first.
+        let id = block_ids(&plan.root).min().unwrap_or(0);
+        self.node(&plan.root, &mut Block { id, has_table: false, select_type, extra: Vec::new() });
         for common in &plan.common {
-            self.node(&common.seed, &mut Block { id: 0, select_type: "DERIVED", extra: Vec::new() });
+            self.node(
+                &common.seed,
+                &mut Block { id: 0, has_table: false, select_type: "DERIVED", extra: Vec::new() },
+            );
             if let Some(step) = &common.step {
-                let mut block = Block { id: 0, select_type: "RECURSIVE UNION", extra: Vec::new() };
+                let mut block =
+                    Block { id: 0, has_table: false, select_type: "RECURSIVE UNION", extra: Vec::new() };
                 self.node(&step.node, &mut block);
             }
         }
         for subquery in &plan.subqueries {
             let select_type = if subquery.reads.is_empty() { "SUBQUERY" } else { "DEPENDENT SUBQUERY" };
-            self.node(&subquery.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+            self.node(&subquery.root, &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() });
         }
         if self.rows.is_empty() {
             let line = Line { extra: vec!["No tables used"], ..Line::default() };
@@ -178,7 +187,7 @@ impl Lines {
             Node::Concat(inputs) => {
                 for (n, input) in inputs.iter().enumerate() {
                     let select_type = if n == 0 { block.select_type } else { "UNION" };
-                    self.node(input, &mut Block { id: 0, select_type, extra: Vec::new() });
+                    self.node(input, &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() });
                 }
             }
             Node::SetChain(chain) => {
@@ -189,7 +198,10 @@ impl Lines {
                         SetOperator::Except => "EXCEPT",
                         SetOperator::Intersect => "INTERSECT",
                     };
-                    self.node(&input.node, &mut Block { id: 0, select_type, extra: Vec::new() });
+                    self.node(
+                        &input.node,
+                        &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() },
+                    );
                 }
             }
             other => {
@@ -216,15 +228,13 @@ impl Lines {
 
     fn table(&mut self, id: u32, name: &str, mut line: Line, block: &mut Block) {
         // A table of another SELECT than those before: a derived table's.
-        let select_type = match block.id {
-            0 => {
-                block.id = id;
-                line.extra.append(&mut block.extra);
-                block.select_type
-            }
-            known if known == id => block.select_type,
-            _ => "DERIVED",
-        };
+        let is_own = block.id == 0 || block.id == id;
+        let select_type = if is_own { block.select_type } else { "DERIVED" };
+        if is_own {
+            block.id = id;
+            block.has_table = true;
+            line.extra.append(&mut block.extra);
+        }
         self.push(id, select_type, Some(name), line);
     }
 
@@ -259,10 +269,17 @@ impl Lines {
 
 impl Block {
     fn say(&mut self, extra: &'static str) {
-        if self.id == 0 && !self.extra.contains(&extra) {
+        if !self.has_table && !self.extra.contains(&extra) {
             self.extra.push(extra);
         }
     }
+}
+
+/// The SELECTs of all tables that a node reads.
+fn block_ids(root: &Node) -> impl Iterator<Item = u32> {
+    let mut found = Vec::new();
+    root.each(&mut |node| found.extend(block_of(node)));
+    found.into_iter()
 }
 
 /// The SELECT that a node's table stands in.

@@ -33,7 +33,7 @@ mod weight_string;
 mod wide;
 
 pub use charset::Charset;
-pub use like::like_prefix;
+pub use like::{LikePattern, like_prefix};
 use table::{COLLATIONS, Entry, Weighing};
 
 /// An order of strings, with its character set; the number is MariaDB's collation id.
